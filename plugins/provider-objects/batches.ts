@@ -18,10 +18,10 @@ import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
 import { modelOfBatch } from './batch-model.ts';
-import type { AddPath } from './paths.ts';
+import { checkQuery, type AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
-import { referencesIn } from './references.ts';
+import { isMadeInCalls, referencesIn } from './references.ts';
 import { linesAtProvider } from './read-file.ts';
 import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
@@ -162,6 +162,7 @@ async function createOfModel(
   around: Around,
 ): Promise<JsonObject> {
   const collection = collectionOf('generate-content', 'batches');
+  await checkQuery(call, collection.format, around);
   const body = await bodyOf(call).json();
   const inline = inlineOf(body);
   if (modelsIn(body).some((told) => told !== model)) throw otherModel();
@@ -218,7 +219,6 @@ async function requestedLines(
   param: string,
   around: Around,
 ): Promise<LinesAsked> {
-  const { finding } = around;
   const requested = file.known['requested'] ?? (await linesAtProvider(call, file, around));
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
     throw new GatewayError(
@@ -232,7 +232,8 @@ async function requestedLines(
   const there = await placeOfReferences(
     call,
     references.map(([kind, id]) => ({ kind, id, path: param })),
-    finding,
+    around.finding,
+    isMadeInCalls,
   );
   if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
     throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
@@ -268,7 +269,6 @@ interface Wanted {
  */
 async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonObject> {
   const { collection, place, models, path, body, known, needs } = wanted;
-  const { bookkeeper } = around.tools;
   const claim = await reserved(call, place, needs, around);
   try {
     return await madeAnyway(call, around, async (own) => {
@@ -286,7 +286,7 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
       return asShown(call, collection, seen, around, true);
     });
   } catch (error) {
-    if (claim !== undefined) bookkeeper.release(claim.id);
+    if (claim !== undefined) around.tools.bookkeeper.release(claim.id);
     throw error;
   }
 }

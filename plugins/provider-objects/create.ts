@@ -12,7 +12,8 @@ import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
 import { claimStorage } from './cache-storage.ts';
 import type { Collection } from './collections.ts';
-import { beginUpload } from './form-upload.ts';
+import { FormReferences } from './form-references.ts';
+import { beginUpload, sendForm, type FormUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
@@ -34,15 +35,33 @@ export async function checkedJson(
   { finding }: Around,
 ): Promise<JsonObject> {
   const body = await bodyOf(call).json();
-  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), finding);
-  if (pinned !== undefined && (pinned.channel.id !== place.channel.id || pinned.key.id !== place.key.id))
+  checkPlace(await placeOfReferences(call, referencesIn(body, collection.format), finding), place);
+  allowModels(call, modelsIn(body, collection));
+  if (collection.name === 'evals') checkSources(body);
+  return body;
+}
+
+/** Throws 400 where what a request refers to is kept by another provider account than the one where it goes. */
+function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
+  if (pinned === undefined || place === undefined) return;
+  if (pinned.channel.id !== place.channel.id || pinned.key.id !== place.key.id)
     throw new GatewayError(
       'invalid_value',
       'What this request refers to is kept by another provider account.',
     );
-  allowModels(call, modelsIn(body, collection));
-  if (collection.name === 'evals') checkSources(body);
-  return body;
+}
+
+/** Begins to read the form of a call, whose references must be the caller's and lie at the place where it goes, where that is known. */
+export function formOf(
+  call: Call,
+  collection: Collection,
+  around: Around,
+  place?: Place,
+): Promise<FormUpload> {
+  const references = new FormReferences(collection.format, async (found) =>
+    checkPlace(await placeOfReferences(call, found, around.finding), place),
+  );
+  return beginUpload(bodyOf(call), linesOf(collection, around), references, around.fileSize);
 }
 
 /** The models that a body names: graders and runs of evals have theirs anywhere in it, others at the top. */
@@ -104,32 +123,23 @@ export function knownOf(requested: RequestedLines | undefined): JsonObject {
 
 /** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
 export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
-  const form = await beginUpload(bodyOf(call), linesOf(collection, around), around.fileSize);
-  const { model } = form;
   const { catalog } = around.finding;
-  try {
+  return sendForm(await formOf(call, collection, around), async (form) => {
+    const { model } = form;
     const models = model === undefined || !catalog.serves(model) ? [] : [model];
     const place = chosenPlace(call, collection, catalog, { models });
     const passed = passedWords(call);
-    const seen = await askJson(
-      call,
-      place,
-      collection.format,
-      {
-        method: 'POST',
-        path: `/${collection.name}`,
-        query: passed.query,
-        headers: { ...passed.headers, ...form.headers },
-        upload: form.upload,
-      },
-      around.answerSize,
-    );
+    const question = {
+      method: 'POST',
+      path: `/${collection.name}`,
+      query: passed.query,
+      headers: { ...passed.headers, ...form.headers },
+      upload: form.upload,
+    } as const;
+    const seen = await askJson(call, place, collection.format, question, around.answerSize);
     await keep(call, { collection, place, seen, known: knownOf(form.end()) }, around);
     return seen;
-  } catch (error) {
-    form.upload.bytes.destroy();
-    throw form.wrong ?? error;
-  }
+  });
 }
 
 /** Makes an object from a JSON body, with the provider's name of its model. It goes on when the client leaves. Gives its description. */

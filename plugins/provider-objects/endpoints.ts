@@ -4,8 +4,8 @@ import { keep, noObject, passedWords, type Around } from './around.ts';
 import { ask, isGone, jsonOf } from './ask.ts';
 import { claimLonger, forget, keepLonger } from './cache-storage.ts';
 import { collectionOf, collections, isId, kindOf, type Collection } from './collections.ts';
-import { bodyOf, checkedJson, createByForm, createByJson, linesOf, madeAnyway } from './create.ts';
-import { beginUpload } from './form-upload.ts';
+import { bodyOf, checkedJson, createByForm, createByJson, formOf, madeAnyway } from './create.ts';
+import { sendForm } from './form-upload.ts';
 import { ownerOf } from './owner.ts';
 import { pageOf } from './pages.ts';
 import { passedOn } from './passed.ts';
@@ -93,8 +93,10 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
       const place = placeOf(object, around.finding.catalog);
       const body = bodyOf(call);
       if (/^\s*multipart\//i.test(body.type)) {
-        const { upload, headers } = await beginUpload(body, linesOf(collection, around), around.fileSize);
-        return passedOn(call, await sent(call, object, around, { ...question, upload, headers }));
+        const form = await formOf(call, collection, around, place);
+        return sendForm(form, async ({ upload, headers }) =>
+          passedOn(call, await sent(call, object, around, { ...question, upload, headers })),
+        );
       }
       const json = await checkedJson(call, collection, place, around);
       const answer = await sent(call, object, around, { ...question, body: JSON.stringify(json) });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { GatewayError, type BodyStream } from 'sluice';
 import type { RequestBody } from 'sluice/internal';
 import { boundaryOf, FormScan } from './multipart.ts';
+import type { FormReferences } from './form-references.ts';
 import { RequestLines, type RequestedLines } from './request-lines.ts';
 
 /** How much of a file is waited for before its place is chosen, in bytes: a line that names a model stands in that. */
@@ -22,15 +23,19 @@ export interface FormUpload {
 /** The longest text between the files of a form, in bytes. */
 const longestText = 64 * 1024;
 
-/** Begins to read a form of at most so many bytes, with its file for `lines`, and gives it when it is known where it may go. Throws what is wrong with it by then. */
+/**
+ * Begins to read a form of at most so many bytes, with its file for `lines` and its text fields for `references`, and gives it when it is
+ * known where it may go. Throws what is wrong with it by then.
+ */
 export async function beginUpload(
   body: RequestBody,
   lines: RequestLines,
+  references: FormReferences,
   limit: number,
 ): Promise<FormUpload> {
   const boundary = boundaryOf(body.type);
   const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  const scan = new FormScan(boundary, partsOf(lines));
+  const scan = new FormScan(boundary, partsOf(lines, references));
   let wrong: unknown;
   let length = 0;
   const take = async (): Promise<Buffer | undefined> => {
@@ -38,12 +43,14 @@ export async function beginUpload(
     try {
       if (done === true) {
         scan.finish();
+        await references.settled();
         return undefined;
       }
       length += value.length;
       if (length > limit)
         throw new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
       scan.push(value);
+      await references.settled();
       return value;
     } catch (error) {
       wrong = error;
@@ -83,8 +90,21 @@ export async function beginUpload(
   };
 }
 
+/** Sends a form. Rejects with the reason why the form was cut here, if it was, in place of the error that the cut led to. */
+export async function sendForm<Answer>(
+  form: FormUpload,
+  send: (form: FormUpload) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await send(form);
+  } catch (error) {
+    form.upload.bytes.destroy();
+    throw form.wrong ?? error;
+  }
+}
+
 /** Passes the file of a form to its reader. One file, and each text once, so that nobody can read another. */
-function partsOf(lines: RequestLines) {
+function partsOf(lines: RequestLines, references: FormReferences) {
   const seen = new Set<string>();
   let files = 0;
   let isFile = false;
@@ -98,6 +118,7 @@ function partsOf(lines: RequestLines) {
       seen.add(name);
       isFile = told || name === 'file';
       if (isFile) files += 1;
+      references.begin(name, isFile);
       if (files > 1) throw new GatewayError('invalid_value', 'The form has more than one file.');
       if (seen.size > 100) throw new GatewayError('invalid_value', 'The form has too many parts.');
     },
@@ -112,9 +133,11 @@ function partsOf(lines: RequestLines) {
           'request_too_large',
           `The texts of the form have more than ${longestText} bytes.`,
         );
+      references.push(bytes);
     },
     end() {
       if (isFile) lines.flush();
+      else references.end();
     },
   };
 }

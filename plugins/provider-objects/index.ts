@@ -9,6 +9,7 @@ import { pathAdder } from './paths.ts';
 import { pinnedCall, refers, type Finding } from './pin.ts';
 import { Poller } from './poller.ts';
 import { addResumable } from './resumable.ts';
+import { checkedSession } from './session.ts';
 
 const mebibyte = 1024 * 1024;
 const milliseconds = z.int().min(10).max(86_400_000);
@@ -92,6 +93,7 @@ export default definePlugin({
     addEndpoints(add, around);
 
     return function providerObjects(call: Call, next) {
+      if (call.operation === 'realtime') return checkedSession(call, next, finding);
       return refers(call) ? pinnedCall(call, next, finding) : next(call);
     };
   },

@@ -2,7 +2,9 @@ import { isObservable, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { listFormat, type Call, type WholeEndpoint } from 'sluice/internal';
 import type { Around } from './around.ts';
-import { collections, type Collection } from './collections.ts';
+import { collections, type Collection, type ObjectFormat } from './collections.ts';
+import { placeOfReferences } from './pin.ts';
+import { referencesInFields } from './references.ts';
 
 /** The handler of a path, for the collection that a request's format has there. */
 export type Handle = (
@@ -19,8 +21,19 @@ export type AddPath = (
   handle: Handle,
 ) => void;
 
+/** Throws 404 where the query of a request names an object that is not the caller's: it goes to the provider with the request. */
+export async function checkQuery(
+  call: Call,
+  format: ObjectFormat,
+  { finding }: Pick<Around, 'finding'>,
+): Promise<void> {
+  const references = referencesInFields(call.wire.query, format);
+  if (references.length > 0) await placeOfReferences(call, references, finding);
+}
+
 /** Gathers paths, and adds each to the gateway once, whatever collections have it. */
-export function pathAdder({ tools }: Pick<Around, 'tools'>): AddPath {
+export function pathAdder(around: Pick<Around, 'tools' | 'finding'>): AddPath {
+  const { tools } = around;
   const handlers = new Map<string, Map<string, readonly [Collection, Handle]>>();
   return (method, collection, behind, handle) => {
     for (const base of collection.paths) {
@@ -42,6 +55,7 @@ export function pathAdder({ tools }: Pick<Around, 'tools'>): AddPath {
           const here = byFormat.get(call.format.name);
           if (here === undefined)
             throw new GatewayError('unknown_url', `There is nothing for this format at ${call.wire.path}.`);
+          await checkQuery(call, here[0].format, around);
           const answer = await here[1](call, here[0], params);
           return isObservable(answer) ? answer : of<GatewayEvent>({ type: 'result', value: answer });
         },

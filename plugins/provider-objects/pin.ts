@@ -1,9 +1,16 @@
 import { GatewayError, type JsonValue } from 'sluice';
 import type { Call, InternalTools, Next, ObjectStore } from 'sluice/internal';
-import { kindOf } from './collections.ts';
+import { kindOf, type ObjectFormat } from './collections.ts';
 import { ownerOf } from './owner.ts';
 import { placeOf, type Place } from './place.ts';
-import { apiOf, mayRefer, referencesIn, unknownObject, type Reference } from './references.ts';
+import {
+  apiOf,
+  mayRefer,
+  referencesIn,
+  referencesInFields,
+  unknownObject,
+  type Reference,
+} from './references.ts';
 
 /** What the finding of places needs. */
 export interface Finding {
@@ -49,7 +56,7 @@ export async function placeOfReferences(
 /** Sends a call that refers to objects to the channel and key that keep them; every other goes on as it is. */
 export async function pinnedCall(call: Call, next: Next, finding: Finding): ReturnType<Next> {
   const api = apiOf(call.codec.format);
-  const references = api === undefined ? [] : referencesIn(call.bodyOutline as JsonValue, api);
+  const references = api === undefined ? [] : referencesOf(call, api);
   if (references.length === 0) return next(call);
   const candidates = finding.catalog.candidates(call.model, call.operation);
   // Where no provider has such objects the format says itself what it cannot carry.
@@ -70,6 +77,12 @@ export async function pinnedCall(call: Call, next: Next, finding: Finding): Retu
     );
   // Written anew, so that the provider reads what was read here, also where a name was given twice.
   return next(call.with({ body: call.body, affinity: { channel: channel.id, key: key.id, only: true } }));
+}
+
+function referencesOf(call: Call, api: ObjectFormat): readonly Reference[] {
+  const body = call.bodyOutline;
+  if (call.wire.params.form === undefined) return referencesIn(body as JsonValue, api);
+  return referencesInFields(Object.entries(body), api);
 }
 
 /** False for a call whose body is known to refer to nothing: a look at its letters, in place of a walk through all of it. */

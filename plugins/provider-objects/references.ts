@@ -1,8 +1,10 @@
-import { GatewayError, type JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { foldedName, isObject } from 'sluice/internal';
+import { referenceIn } from '../stored-responses/items.ts';
 import { collectionOf, isId, kindOf, type ObjectFormat } from './collections.ts';
+import { referenceTables, type ReferenceRow } from './reference-table.ts';
 
-/** An object that a body refers to. */
+/** An object that a request refers to. */
 export interface Reference {
   readonly kind: string;
   readonly id: string;
@@ -11,65 +13,6 @@ export interface Reference {
   /** True for what a provider may have made by itself, so that nobody need own it. */
   readonly soft?: true;
 }
-
-/** What is looked for in bodies of one API. */
-interface Words {
-  /** Members whose text, or list of texts, names objects, and of which collection. */
-  readonly members: Readonly<Record<string, string>>;
-  /** The same in bodies by which objects are made, and in no call. */
-  readonly ofObjects?: Readonly<Record<string, string>>;
-  /**
-   * Found in every text of a call with one of the members, unless letters are written as codes: a test holds it to them. At 28 KB 4 to 8
-   * us where a search for each took 30 to 90: each way through an expression has few letters, so that most of a text is skipped.
-   */
-  readonly sign: RegExp;
-  /** Members in which nothing refers to anything: what tools take and give, and what only tells of a source. */
-  readonly passed: ReadonlySet<string>;
-}
-
-const passed = [
-  'metadata',
-  'parameters',
-  'input_schema',
-  'schema',
-  'json_schema',
-  'arguments',
-  'annotations',
-  'citations',
-  'results',
-  'outputs',
-];
-
-const words: Readonly<Record<ObjectFormat, Words>> = {
-  'chat-completions': {
-    members: {
-      file_id: 'files',
-      file_ids: 'files',
-      input_file_id: 'files',
-      vector_store_id: 'vector_stores',
-      vector_store_ids: 'vector_stores',
-      container: 'containers',
-    },
-    ofObjects: { training_file: 'files', validation_file: 'files' },
-    sign: /[lr]e_id|ainer"/,
-    passed: new Set(passed),
-  },
-  // A class of one letter: the machine reads what is a mere word letter by letter.
-  messages: { members: { file_id: 'files' }, sign: /[f]ile_id/, passed: new Set(passed) },
-  'generate-content': {
-    members: {
-      fileUri: 'files',
-      file_uri: 'files',
-      cachedContent: 'cachedContents',
-      cached_content: 'cachedContents',
-      fileSearchStoreNames: 'fileSearchStores',
-      file_search_store_names: 'fileSearchStores',
-    },
-    ofObjects: { fileName: 'files', file_name: 'files' },
-    sign: /(?:file_?[Uu]ri|ached_?[Cc]ontent|tore_?[Nn]ames)"/,
-    passed: new Set([...passed, 'args', 'response', 'responseSchema', 'responseJsonSchema']),
-  },
-};
 
 /** Formats whose bodies refer to objects of an API that is not the one of chat completions; undefined: to none. */
 const apis: Readonly<Record<string, ObjectFormat | undefined>> = {
@@ -84,85 +27,207 @@ export function apiOf(format: string): ObjectFormat | undefined {
   return Object.hasOwn(apis, format) ? apis[format] : 'chat-completions';
 }
 
-/** Members that refer to something in calls of an API. */
-export function membersOf(format: ObjectFormat): readonly string[] {
-  return Object.keys(words[format].members);
-}
-
 /** So many bytes are looked through at once, and the longest sign is shorter than this. */
 const stretch = 64 * 1024;
 const overlap = 32;
 
 /** False where the JSON of a call refers to nothing, found by a look at its letters. */
 export function mayRefer(text: string | Buffer, format: ObjectFormat): boolean {
-  const { sign } = words[format];
+  const { sign } = referenceTables[format];
   if (typeof text === 'string') return sign.test(text) || text.includes('\\u00');
   for (let from = 0; from < text.length; from += stretch)
     if (sign.test(text.toString('latin1', from, from + stretch + overlap))) return true;
   return text.includes('\\u00');
 }
 
-/** More than any request refers to: each is looked up. */
-const mostReferences = 1000;
+/** Rows by the member's name in lower case. */
+type Rows = ReadonlyMap<string, readonly ReferenceRow[]>;
 
-/** What a body refers to, each once, wherever it stands. Throws 400 for what is no name of an object, and for more than a thousand. */
-export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Reference[] {
-  const { members: ofCalls, ofObjects, passed: ignored } = words[format];
-  const members: Readonly<Record<string, string>> = { ...ofCalls, ...ofObjects };
-  const found = new Map<string, Reference>();
-  const add = (name: string, value: string, path: string): void => {
-    const reference = referenceOf(format, members[name] ?? 'files', value, path);
-    if (reference === undefined) return;
-    found.set(`${reference.kind} ${reference.id}`, reference);
-    if (found.size > mostReferences)
-      throw new GatewayError('invalid_value', `A request refers to at most ${mostReferences} objects.`);
-  };
-  const rest: { readonly value: JsonValue; readonly path: string }[] = [{ value: body, path: '' }];
-  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const { value, path } = next;
-    if (Array.isArray(value))
-      value.forEach((one: JsonValue, index) => rest.push({ value: one, path: `${path}[${index}]` }));
-    if (!isObject(value)) continue;
-    const { type } = value;
-    const told = typeof type === 'string' ? type : '';
-    // What code has made names files that its provider has made by itself.
-    if (told.endsWith('code_execution_tool_result') || told === 'code_interpreter_call') continue;
-    if (told === 'file_id' && 'file_id' in members && typeof value['id'] === 'string')
-      add('file_id', value['id'], `${path}.id`);
-    for (const name in value) {
-      if (ignored.has(name) || (name === 'input' && told.endsWith('tool_use'))) continue;
-      const member = value[name];
-      const at = path === '' ? name : `${path}.${name}`;
-      if (Object.hasOwn(members, name)) {
-        const ids: readonly (JsonValue | undefined)[] = Array.isArray(member) ? member : [member];
-        ids.forEach((id, index) => {
-          if (typeof id === 'string') add(name, id, Array.isArray(member) ? `${at}[${index}]` : at);
-        });
-      }
-      if (typeof member === 'object' && member !== null) rest.push({ value: member, path: at });
-    }
-  }
-  return [...found.values()];
+const rowsOf: Readonly<Record<ObjectFormat, Rows>> = {
+  'chat-completions': byMember('chat-completions'),
+  messages: byMember('messages'),
+  'generate-content': byMember('generate-content'),
+};
+
+function byMember(format: ObjectFormat): Rows {
+  return Map.groupBy(referenceTables[format].rows, ({ member }) => foldedName(member));
 }
 
-function referenceOf(format: ObjectFormat, name: string, value: string, path: string): Reference | undefined {
-  const kind = kindOf(collectionOf(format, name));
-  if (format !== 'generate-content') {
-    if (name === 'containers') return isId(value) ? { kind, id: value, path, soft: true } : undefined;
-    if (!isId(value)) throw unknownObject({ kind, id: value, path });
-    return { kind, id: value, path };
+/** Maximum number of references of a request, because each is looked up. */
+const maxReferences = 1000;
+
+/** Collects the references of one request, each object once. */
+class Found {
+  readonly #references = new Map<string, Reference>();
+
+  add(reference: Reference | undefined): void {
+    if (reference === undefined) return;
+    const key = `${reference.kind} ${reference.id}`;
+    // Named twice, an object must be owned as soon as one of both places demands it.
+    if (reference.soft === true && this.#references.has(key)) return;
+    this.#references.set(key, reference);
+    if (this.#references.size > maxReferences)
+      throw new GatewayError('invalid_value', `A request refers to at most ${maxReferences} objects.`);
   }
+
+  get all(): readonly Reference[] {
+    return [...this.#references.values()];
+  }
+}
+
+/** A value that is still to be looked through. */
+interface Step {
+  readonly value: JsonValue;
+  readonly path: string;
+  /** True inside of what a provider's own code has made. */
+  readonly isMade: boolean;
+}
+
+/**
+ * Returns what a body refers to, each object once, at any depth. Throws 400 for what cannot be the name of an object, and for more than a
+ * thousand references.
+ */
+export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Reference[] {
+  const found = new Found();
+  const rest: Step[] = [{ value: body, path: '', isMade: false }];
+  for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
+    const { value, path, isMade } = step;
+    if (Array.isArray(value))
+      value.forEach((one: JsonValue, index) => rest.push({ value: one, path: `${path}[${index}]`, isMade }));
+    else if (isObject(value)) readObject(value, step, { format, found, rest });
+  }
+  return found.all;
+}
+
+interface Walk {
+  readonly format: ObjectFormat;
+  readonly found: Found;
+  readonly rest: Step[];
+}
+
+function readObject(object: JsonObject, { path, isMade: isInside }: Step, walk: Walk): void {
+  const type = typeof object['type'] === 'string' ? object['type'] : '';
+  const isMade = isInside || isMadeByCode(type);
+  const rows = rowsOf[walk.format];
+  const { ignored } = referenceTables[walk.format];
+  for (const name in object) {
+    if (ignored.has(name) || (name === 'input' && type.endsWith('tool_use'))) continue;
+    const member = object[name];
+    const at = path === '' ? name : `${path}.${name}`;
+    for (const row of rows.get(memberName(name)) ?? [])
+      if (row.type === undefined || row.type === type) readIds(member, row, { path: at, isMade }, walk);
+    if (typeof member === 'object' && member !== null) walk.rest.push({ value: member, path: at, isMade });
+  }
+}
+
+/** True for results of code that a provider has run: they name files and containers that the code has made. */
+function isMadeByCode(type: string): boolean {
+  return type.endsWith('code_execution_tool_result') || type === 'code_interpreter_call';
+}
+
+function readIds(
+  member: JsonValue | undefined,
+  row: ReferenceRow,
+  { path, isMade }: Omit<Step, 'value'>,
+  { format, found }: Walk,
+): void {
+  const isSoft = isMade || row.madeInCalls === true;
+  const read = (id: JsonValue | undefined, at: string): void => {
+    if (typeof id === 'string') found.add(referenceOf(format, row.collection, id, at, isSoft));
+  };
+  if (Array.isArray(member)) member.forEach((id: JsonValue, index) => read(id, `${path}[${index}]`));
+  else read(member, path);
+}
+
+/** Returns the name of a member in lower case; of a form field with brackets (`mask[file_id]`, `file_ids[0]`) the last one. */
+function memberName(name: string): string {
+  if (!name.includes('[')) return isLowerCase(name) ? name : foldedName(name);
+  const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));
+  return foldedName(parts.at(-1) ?? name);
+}
+
+function isLowerCase(name: string): boolean {
+  return !/[^a-z0-9_]/.test(name);
+}
+
+/** Maximum length of a text in a form that is read as JSON, in characters. */
+const longestJson = 64 * 1024;
+
+/** Returns what a text field of a form refers to, also where its text is JSON. Throws 400 as {@link referencesIn} does. */
+export function referencesInField(name: string, text: string, format: ObjectFormat): readonly Reference[] {
+  if (!/^\s*[[{]/.test(text) || !mayRefer(text, format)) return referencesIn({ [name]: text }, format);
+  if (text.length > longestJson)
+    throw new GatewayError(
+      'invalid_value',
+      `${name.slice(0, 100)} refers to objects in more than ${longestJson} characters of JSON.`,
+      { param: name.slice(0, 100) },
+    );
+  return referencesIn({ [name]: jsonOr(text) }, format);
+}
+
+function jsonOr(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}
+
+/** Returns what a form or a query refers to. */
+export function referencesInFields(
+  fields: Iterable<readonly [string, JsonValue | undefined]>,
+  format: ObjectFormat,
+): readonly Reference[] {
+  const found = new Found();
+  for (const [name, value] of fields)
+    for (const text of Array.isArray(value) ? value : [value])
+      if (typeof text === 'string') for (const one of referencesInField(name, text, format)) found.add(one);
+  return found.all;
+}
+
+/** True for a request of the Responses API that goes on from turns which a provider has kept. */
+export function refersToTurns(body: JsonObject): boolean {
+  const { prompt_cache_options: options, input } = body;
+  return (
+    isGiven(body['previous_response_id']) ||
+    isGiven(body['conversation']) ||
+    (isObject(options) && isGiven(options['comparison_response_id'])) ||
+    (Array.isArray(input) && input.some((item) => isObject(item) && referenceIn(item) !== undefined))
+  );
+}
+
+function isGiven(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** True for kinds of which providers make objects during calls, so that an id that no key owns may be used. */
+export function isMadeInCalls(kind: string): boolean {
+  return Object.entries(referenceTables).some(([format, { rows }]) =>
+    rows.some(({ madeInCalls, collection: name }) => madeInCalls && kindOf({ format, name }) === kind),
+  );
+}
+
+function referenceOf(
+  format: ObjectFormat,
+  name: string,
+  value: string,
+  path: string,
+  isSoft: boolean,
+): Reference | undefined {
+  const kind = kindOf(collectionOf(format, name));
+  const id = format === 'generate-content' ? generateContentId(name, value, path) : value;
+  if (id === undefined) return undefined;
+  // No object has such an id, so that no key can own what it names.
+  if (!isId(id) && isSoft) return undefined;
+  if (!isId(id)) throw unknownObject({ kind, id: value, path });
+  return { kind, id, path, ...(isSoft ? { soft: true } : {}) };
+}
+
+function generateContentId(name: string, value: string, path: string): string | undefined {
   // A cloud's own names, of what was made there and not here.
   if (value.startsWith('projects/')) return undefined;
-  const id =
-    name === 'files'
-      ? fileIn(value, path)
-      : value.startsWith(`${name}/`)
-        ? value.slice(name.length + 1)
-        : value;
-  if (id === undefined) return undefined;
-  if (!isId(id)) throw unknownObject({ kind, id: value, path });
-  return { kind, id, path };
+  if (name === 'files') return fileIn(value, path);
+  return value.startsWith(`${name}/`) ? value.slice(name.length + 1) : value;
 }
 
 /**

@@ -4,7 +4,7 @@ import { codecOfLine, endpointOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
 import { Lines } from './lines.ts';
 import { NeedsByModel, type Needs } from './needs.ts';
-import { referencesIn } from './references.ts';
+import { referencesIn, refersToTurns } from './references.ts';
 
 /** What the lines of a file ask for, where each is a request of a batch. */
 export interface RequestedLines {
@@ -182,8 +182,7 @@ function bodyIn(line: JsonObject | undefined, format: ObjectFormat): JsonObject 
   if (format === 'generate-content') return isObject(line['request']) ? line['request'] : undefined;
   const { body } = line;
   // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
-  if (isObject(body) && (body['previous_response_id'] ?? body['conversation'] ?? null) !== null)
-    return undefined;
+  if (isObject(body) && refersToTurns(body)) return undefined;
   // Where lines name no model, the batch may.
   const { model = '' } = isObject(body) ? body : {};
   return isObject(body) && typeof model === 'string' && typeof line['custom_id'] === 'string'

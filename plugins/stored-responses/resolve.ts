@@ -32,6 +32,7 @@ function refersToKept({ previous_response_id, conversation, input }: JsonObject)
 
 /** Looks up what a request refers to. Rejects with 400 or 404 when the caller has no such thing; another caller's is no different. */
 export async function resolve(call: Call, store: ResponseStore, maxTurns: number): Promise<Resolved> {
+  await checkComparison(call, store);
   if (!refersToKept(call.bodyOutline))
     return { expanded: undefined, history: [], input: () => inputItems(call.body.input) };
   const { body } = call;
@@ -47,6 +48,19 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
   }
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...earlier, input: () => input, expanded: { ...rest, input: [...earlier.history, ...input] } };
+}
+
+/** Throws 404 where the provider shall compare its cache with a response that is not the caller's. */
+async function checkComparison(call: Call, store: ResponseStore): Promise<void> {
+  const { prompt_cache_options: options } = call.bodyOutline;
+  if (!isObject(options) || !given(options['comparison_response_id'])) return;
+  const { prompt_cache_options: whole } = call.body;
+  const id = isObject(whole) ? String(whole['comparison_response_id']) : '';
+  if (turnOnConnection(call, id) !== undefined) return;
+  if ((await store.state(ownerOf(call), id)) === undefined)
+    throw new GatewayError('not_found', `Response with id '${id.slice(0, 200)}' not found.`, {
+      param: 'prompt_cache_options.comparison_response_id',
+    });
 }
 
 /** What an `input` says, as a list: a text is one message of the user's. */

@@ -13,7 +13,7 @@ async function upload(allowed: readonly string[], served: readonly string[] | Re
     // A kind without a list of known models: patterns are all that is known of what it serves.
     channels: [
       openaiCompatible({
-        id: 'a',
+        name: 'a',
         key: 'sk-of-a',
         baseUrl: `${provider.url}/v1`,
         models: served,

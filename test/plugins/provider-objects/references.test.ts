@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mayRefer, membersOf, referencesIn } from '../../../plugins/provider-objects/references.ts';
+import { referenceTables } from '../../../plugins/provider-objects/reference-table.ts';
+import { mayRefer, referencesIn, referencesInField } from '../../../plugins/provider-objects/references.ts';
 import { tries } from '../../support/tries.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 
@@ -68,7 +69,7 @@ test('references are found wherever they stand, each once', () => {
   ]);
 });
 
-test('what a model, a tool or a source has said names nothing', () => {
+test('what a model, a tool or a source has said names nothing, but for files that code may have made', () => {
   const body = {
     messages: [
       {
@@ -76,7 +77,7 @@ test('what a model, a tool or a source has said names nothing', () => {
         content: [
           { type: 'tool_use', id: 't', name: 'read', input: { file_id: 'file-x' } },
           { type: 'text', text: 'a', citations: [{ file_id: 'file-x' }] },
-          { type: 'bash_code_execution_tool_result', content: { content: [{ file_id: 'file-x' }] } },
+          { type: 'bash_code_execution_tool_result', content: { content: [{ file_id: 'file-y' }] } },
         ],
       },
       {
@@ -88,7 +89,46 @@ test('what a model, a tool or a source has said names nothing', () => {
     ],
     tools: [{ name: 'read', input_schema: { properties: { file_id: { default: 'file-x' } } } }],
   };
-  expect(ids(body, 'messages')).toEqual(['files file-1']);
+  expect(ids(body, 'messages')).toEqual(['files file-1', 'files file-y']);
+  const made = referencesIn(body, 'messages').find(({ id }) => id === 'file-y');
+  expect(made?.soft).toBe(true);
+});
+
+test('a file must be owned when one of the places that name it demands it', () => {
+  const made = { type: 'bash_code_execution_tool_result', content: [{ file_id: 'file-1' }] };
+  const sent = { type: 'document', source: { type: 'file', file_id: 'file-1' } };
+  for (const content of [
+    [made, sent],
+    [sent, made],
+  ])
+    expect(referencesIn({ messages: [{ role: 'user', content }] }, 'messages')).toMatchObject([
+      { id: 'file-1', path: expect.stringContaining('source.file_id') },
+    ]);
+  const twice = { messages: [{ content: [made, sent] }] };
+  expect(referencesIn(twice, 'messages')[0]).not.toHaveProperty('soft');
+});
+
+describe('a form field', () => {
+  const of = (name: string, text: string) =>
+    referencesInField(name, text, 'chat-completions').map(({ id, path }) => `${id} at ${path}`);
+
+  test.each([
+    ['file_id', 'file-1', ['file-1 at file_id']],
+    ['mask[file_id]', 'file-1', ['file-1 at mask[file_id]']],
+    ['file_ids[]', 'file-1', ['file-1 at file_ids[]']],
+    ['images[0][file_id]', 'file-1', ['file-1 at images[0][file_id]']],
+    ['images', '[{"file_id":"file-1"}]', ['file-1 at images[0].file_id']],
+    ['images', ' {"file_id":', []],
+    ['prompt', 'a file_id', []],
+    ['[]', 'x', []],
+    ['container', 'cntr_1', ['cntr_1 at container']],
+  ])('%s with the text %s', (name, text, found) => expect(of(name, text)).toEqual(found));
+
+  test('is refused where it refers to something in more JSON than is read', () => {
+    const long = ' '.repeat(70_000);
+    expect(() => of('images', `[{"file_id":"file-1"}${long}]`)).toThrow('JSON');
+    expect(of('prompt', `{${long}}`)).toEqual([]);
+  });
 });
 
 test('a body of many turns is walked once, however deep', () => {
@@ -102,7 +142,8 @@ test('a body of many turns is walked once, however deep', () => {
 describe.each(['chat-completions', 'messages', 'generate-content'] as const)(
   'a look at the letters of a call of %s',
   (format) => {
-    const names = membersOf(format);
+    const rows = referenceTables[format].rows.filter(({ bodies }) => bodies === undefined);
+    const names = rows.map(({ member, type }) => type ?? member);
     const looks = (text: string): readonly boolean[] => [
       mayRefer(text, format),
       mayRefer(Buffer.from(text), format),
@@ -125,7 +166,8 @@ describe.each(['chat-completions', 'messages', 'generate-content'] as const)(
     });
 
     test('overlooks nothing that a walk finds, wherever it stands and however it is written', () => {
-      const word = fc.constantFrom(...names, 'type', 'role', 'file', 'content', 'id', 'source');
+      const spelled = names.flatMap((name) => [name, name.toUpperCase(), `a[${name}]`, `a[${name}][0]`]);
+      const word = fc.constantFrom(...spelled, 'type', 'role', 'file', 'content', 'id', 'source');
       const value = fc.letrec<{ value: JsonValue }>((tie) => ({
         value: fc.oneof(
           { maxDepth: 4, depthIdentifier: 'json' },
