@@ -96,20 +96,17 @@ export async function keep(call: Call, made: NewObject, { store, poller, tools }
   }
 }
 
-async function takeBack(
-  call: Call,
-  { format, name, creates }: Collection,
-  place: Place,
-  id: string,
-): Promise<void> {
+/** Deletes an object at its provider. A batch is cancelled, because it runs, and so is what cannot be deleted. */
+async function takeBack(call: Call, collection: Collection, place: Place, id: string): Promise<void> {
+  const { format, name, creates, deletes } = collection;
   const path = `/${name}/${id}`;
-  const runs = creates === 'otherwise' && name.endsWith('batches');
+  const isCancelled = !deletes || (creates === 'otherwise' && name.endsWith('batches'));
   const cancel = format === 'generate-content' ? `${path}:cancel` : `${path}/cancel`;
   await ask(
     call,
     place,
     format,
-    runs ? { method: 'POST', path: cancel, body: '{}' } : { method: 'DELETE', path },
+    isCancelled ? { method: 'POST', path: cancel, body: '{}' } : { method: 'DELETE', path },
   );
 }
 

@@ -121,7 +121,10 @@ export function knownOf(requested: RequestedLines | undefined): JsonObject {
   return { requested: requested === undefined ? null : ({ ...requested } as unknown as JsonObject) };
 }
 
-/** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
+/**
+ * Makes an object from a form with a file, which goes to its provider while it comes. It goes on when the client leaves after the end of the
+ * form. Returns the description of the object. Throws what stands in the way.
+ */
 export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const { catalog } = around.finding;
   return sendForm(await formOf(call, collection, around), async (form) => {
@@ -136,9 +139,11 @@ export async function createByForm(call: Call, collection: Collection, around: A
       headers: { ...passed.headers, ...form.headers },
       upload: form.upload,
     } as const;
-    const seen = await askJson(call, place, collection.format, question, around.answerSize);
-    await keep(call, { collection, place, seen, known: knownOf(form.end()) }, around);
-    return seen;
+    return madeAnyway(call, around, async (own) => {
+      const seen = await askJson(own, place, collection.format, question, around.answerSize);
+      await keep(own, { collection, place, seen, known: knownOf(form.end()) }, around);
+      return seen;
+    });
   });
 }
 

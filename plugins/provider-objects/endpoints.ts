@@ -99,15 +99,16 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
         );
       }
       const json = await checkedJson(call, collection, place, around);
-      const answer = await sent(call, object, around, { ...question, body: JSON.stringify(json) });
-      const told = await jsonOf(answer, around.answerSize);
-      // An upload that is complete has become a file.
-      if (collection.name === 'uploads' && isObject(told['file']))
-        await keep(
-          call,
-          { collection: collectionOf('chat-completions', 'files'), place, seen: told['file'] },
-          around,
-        );
+      const told = await madeAnyway(call, around, async (own) => {
+        const answer = await sent(own, object, around, { ...question, body: JSON.stringify(json) });
+        const seen = await jsonOf(answer, around.answerSize);
+        // An upload that is complete has become a file.
+        if (collection.name === 'uploads' && isObject(seen['file'])) {
+          const files = collectionOf('chat-completions', 'files');
+          await keep(own, { collection: files, place, seen: seen['file'] }, around);
+        }
+        return seen;
+      });
       if (rest === 'cancel') await seeNow(around, object, told);
       return asShown(call, collection, told, around, object.charge !== undefined);
     };

@@ -24,6 +24,8 @@ export interface OpenaiObjects {
   finish(id: string, reply: (line: Json) => Json | undefined): void;
   /** Answers everything with this until it is taken back. */
   failWith: { readonly status: number; readonly body: Json } | undefined;
+  /** Answers wait for this. */
+  delays: Promise<void> | undefined;
   /** Requests for such paths are never answered. */
   holds: ((path: string) => boolean) | undefined;
   close(): Promise<void>;
@@ -191,7 +193,11 @@ export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<Opena
     request.on('close', () => {
       if (!request.complete) seen.cut = true;
     });
-    request.on('end', () => handle(seen, Buffer.concat(chunks), response));
+    request.on('end', () => {
+      const answer = (): void => handle(seen, Buffer.concat(chunks), response);
+      if (provider.delays === undefined) answer();
+      else void provider.delays.then(answer);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const provider: OpenaiObjects = {
@@ -200,6 +206,7 @@ export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<Opena
     files,
     batches,
     failWith: undefined,
+    delays: undefined,
     holds: undefined,
     finish(id, reply) {
       const batch = batches.get(id);
