@@ -7,6 +7,7 @@ type Json = Record<string, unknown>;
 export interface ObjectRequest {
   readonly method: string;
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly headers: IncomingMessage['headers'];
   /** Bytes of the body that have come so far. */
   received: number;
@@ -179,6 +180,7 @@ export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<Opena
     const seen: ObjectRequest = {
       method: request.method ?? '',
       path: (request.url ?? '').replace(root, '').split('?')[0] ?? '',
+      query: new URL(request.url ?? '/', 'http://provider').searchParams,
       headers: request.headers,
       received: 0,
       cut: false,
