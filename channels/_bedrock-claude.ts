@@ -1,6 +1,5 @@
 import { GatewayError, type UpstreamRequest } from 'sluice';
-import { parseObject } from 'sluice/internal';
-import { editMembers } from './_members.ts';
+import { editMembers, parseObject } from 'sluice/internal';
 
 /** The version that a body names; there is no other. */
 const version = 'bedrock-2023-05-31';

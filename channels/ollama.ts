@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
-import type { ChannelParts } from 'sluice/internal';
+import { editMembers, type ChannelParts } from 'sluice/internal';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
-import { editMembers } from './_members.ts';
 import { chat, chatFormat } from './_ollama-chat.ts';
 import { embed, embedFormat } from './_ollama-embed.ts';
 

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { editMembers, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
 import { googleCredentials, googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
-import { editMembers } from './_members.ts';
 import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';
 import { tellingRefusals } from './_refusals.ts';
 import { vertexEmbed } from './_vertex-embed.ts';

@@ -8,6 +8,7 @@ const secretHeaders = [
   'authorization',
   'x-goog-api-key',
   'x-g-api-key',
+  'api-key',
   'cookie',
   'proxy-authorization',
 ];
@@ -19,6 +20,7 @@ export function readCredentials({ headers, query }: Wire): string[] {
   addValues(found, headers.authorization, (value) => bearer(value) ?? accessKey(value));
   addValues(found, headers['x-goog-api-key']);
   addValues(found, headers['x-g-api-key']);
+  addValues(found, headers['api-key']);
   if (query.size > 0) for (const value of query.getAll('key')) addValue(found, value);
   if (headers['sec-websocket-protocol'] !== undefined)
     for (const name of protocols(headers)) if (isKey(name)) addValue(found, name.slice(socketPrefix.length));

@@ -124,7 +124,7 @@ function ended(found: ReturnType<ApiKeys['current']>): GatewayError {
 }
 
 const nothingSent =
-  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key or x-goog-api-key header.';
+  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key, x-goog-api-key or api-key header.';
 const notBearer =
   'The Authorization header of this request is not of the form "Bearer YOUR_KEY". Put the word Bearer and a space before your API key.';
 

@@ -5,6 +5,7 @@ import { config as rxjs } from 'rxjs';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Settings } from '../settings/index.ts';
+import { createAliasResolver, resolveAliases } from './aliases.ts';
 import { Front, type FrontParts } from './front.ts';
 import type { Gateway } from './gateway.ts';
 import { refuseLine, refuseUnknown, refuseUnreadable } from './refusal.ts';
@@ -84,6 +85,7 @@ function createListener(front: Front, sockets: Sockets): App['listener'] {
     // A client that hangs up is no failure of the gateway's.
     if (!clientErrors.has(error.code ?? '')) front.gateway.log.error({ error }, 'the front end failed');
   });
+  koa.use(resolveAliases(createAliasResolver(front.gateway.formats)));
   koa.use(router.routes());
   koa.use((ctx) => refuseUnknown(ctx, front));
   const koaListener = koa.callback();

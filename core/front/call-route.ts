@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, Route } from '../sdk/format.ts';
+import type { Codec, Format, ResolvedAlias, Route } from '../sdk/format.ts';
 import { accept } from './accept.ts';
+import { aliasOf, resolvedBody, resolvedForm } from './aliases.ts';
 import { bodyReader, checkJsonType, readBytes } from './body.ts';
-import { understandJson, withoutMark } from './json-body.ts';
+import { measure, understandJson, withoutMark } from './json-body.ts';
 import { BudgetShare, type ByteBudget } from './byte-budget.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
 import type { Front } from './front.ts';
@@ -29,25 +30,34 @@ function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route):
   const { gateway, parts } = front;
   const { limits, sampling } = gateway.settings;
   const { wire, codec } = exchange;
-  route.checkHeaders?.(headersOf(ctx));
+  const alias = aliasOf(ctx);
+  // A header that an alias has in its body is checked when that was read.
+  if (alias?.header === undefined) route.checkHeaders?.(headersOf(ctx));
   wire.params = routeParams(ctx, route);
   if (route.accepts !== undefined && takesForm(ctx.req, route.accepts)) {
     const file = limits[route.files ?? 'image'];
-    return understandForm(ctx.req, exchange, { ...limits, file }, parts.overload.bodyBudget);
+    return understandForm(ctx.req, exchange, { ...limits, file }, parts.overload.bodyBudget, alias);
   }
   if (route.untyped !== true || ctx.req.headers['content-type'] !== untypedJson) checkJsonType(ctx.req);
   const held = new BudgetShare(parts.overload.bodyBudget);
   exchange.hold(held);
+  const resolved = (bytes: Buffer): Buffer => {
+    if (alias === undefined) return bytes;
+    measure(bytes, limits);
+    const body = resolvedBody(bytes, alias, wire);
+    if (alias.header !== undefined) route.checkHeaders?.(headersOf(ctx));
+    return body;
+  };
   return readBytes(ctx.req, limits.body, held).then((read) => {
-    understandJson(exchange, withoutMark(read), { limits, held });
+    understandJson(exchange, resolved(withoutMark(read)), { limits, held });
     if (sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
   });
 }
 
-/** True for a form where one may come; 415 where nothing else may. */
-/** What bodies are called by a client that only knows that they are bytes. */
+/** Content type of clients that only know that their body is bytes. */
 const untypedJson = 'application/octet-stream';
 
+/** True for a form where one may come; 415 where nothing else may. */
 function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {
   if (accepts.includes('form') && isForm(request)) return true;
   if (accepts.includes('json')) return false;
@@ -60,9 +70,11 @@ async function understandForm(
   exchange: Exchange,
   limits: FormLimits,
   budget: ByteBudget,
+  alias: ResolvedAlias | undefined,
 ): Promise<void> {
-  const { form, fields, close } = await readForm(request, limits, budget);
-  exchange.onEnd(close);
+  const read = await readForm(request, limits, budget);
+  exchange.onEnd(read.close);
+  const { form, fields } = alias === undefined ? read : resolvedForm(read, alias);
   const { wire, codec } = exchange;
   wire.params = { ...wire.params, form };
   exchange.understand(noBytes, fields);

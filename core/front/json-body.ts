@@ -90,7 +90,10 @@ export function readJsonBody(
  * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
  * object has at its top, each as often as it is given; an empty one counts as one.
  */
-function measure(bytes: Buffer, limits: BodyLimits): { readonly members: number; readonly values: number } {
+export function measure(
+  bytes: Buffer,
+  limits: BodyLimits,
+): { readonly members: number; readonly values: number } {
   let depth = 0;
   let values = 0;
   let members = 1;

@@ -9,6 +9,7 @@ import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, SocketRoute } from '../sdk/format.ts';
 import type { Gateway } from './gateway.ts';
 import type { JsonObject } from '../model/json.ts';
+import { createAliasResolver, resolvedUrl } from './aliases.ts';
 import { bodyReader } from './body.ts';
 import { BudgetShare, type ByteBudget } from './byte-budget.ts';
 import { endpointCodec } from './endpoints.ts';
@@ -48,6 +49,7 @@ export function createSockets(
 ): Sockets {
   const { settings, log } = gateway;
   const { timeouts, limits } = settings;
+  const resolveAlias = createAliasResolver(gateway.formats);
   const doors = new Map<string, Door>();
   for (const format of gateway.formats) {
     for (const route of format.sockets ?? []) {
@@ -165,6 +167,8 @@ export function createSockets(
     }
   };
 
+  const isServed = (url: string): boolean => doors.has(pathOf({ url })) || tunnels.paths.has(pathOf({ url }));
+
   const retire = (one: SocketConnection): void =>
     one.retire(
       new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 }),
@@ -177,9 +181,10 @@ export function createSockets(
     wants: (request) =>
       request.method === 'GET' &&
       request.headers.upgrade?.toLowerCase() === 'websocket' &&
-      (doors.has(pathOf(request)) || tunnels.paths.has(pathOf(request))),
+      isServed(resolvedUrl(resolveAlias, request.url ?? '')),
     upgrade(request, socket, head) {
       socket.on('error', () => {});
+      request.url = resolvedUrl(resolveAlias, request.url ?? '');
       const door = doors.get(pathOf(request));
       if (tunnels.paths.has(pathOf(request))) tunnels.upgrade(request, socket, head);
       else if (door !== undefined) void connect(door, request, socket, head);

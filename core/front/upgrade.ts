@@ -29,7 +29,7 @@ export function callerOf(request: IncomingMessage, ip: string): Caller {
 }
 
 /** The path without query, and without the slash that some clients put behind it. */
-export function pathOf({ url = '' }: IncomingMessage): string {
+export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
   const path = url.split('?', 1)[0] ?? '';
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Codec } from './codec.ts';
 import type { GatewayError } from './errors.ts';
 import type { Operation, RequestOf } from './operation.ts';
-import type { Route, SocketRoute, TunnelRoute } from './routes.ts';
+import type { PathAlias, Route, SocketRoute, TunnelRoute } from './routes.ts';
 
 export type * from './codec.ts';
 export type * from './operation.ts';
@@ -49,4 +49,6 @@ export interface Format {
   readonly models?: ModelListing;
   readonly sockets?: readonly SocketRoute[];
   readonly tunnels?: readonly TunnelRoute[];
+  /** Resolved before any route is looked for; they hold for the paths of all formats and plugins. */
+  readonly aliases?: readonly PathAlias[];
 }

@@ -23,6 +23,7 @@ export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/e
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
+export { editMembers } from '../formats/_shared/edit-members.ts';
 export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { writeJson } from '../formats/_shared/long-json/index.ts';
 export { MarkedTexts } from '../formats/_shared/outline/marks.ts';

@@ -1,7 +1,7 @@
 import type { GatewayError } from './errors.ts';
 import type { EncodedRequest, RouteParams, WireFrame } from './codec.ts';
 import type { Operation } from './operation.ts';
-import type { JsonObject } from '../model/json.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import type { Usage } from '../model/usage.ts';
 
@@ -87,4 +87,29 @@ export interface TunnelRoute {
   names(client: string, provider: string): TunnelNames;
   /** The message that tells a client of a failure. */
   failure(error: GatewayError, requestId: string): string;
+}
+
+/** The address here of a request that came to an alias of a format's paths. */
+export interface ResolvedAlias {
+  readonly path: string;
+  /** Default: the query of the request. */
+  readonly query?: URLSearchParams;
+  /** Members that the body has at this path although the client put them into its own: they replace those of the client's body. */
+  readonly members?: JsonObject;
+  /** A member of the client's body that is a header at this path. */
+  readonly header?: {
+    readonly member: string;
+    /** Lower case. A header of the client's own wins. */
+    readonly name: string;
+    /** Returns the value of the header; `member` is undefined where the body has none. */
+    value(member: JsonValue | undefined): string;
+  };
+}
+
+/** Other addresses of the paths of a format: those at which clients of a cloud call the same API. */
+export interface PathAlias {
+  /** Paths that begin otherwise are never asked about. */
+  readonly prefix: string;
+  /** Returns the address here, or undefined for a path that is no alias. `path` is not decoded. */
+  resolve(path: string, query: URLSearchParams): ResolvedAlias | undefined;
 }

@@ -11,6 +11,12 @@ import {
   type ToolSpec,
 } from './conversation.ts';
 
+/** What is used of the client; that of a cloud has no more. */
+interface MessagesClient {
+  readonly messages: Pick<Anthropic['messages'], 'create' | 'stream' | 'parse'>;
+  readonly beta: { readonly messages: Pick<Anthropic['beta']['messages'], 'toolRunner'> };
+}
+
 const messages = (ask: Ask): Anthropic.MessageParam[] => [
   ...(ask.history ?? []).map(({ role, text }) => ({ role, content: text })),
   {
@@ -47,7 +53,7 @@ const said = (message: Anthropic.Message, pieces: number): Said => {
 };
 
 /** The `@anthropic-ai/sdk`: create, the stream helper, the tool runner, parse. `how` says in which words it asks for thinking. */
-export function messagesClient(client: Anthropic, how: 'adaptive' | 'budget'): Client {
+export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget'): Client {
   const settings = (ask: Ask) => ({
     model: ask.model,
     max_tokens: ask.maxTokens ?? 8192,

@@ -8,7 +8,17 @@ import { bedrock, converseClient } from './converse-client.ts';
 import { generateContentClient } from './generate-content-client.ts';
 import { messagesClient } from './messages-client.ts';
 import { responsesClient } from './responses-client.ts';
-import { anthropic, formats as watched, genai, olderAnthropic, openai, type ChatFormatName } from './sdks.ts';
+import {
+  anthropic,
+  anthropicVertex,
+  azureOpenai,
+  formats as watched,
+  genai,
+  olderAnthropic,
+  openai,
+  vertexGenai,
+  type ChatFormatName,
+} from './sdks.ts';
 
 const formats: readonly ChatFormatName[] = [...watched, 'converse'];
 /** Formats that tell which stop sequence ended an answer, and not how much of it was reasoning. */
@@ -25,11 +35,18 @@ const clients: Readonly<Record<string, (gateway: TestGateway) => Client>> = {
   'responses stored': (gateway) => responsesClient(openai(gateway), 'stored'),
   bedrock: (gateway) => converseClient(bedrock(gateway)),
   'bedrock signed': (gateway) => converseClient(bedrock(gateway, 'signed')),
+  // The same APIs at the addresses of clouds.
+  azure: (gateway) => chatClient(azureOpenai(gateway)),
+  'azure responses': (gateway) => responsesClient(azureOpenai(gateway), 'items'),
+  'genai vertex': (gateway) => generateContentClient(vertexGenai(gateway, 'project'), 'level'),
+  'genai express': (gateway) => generateContentClient(vertexGenai(gateway, 'express'), 'budget'),
+  'anthropic vertex': (gateway) => messagesClient(anthropicVertex(gateway), 'adaptive'),
 };
 
 /** What a client has no words for: Responses know no stop sequences, and who leaves the history to the gateway cannot change it. */
 const wordless: Readonly<Record<string, readonly string[]>> = {
   responses: ['stop'],
+  'azure responses': ['stop'],
   'responses stored': ['stop', 'proof changed'],
 };
 

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
+import { AnthropicVertex } from '@anthropic-ai/vertex-sdk';
 import { GoogleGenAI } from '@google/genai';
-import OpenAI from 'openai';
+import OpenAI, { AzureOpenAI } from 'openai';
 
 /** The wire dialects whose SDKs can be watched on the wire, by the gateway's names. */
 export const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
@@ -114,5 +115,57 @@ export function genai(
       ...(headers === undefined ? {} : { headers: { ...headers } }),
       ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
     },
+  });
+}
+
+/** The official client of Azure OpenAI, for which the gateway is a resource's endpoint. */
+export function azureOpenai(
+  { url, key }: Access,
+  { recorder, deployment }: Options & { readonly deployment?: string } = {},
+): AzureOpenAI {
+  return new AzureOpenAI({
+    endpoint: url,
+    apiKey: key,
+    apiVersion: '2025-04-01-preview',
+    maxRetries: 0,
+    logLevel: 'off',
+    ...(deployment === undefined ? {} : { deployment }),
+    ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
+  });
+}
+
+/** `@google/genai` for Vertex AI: with a project, or in express mode. An API key is not exchanged for a token of Google's. */
+export function vertexGenai(
+  { url, key }: Access,
+  mode: 'project' | 'express',
+  { recorder }: Options = {},
+): GoogleGenAI {
+  return new GoogleGenAI({
+    vertexai: true,
+    apiKey: key,
+    ...(mode === 'express' ? {} : { project: 'my-project', location: 'europe-west1' }),
+    httpOptions: { baseUrl: url, ...(recorder === undefined ? {} : { fetch: recorder.fetch }) },
+  });
+}
+
+/**
+ * The official client for Claude on Vertex AI. It asks an auth client of Google's for a token before each request: this one gives the
+ * gateway's key.
+ */
+export function anthropicVertex({ url, key }: Access, { recorder }: Options = {}): AnthropicVertex {
+  const authClient = {
+    projectId: 'my-project',
+    getRequestHeaders: () => Promise.resolve(new Headers({ authorization: `Bearer ${key}` })),
+  };
+  return new AnthropicVertex({
+    baseURL: `${url}/v1`,
+    region: 'europe-west1',
+    // The type is that of a whole client, of which the SDK uses these two members.
+    authClient: authClient as unknown as NonNullable<
+      NonNullable<ConstructorParameters<typeof AnthropicVertex>[0]>['authClient']
+    >,
+    maxRetries: 0,
+    logLevel: 'off',
+    ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
   });
 }

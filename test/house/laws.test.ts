@@ -115,7 +115,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_authorized _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _fal-videos _fireworks-batches _google-identity _http _jobs _members _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oauth-tokens _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jina luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
+      '_authorized _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _fal-videos _fireworks-batches _google-identity _http _jobs _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oauth-tokens _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jina luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
     plugins:
       '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
@@ -259,7 +259,9 @@ describe('what the core knows', () => {
   ]);
 
   test('no provider by name', () => {
-    const found = core.flatMap((path) => {
+    // The addresses at which clients of clouds call a format are words of the wire, and nothing else stands in these files.
+    const named = core.filter((path) => !/^core\/formats\/[^/]+\/aliases\.ts$/.test(path));
+    const found = named.flatMap((path) => {
       const text = read(path);
       return [...blank(text, { strings: false }).matchAll(new RegExp(makers, 'gi'))]
         .filter(([word]) => !wireFacts.has(word))

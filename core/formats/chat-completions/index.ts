@@ -1,6 +1,7 @@
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import type { Format } from '../../sdk/format.ts';
+import { aliases } from './aliases.ts';
 import { chatCodec } from './codec.ts';
 import { models } from '../_openai/models.ts';
 import { formatName } from './wire.ts';
@@ -13,6 +14,7 @@ const chatCompletions: Format = {
   replyHeaders,
   rateHeaders: chatRateHeaders,
   models,
+  aliases,
 };
 
 /** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */

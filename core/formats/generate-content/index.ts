@@ -1,5 +1,6 @@
 import { wrongValue } from '../../sdk/errors.ts';
 import type { Format, Framing, Operation, Route, RouteParams } from '../../sdk/format.ts';
+import { aliases } from './aliases.ts';
 import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { embed } from './embed.ts';
@@ -62,6 +63,7 @@ const generateContent: Format = {
   errorReply,
   replyHeaders: (requestId) => ({ 'x-request-id': requestId }),
   models,
+  aliases,
 };
 
 /** The generateContent format: `/v1beta/models/{model}:generateContent`, its stream, its counts and its model list. */

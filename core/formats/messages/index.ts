@@ -1,4 +1,5 @@
 import type { Format } from '../../sdk/format.ts';
+import { aliases } from './aliases.ts';
 import { chatCodec, countCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { checkVersion, rateHeaders } from './headers.ts';
@@ -21,6 +22,7 @@ const messages: Format = {
   replyHeaders,
   rateHeaders,
   models: modelListing,
+  aliases,
 };
 
 /** The messages format: `/v1/messages`, its token counts and its model list. */

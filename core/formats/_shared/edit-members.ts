@@ -1,0 +1,158 @@
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
+import { stringEnd } from './json-bytes.ts';
+
+const [quote, comma, colon, opening, closing, list, listEnd, slash] = Buffer.from('",:{}[]\\');
+
+const begin = Buffer.from('{');
+const separator = Buffer.from(',');
+const finish = Buffer.from('}');
+
+/** Longest value that {@link readMembers} parses, in bytes. */
+const longestValue = 4096;
+
+/**
+ * Sets members at the top of a JSON body, or removes those given as undefined. All other bytes stay as they are, with numbers that
+ * JavaScript cannot hold and names that are given twice. Returns a form, and a body that is no JSON object, unchanged.
+ */
+export function editMembers<Body>(
+  body: Body,
+  edits: Readonly<Record<string, JsonValue | undefined>>,
+): Body | Buffer {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const runs = new Runs(bytes);
+  const isObject = eachMember(bytes, ({ name, start, end }) => {
+    if (Object.hasOwn(edits, name)) runs.skip();
+    else runs.keep(start, end);
+  });
+  if (!isObject) return body;
+  const set = Object.entries(edits)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`));
+  const parts = [...set, ...runs.end()];
+  const joined = parts.flatMap((part, index) => (index === 0 ? [part] : [separator, part]));
+  return Buffer.concat([begin, ...joined, finish]);
+}
+
+/**
+ * Returns the values of these members at the top of a JSON object; of a name that is given twice the last one. Values that are long or no
+ * JSON are left out. Undefined for bytes that are no object.
+ */
+export function readMembers(bytes: Buffer, names: readonly string[]): JsonObject | undefined {
+  const found: MutableObject = {};
+  const isObject = eachMember(bytes, ({ name, value, end: valueStop }) => {
+    if (!names.includes(name)) return;
+    delete found[name];
+    if (valueStop - value > longestValue) return;
+    try {
+      found[name] = JSON.parse(bytes.toString('utf8', value, valueStop)) as JsonValue;
+    } catch {
+      // Whoever parses the whole body reports it.
+    }
+  });
+  return isObject ? found : undefined;
+}
+
+/** Members that stay, joined as long as they stand side by side: few pieces, however many members there are. */
+class Runs {
+  readonly #bytes: Buffer;
+  readonly #done: Buffer[] = [];
+  #start = -1;
+  #end = -1;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  keep(start: number, stop: number): void {
+    if (this.#start < 0) this.#start = start;
+    this.#end = stop;
+  }
+
+  skip(): void {
+    if (this.#start >= 0) this.#done.push(this.#bytes.subarray(this.#start, this.#end));
+    this.#start = -1;
+  }
+
+  end(): readonly Buffer[] {
+    this.skip();
+    return this.#done;
+  }
+}
+
+interface Member {
+  readonly name: string;
+  /** From the quote before its name to behind its value. */
+  readonly start: number;
+  /** Where its value begins. */
+  readonly value: number;
+  readonly end: number;
+}
+
+/** Visits the members at the top of an object in their order. Returns false where the bytes are no object. */
+function eachMember(bytes: Buffer, visit: (member: Member) => void): boolean {
+  let at = behindBlanks(bytes, 0);
+  if (bytes[at] !== opening) return false;
+  at = behindBlanks(bytes, at + 1);
+  if (bytes[at] === closing) return true;
+  for (;;) {
+    const member = memberAt(bytes, at);
+    if (member === undefined) return false;
+    visit(member);
+    at = behindBlanks(bytes, member.end);
+    if (bytes[at] === closing) return true;
+    if (bytes[at] !== comma) return false;
+    at = behindBlanks(bytes, at + 1);
+  }
+}
+
+function memberAt(bytes: Buffer, start: number): Member | undefined {
+  if (bytes[start] !== quote) return undefined;
+  const nameEnd = stringEnd(bytes, start);
+  if (nameEnd < 0) return undefined;
+  const at = behindBlanks(bytes, nameEnd + 1);
+  if (bytes[at] !== colon) return undefined;
+  const value = behindBlanks(bytes, at + 1);
+  const valueStop = valueEnd(bytes, value);
+  if (valueStop === undefined) return undefined;
+  return { name: nameIn(bytes.subarray(start, nameEnd + 1)), start, value, end: valueStop };
+}
+
+/** The name between the quotes; a spelling with escapes that no parser takes stands for itself. */
+function nameIn(spelled: Buffer): string {
+  const plain = spelled.toString('utf8', 1, spelled.length - 1);
+  if (!spelled.includes(slash ?? 0)) return plain;
+  try {
+    return JSON.parse(spelled.toString()) as string;
+  } catch {
+    return plain;
+  }
+}
+
+/** Where the value that begins at `start` ends; strings are hopped over. */
+function valueEnd(bytes: Buffer, start: number): number | undefined {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      at = stringEnd(bytes, at);
+      if (at < 0) return undefined;
+      if (depth === 0) return at + 1;
+    } else if (byte === opening || byte === list) depth += 1;
+    else if (byte === closing || byte === listEnd) {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (byte === comma && depth === 0) return at;
+  }
+  return undefined;
+}
+
+function behindBlanks(bytes: Buffer, start: number): number {
+  let at = start;
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at += 1;
+  }
+}
