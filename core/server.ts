@@ -79,7 +79,8 @@ export async function startServer(
     const app = createApp(gateway, surroundings);
     const server = createServer(
       {
-        maxHeaderSize: settings.limits.header,
+        // Requests beyond the limit are refused by the app, in the format of their client.
+        maxHeaderSize: 2 * settings.limits.header,
         headersTimeout: settings.timeouts.headers,
         requestTimeout: settings.timeouts.body,
         connectionsCheckingInterval: Math.min(1000, settings.timeouts.headers),

@@ -9,7 +9,7 @@ import { createAliasResolver, resolveAliases } from './aliases.ts';
 import { Front, type FrontParts } from './front.ts';
 import type { Gateway } from './gateway.ts';
 import { refuseLine, refuseUnknown, refuseUnreadable } from './refusal.ts';
-import { continueWhenRead, requestLineProblem } from './request-line.ts';
+import { continueWhenRead, headerProblem, requestLineProblem } from './request-line.ts';
 import { createRoutes } from './routes.ts';
 import { createSockets, type Sockets } from './sockets.ts';
 import { requestId } from './wire.ts';
@@ -89,9 +89,15 @@ function createListener(front: Front, sockets: Sockets): App['listener'] {
   koa.use(router.routes());
   koa.use((ctx) => refuseUnknown(ctx, front));
   const koaListener = koa.callback();
+  const limit = front.gateway.settings.limits.header;
   return function listener(request, response) {
     if (front.draining) response.setHeader('connection', 'close');
     const { url = '', method = '' } = request;
+    const refusal = headerProblem(request, limit);
+    if (refusal !== undefined) {
+      refuseLine(request, response, front, refusal);
+      return;
+    }
     const handler = request.httpVersionMajor === 1 ? fixed.find(url, method) : undefined;
     if (handler !== undefined) {
       handler(koa.createContext(request, response), url);
@@ -99,7 +105,7 @@ function createListener(front: Front, sockets: Sockets): App['listener'] {
     }
     const problem = requestLineProblem(request);
     if (problem === undefined) void koaListener(request, response);
-    else refuseLine(response, front, problem);
+    else refuseLine(request, response, front, problem);
   };
 }
 

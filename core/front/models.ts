@@ -11,18 +11,6 @@ import type { ListedModel } from '../model/event.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import { answerCodec } from './answer-codec.ts';
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
-
-/**
- * Which format's model list `GET /v1/models` answers: a version header means messages, whatever carries the key; a generateContent key
- * means generateContent; everything else is chat completions.
- */
-export function listFormat(headers: Headers, query: URLSearchParams): string {
-  if (headers['anthropic-version'] || headers['a-version']) return 'messages';
-  if (headers['x-goog-api-key'] || headers['x-g-api-key'] || query.has('key')) return 'generate-content';
-  return 'chat-completions';
-}
-
 /** The end of the pipeline for a model list: every model there is. Plugins on the way back leave out what the caller may not use. */
 export function listModels(catalog: Catalog): Next {
   return function list() {

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { Stream } from 'node:stream';
 import type { Context } from 'koa';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import { errorFormat } from './client-format.ts';
 import type { Front } from './front.ts';
 import type { PluginRoute } from './gateway.ts';
-import { familyOf, linger, refuse } from './refusal.ts';
+import { linger, refuse } from './refusal.ts';
 import { matchedParams } from './wire.ts';
 
 /** The handler of a plugin's own route: Koa writes what it leaves in its context, and what it throws is a refusal, or a 500. */
@@ -25,7 +26,7 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
         return;
       }
       ctx.respond = true;
-      refuse(ctx, front.formatNamed(familyOf(ctx.path)), error);
+      refuse(ctx, front.formatNamed(errorFormat(ctx.url, ctx.headers)), error);
     }
     if (ctx.status >= 400 && sendsOn(ctx.req) && !(ctx.body instanceof Stream)) {
       ctx.set('connection', 'close');

@@ -4,8 +4,10 @@ import type { Context } from 'koa';
 import { STATUS_CODES } from '../upstream/node-http.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Format } from '../sdk/format.ts';
+import { errorFormat, errorFormatOfBytes } from './client-format.ts';
 import type { Front } from './front.ts';
 import { writeHead } from './head.ts';
+import { headersTooLarge } from './request-line.ts';
 import { requestId } from './wire.ts';
 
 /** Refuses a request that is no call, in the words of a format. */
@@ -16,26 +18,37 @@ export function refuse(ctx: Context, format: Format, error: GatewayError): void 
   ctx.body = body;
 }
 
-/** The end of the router: 405 where another method would do, else 404, in the format of the path's family. */
+/** Refuses what no route has answered: 405 where another method would do, else 404, in the format of the client. */
 export function refuseUnknown(ctx: Context, front: Front): void {
   const layers = (ctx['matched'] ?? []) as readonly { readonly methods: readonly string[] }[];
   const allowed = [...new Set(layers.flatMap(({ methods }) => methods))];
-  const where = `${ctx.method} ${ctx.path.slice(0, 200)}`;
+  const path = clientPath(ctx);
   const error =
     allowed.length > 0
       ? new GatewayError(
           'method_not_allowed',
-          `${ctx.method} is not allowed on ${ctx.path.slice(0, 200)}: use ${allowed.join(' or ')}.`,
+          `${ctx.method} is not allowed on ${path}: use ${allowed.join(' or ')}.`,
           { headers: { allow: allowed.join(', ') } },
         )
-      : new GatewayError('unknown_url', `There is nothing at ${where}.`);
-  refuse(ctx, front.formatNamed(familyOf(ctx.path)), error);
+      : new GatewayError('unknown_url', `Unknown endpoint: ${ctx.method} ${path}.`);
+  refuse(ctx, front.formatNamed(errorFormat(ctx.url, ctx.headers)), error);
 }
 
-/** Refuses a request whose first line is already wrong, and closes its connection. */
-export function refuseLine(response: ServerResponse, front: Front, error: GatewayError): void {
+/** The path as the client wrote it, before an alias was resolved. */
+function clientPath({ originalUrl, path }: Context): string {
+  return (originalUrl.startsWith('/') ? (originalUrl.split('?', 1)[0] ?? '') : path).slice(0, 200);
+}
+
+/** Refuses a request whose first line or headers are wrong, and closes its connection. */
+export function refuseLine(
+  { url = '', headers: given }: IncomingMessage,
+  response: ServerResponse,
+  front: Front,
+  error: GatewayError,
+): void {
   const id = requestId();
-  const { status, headers, body } = front.formatNamed('chat-completions').errorReply(error, id);
+  const format = front.formatNamed(errorFormat(url, given));
+  const { status, headers, body } = format.errorReply(error, id);
   const text = JSON.stringify(body);
   writeHead(
     response,
@@ -52,8 +65,13 @@ export function refuseLine(response: ServerResponse, front: Front, error: Gatewa
   response.end(text);
 }
 
+/** An error of Node's parser. Its bytes are the last that came, which is the whole of most requests. */
+interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
 /** Answers what Node's parser gave up on: by the reply that is being written, where there is one, else as plain bytes. */
-export function refuseUnreadable(socket: Duplex, front: Front, error: NodeJS.ErrnoException): void {
+export function refuseUnreadable(socket: Duplex, front: Front, error: ParseError): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -64,30 +82,26 @@ export function refuseUnreadable(socket: Duplex, front: Front, error: NodeJS.Err
     open.breakOff(refusal);
     return;
   }
-  const { body } = front.formatNamed('chat-completions').errorReply(refusal, requestId());
+  const format = front.formatNamed(errorFormatOfBytes(error.rawPacket));
+  const { status, headers, body } = format.errorReply(refusal, requestId());
   const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-  );
+  const lines = Object.entries({
+    'content-type': 'application/json',
+    ...headers,
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${text}`);
   closeSoon(socket);
 }
 
 /** Why Node's parser gave up on a request. */
 function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return new GatewayError('invalid_request', 'The headers of the request are too large.', { status: 431 });
-  }
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new GatewayError('request_timeout', 'The request was not sent in time.');
   }
   return new GatewayError('invalid_request', 'The request is not valid HTTP.');
-}
-
-/** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
-export function familyOf(path: string): string {
-  if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
-  if (path.startsWith('/model/')) return 'converse';
-  return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 
 /** A client that never closes its side would keep the connection for ever. */

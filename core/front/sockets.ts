@@ -13,6 +13,7 @@ import { createAliasResolver, resolvedUrl } from './aliases.ts';
 import { bodyReader } from './body.ts';
 import { BudgetShare, type ByteBudget } from './byte-budget.ts';
 import { endpointCodec } from './endpoints.ts';
+import { errorFormat } from './client-format.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { createTunnels } from './tunnels.ts';
 import { callerOf, pathOf, refuse, wireOf, type Caller } from './upgrade.ts';
@@ -159,12 +160,11 @@ export function createSockets(
 
   /** Node before 22.21 and 24.9 does not ask `wants`: every wish for another protocol comes here, also those that are best passed over. */
   const refuseOther = (request: IncomingMessage, socket: Duplex): void => {
-    const [door] = doors.values();
-    if (door === undefined) socket.destroy();
-    else {
-      const error = new GatewayError('invalid_request', 'Send this request without an Upgrade header.');
-      refuse(request, socket, door.format, error, requestId(), log);
-    }
+    const name = errorFormat(request.url ?? '', request.headers);
+    const format = gateway.formats.find((one) => one.name === name);
+    const error = new GatewayError('invalid_request', 'Send this request without an Upgrade header.');
+    if (format === undefined) socket.destroy();
+    else refuse(request, socket, format, error, requestId(), log);
   };
 
   const isServed = (url: string): boolean => doors.has(pathOf({ url })) || tunnels.paths.has(pathOf({ url }));

@@ -70,6 +70,7 @@ describe('a key is accepted', () => {
     expect(await nameOf({ headers: { 'x-api-key': key } })).toBe('first');
     expect(await nameOf({ headers: { 'x-goog-api-key': key } })).toBe('first');
     expect(await nameOf({ headers: { 'x-g-api-key': key } })).toBe('first');
+    expect(await nameOf({ headers: { 'api-key': key } })).toBe('first');
     expect(await nameOf({ query: `alt=sse&key=${key}` })).toBe('first');
     expect(
       await nameOf({ headers: { 'sec-websocket-protocol': `realtime, openai-insecure-api-key.${key}, v1` } }),
@@ -94,13 +95,15 @@ describe('a key is accepted', () => {
 });
 
 describe('of several credentials', () => {
-  test('the first counts: x-api-key, Authorization, x-goog-api-key, key', async () => {
+  test('the first counts: x-api-key, Authorization, x-goog-api-key, api-key, key', async () => {
     const wrong = 'sk-unknown-unknown-unknown';
     expect(await nameOf({ headers: { authorization: `Bearer ${other}`, 'x-api-key': key } })).toBe('first');
     expect(await nameOf({ headers: { 'x-goog-api-key': wrong, authorization: `Bearer ${key}` } })).toBe(
       'first',
     );
     expect(await nameOf({ headers: { 'x-goog-api-key': key }, query: `key=${other}` })).toBe('first');
+    expect(await nameOf({ headers: { 'api-key': wrong, 'x-goog-api-key': key } })).toBe('first');
+    expect(await nameOf({ headers: { 'api-key': key }, query: `key=${other}` })).toBe('first');
     expect(
       await nameOf({
         headers: { 'sec-websocket-protocol': `openai-insecure-api-key.${other}` },
@@ -330,6 +333,7 @@ describe('behind this plugin', () => {
       authorization: `Bearer ${other}`,
       'x-goog-api-key': other,
       'x-g-api-key': other,
+      'api-key': other,
       cookie: 'session=1',
       'proxy-authorization': 'Basic eDp5',
       'sec-websocket-protocol': `realtime, openai-insecure-api-key.${other}`,

@@ -2,10 +2,12 @@ import { cannotCarry, missing, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
 import {
   given,
   optionalArray,
   optionalNumber,
+  optionalObject,
   optionalString,
   readObjects,
   requiredObject,
@@ -28,7 +30,8 @@ import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
 import { tapping } from '../_shared/usage.ts';
 import { readUsage, writeUsage } from './usage.ts';
-import { formatName, official } from './wire.ts';
+import { decodePredict, predictions } from './predict.ts';
+import { formatName, official, purposes } from './wire.ts';
 import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { defined } from '../_shared/fields.ts';
 
@@ -36,18 +39,7 @@ import { defined } from '../_shared/fields.ts';
 const mostAtOnce = 100;
 const mostRequests = 2048;
 
-const purposes: readonly (readonly [EmbedPurpose, string])[] = [
-  ['query', 'RETRIEVAL_QUERY'],
-  ['document', 'RETRIEVAL_DOCUMENT'],
-  ['similarity', 'SEMANTIC_SIMILARITY'],
-  ['classification', 'CLASSIFICATION'],
-  ['clustering', 'CLUSTERING'],
-  ['question', 'QUESTION_ANSWERING'],
-  ['fact', 'FACT_VERIFICATION'],
-  ['code-query', 'CODE_RETRIEVAL_QUERY'],
-];
-
-/** `:embedContent` and `:batchEmbedContents`: providers are always asked by the second, which has room for one as well. */
+/** `:embedContent`, `:batchEmbedContents` and `:predict`: providers are always asked by the second, which has room for one as well. */
 export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   format: formatName,
   operation: 'embed',
@@ -77,6 +69,7 @@ interface One {
 }
 
 function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
+  if (given(body.instances)) return decodePredict(body, modelOf(params), mostRequests);
   const batch = optionalArray(body.requests, 'requests');
   if (batch?.length === 0) throw wrongValue('requests', 'a list with at least one request');
   if (batch !== undefined && batch.length > mostRequests)
@@ -100,16 +93,16 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
 
 function readOne(wire: JsonObject, at: string): One {
   const body = official(wire, 'embedRequest');
-  const task = optionalString(body.taskType, `${at}taskType`);
+  // Newer clients put the settings into an object of their own.
+  const config = optionalObject(body.embedContentConfig, `${at}embedContentConfig`) ?? {};
+  const { taskType, title, outputDimensionality } = { ...config, ...body };
+  const task = optionalString(taskType, `${at}taskType`);
   const content = requiredObject(body.content, `${at}content`);
   return {
     input: { ...readContent(content, at), extra: { [formatName]: { $raw: wire } } },
     purpose: purposes.find(([, word]) => word === task)?.[0],
-    title: optionalString(body.title, `${at}title`),
-    dimensions: optionalNumber(body.outputDimensionality, `${at}outputDimensionality`, {
-      min: 1,
-      integer: true,
-    }),
+    title: optionalString(title, `${at}title`),
+    dimensions: optionalNumber(outputDimensionality, `${at}outputDimensionality`, { min: 1, integer: true }),
   };
 }
 
@@ -172,19 +165,22 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
 
 function encodeWhole({ body }: ReplyContext): WholeEncoder {
   let result: EmbedResult | undefined;
-  let usage: JsonObject = {};
+  let used: Usage | undefined;
   return {
     event(event) {
       if (event.type === 'result') result = event.value as EmbedResult;
-      if (event.type === 'usage') usage = { usageMetadata: writeUsage(event.usage) };
+      if (event.type === 'usage') used = event.usage;
     },
     end() {
       if (result === undefined) throw unusable('gave no embeddings');
       const single = given(body.content) ? 1 : undefined;
-      checkCount(result, Array.isArray(body.requests) ? body.requests.length : single);
+      const list = body.requests ?? body.instances;
+      checkCount(result, Array.isArray(list) ? list.length : single);
+      if (given(body.instances)) return predictions(result, used);
       const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
       const [only = { values: [] }] = vectors;
       const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };
+      const usage = used === undefined ? {} : { usageMetadata: writeUsage(used) };
       return { ...said, ...usage, ...result.extra?.[formatName] };
     },
   };

@@ -47,6 +47,7 @@ const routes: readonly Route[] = [
   ...method('predictLongRunning', 'create-video', false),
   ...method('embedContent', 'embed', false),
   ...method('batchEmbedContents', 'embed', false),
+  ...method('predict', 'embed', false),
   { method: 'GET', path: '/v1beta/models', operation: 'list-models' },
   {
     method: 'GET',

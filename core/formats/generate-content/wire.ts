@@ -1,3 +1,4 @@
+import type { EmbedPurpose } from '../../model/embed.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { setOf } from '../_shared/fields.ts';
 import { extrasOf } from '../_shared/extra.ts';
@@ -7,6 +8,18 @@ export const formatName = 'generate-content';
 
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
+
+/** What embeddings are for, in the words of this format. */
+export const purposes: readonly (readonly [EmbedPurpose, string])[] = [
+  ['query', 'RETRIEVAL_QUERY'],
+  ['document', 'RETRIEVAL_DOCUMENT'],
+  ['similarity', 'SEMANTIC_SIMILARITY'],
+  ['classification', 'CLASSIFICATION'],
+  ['clustering', 'CLUSTERING'],
+  ['question', 'QUESTION_ANSWERING'],
+  ['fact', 'FACT_VERIFICATION'],
+  ['code-query', 'CODE_RETRIEVAL_QUERY'],
+];
 
 /** The field names of one structure. Proto JSON lets every one of them be written in snake_case too. */
 interface Fields {
