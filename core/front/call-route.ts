@@ -10,6 +10,7 @@ import { measure, understandJson, withoutMark } from './json-body.ts';
 import { BudgetShare, type ByteBudget } from './byte-budget.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
 import type { Front } from './front.ts';
+import { applySampling } from './sampling.ts';
 import { headersOf, noBytes, requestId, routeParams, wireOf } from './wire.ts';
 
 /** What a route does with a request; `path` is the whole of its URL, where that is known to be a path alone. */
@@ -29,7 +30,7 @@ export function callRoute(front: Front, format: Format, route: Route, codec: Cod
 function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route): Promise<void> {
   const { gateway, parts } = front;
   const { limits, sampling } = gateway.settings;
-  const { wire, codec } = exchange;
+  const { wire } = exchange;
   const alias = aliasOf(ctx);
   // A header that an alias has in its body is checked when that was read.
   if (alias?.header === undefined) route.checkHeaders?.(headersOf(ctx));
@@ -50,7 +51,7 @@ function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route):
   };
   return readBytes(ctx.req, limits.body, held).then((read) => {
     understandJson(exchange, resolved(withoutMark(read)), { limits, held });
-    if (sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
+    applySampling(exchange, sampling, { limits, held });
   });
 }
 

@@ -103,7 +103,6 @@ export function createSockets(
         held.grow(bytes.length);
         exchange.understand(bytes, body);
         exchange.decoded = codec.validate(body, wire.params);
-        if (settings.sampling === 'exclusive') codec.checkSampling?.(body);
       });
       return exchange;
     };

@@ -182,8 +182,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   validate(body: JsonObject, params: RouteParams): R;
   /** True where `validate` finds in the outline of a body what it finds in the whole: it reads no words of long texts. Absent where it may. */
   readonly outlines?: true;
-  /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
-  checkSampling?(body: JsonObject): void;
+  /** Returns the error for a member that another one excludes, named by its `param` (chat completions: `top_p` beside `temperature`). */
+  samplingConflict?(body: JsonObject): GatewayError | undefined;
   /** The framing in which this client wants its stream. */
   clientFraming(body: JsonObject, params: RouteParams): Framing;
   /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */

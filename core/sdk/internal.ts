@@ -81,6 +81,7 @@ export type {
 export { checkJsonType, readBytes } from '../front/body.ts';
 export { parseJsonBody } from '../front/json-body.ts';
 export { createClientAddress } from '../front/client-address.ts';
+export { requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
 export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';

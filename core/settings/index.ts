@@ -132,8 +132,11 @@ export const settingsSchema = z.strictObject({
   prices: pricesSchema,
   /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
   adminPassword: secret(z.string().min(12, 'must have at least 12 characters')).optional(),
-  /** `exclusive`: chat completions with both temperature and top_p away from 1 are refused. `forward`: they pass. */
-  sampling: z.enum(['exclusive', 'forward']).default('exclusive'),
+  /**
+   * Chat completions with both `temperature` and `top_p` away from 1. `exclusive`: `top_p` is dropped and named in `x-sluice-loss`.
+   * `forward`: both are sent. `refuse`: 400.
+   */
+  sampling: z.enum(['exclusive', 'forward', 'refuse']).default('exclusive'),
 });
 
 /** The settings in force. */

@@ -5,6 +5,7 @@ import {
   estimateInput,
   forgetMedia,
   peekFirst,
+  requestLosses,
   saysSomething,
   sealMarks,
   toldLosses,
@@ -52,7 +53,7 @@ export default definePlugin({
         !holdsSeal(call) &&
         !needsBytes(call, call.codec, target)
       ) {
-        const losses: Loss[] = [];
+        const losses = [...(call.get(requestLosses) ?? [])];
         const { request, edited } = passRequest(call, target, tools.reads(), losses);
         refuseWhenStrict(call, chosen, losses);
         const source = await next(call.with({ upstream: request }));
@@ -109,7 +110,7 @@ async function translate(
     refuseWhenStrict(call, chosen, lost);
     return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
   };
-  const losses: Loss[] = [];
+  const losses = [...(call.get(requestLosses) ?? [])];
   // Nothing of the request is held on to while an answer is awaited: the garbage collector would copy all of it again and again.
   let written = writeUnread(call, target, codec, chosen, losses);
   if (written === undefined) {

@@ -316,15 +316,44 @@ describe('what a provider would refuse is refused here, by its name', () => {
 describe('chat completions: temperature with top_p', () => {
   const body = { model: 'chat', messages: [{ role: 'user', content: 'Hi' }], temperature: 0.2, top_p: 0.9 };
 
-  test('is refused with the name of the option that lets both pass, which it does', async () => {
-    expectRefused(await fetchRaw(gateway, '/v1/chat/completions', { body }), "sampling: 'forward'");
+  test.each(['Hi', 'long '.repeat(4000)])(
+    'keeps temperature, and tells of top_p as lost (%#)',
+    async (content) => {
+      const asked = { ...body, messages: [{ role: 'user', content }] };
+      for (const model of ['chat', 'messages']) {
+        // oxlint-disable-next-line no-await-in-loop
+        const answer = await fetchRaw(gateway, '/v1/chat/completions', { body: { ...asked, model } });
+        const request = sent(answer);
+        expect(request.temperature).toBe(0.2);
+        expect(request).not.toHaveProperty('top_p');
+        expect(String(losses(answer)).split(', ')).toContain('top_p');
+      }
+    },
+  );
+
+  test('is refused where the client wants nothing dropped', async () => {
+    const strict = { ...headers, 'x-sluice-strict': 'true' };
+    for (const model of ['chat', 'messages'])
+      // oxlint-disable-next-line no-await-in-loop
+      expectRefused(
+        await fetchRaw(gateway, '/v1/chat/completions', { body: { ...body, model }, headers: strict }),
+        'top_p',
+      );
+  });
+
+  test.each([
+    ['forward', 200],
+    ['refuse', 400],
+  ] as const)('is what the operator wants with sampling: %s', async (sampling, status) => {
     const open = await startGateway({
-      sampling: 'forward',
+      sampling,
       channels: [openaiChannel({ key: 'k', baseUrl: `${upstream.url}/v1`, models: ['chat'] })],
     });
     try {
       const answer = await fetchRaw(open, '/v1/chat/completions', { body });
-      expect(sent(answer)).toMatchObject({ temperature: 0.2, top_p: 0.9 });
+      expect(answer.status).toBe(status);
+      if (status === 200) expect(sent(answer)).toMatchObject({ temperature: 0.2, top_p: 0.9 });
+      else expectRefused(answer, "sampling: 'forward'");
     } finally {
       await open.close();
     }

@@ -10,7 +10,7 @@ import { ChatStreamEncoder } from './stream-out/index.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
-import { checkSampling, validate } from './validate.ts';
+import { samplingConflict, validate } from './validate.ts';
 import { decodeWhole, encodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
@@ -23,7 +23,7 @@ export const chatCodec: Codec<ChatRequest> = {
   validate,
   outlines: true,
   writesMarks: true,
-  checkSampling,
+  samplingConflict,
   patch,
   passThrough: (_model, _stream, headers) => ({ path: chatPath, ...headersFor(headers) }),
   wantsBytes,

@@ -20,4 +20,4 @@ const chatCompletions: Format = {
 /** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */
 export default chatCompletions;
 
-export { checkSampling } from './validate.ts';
+export { samplingConflict } from './validate.ts';

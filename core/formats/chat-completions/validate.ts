@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import { checkMetadata, given, invalid } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 
@@ -13,12 +14,12 @@ export function validate(body: JsonObject): ChatRequest {
   return request;
 }
 
-/** `temperature` and `top_p` exclude each other, unless one of them is at 1, where it changes nothing. Throws 400. */
-export function checkSampling(body: JsonObject): void {
+/** Returns the error for `top_p` beside `temperature`, unless one of them is at 1, where it changes nothing. */
+export function samplingConflict(body: JsonObject): GatewayError | undefined {
   const { temperature, top_p: topP } = body;
-  if (!given(temperature) || !given(topP) || temperature === 1 || topP === 1) return;
-  throw invalid(
+  if (!given(temperature) || !given(topP) || temperature === 1 || topP === 1) return undefined;
+  return invalid(
     'top_p',
-    "temperature and top_p are mutually exclusive: leave one of them out, or at 1. Whoever runs this gateway lets both pass with sampling: 'forward' in its gateway.config.ts.",
+    "temperature and top_p are mutually exclusive: leave one of them out, or at 1. The option sampling: 'forward' in gateway.config.ts lets both pass.",
   );
 }
