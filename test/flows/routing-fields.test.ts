@@ -31,17 +31,24 @@ beforeAll(async () => {
         models: ['named'],
         routingFields: ['fallbacks'],
       }),
+      // One model at two channels: the first asked chooses nothing by itself, the reserve does; and the other way round.
+      openai({ id: 'before', key: 'k', baseUrl: `${upstream.url}/v1`, models: ['reserve'], priority: 2 }),
+      openrouter({ id: 'behind', key: 'k', baseUrl: `${upstream.url}/v1`, models: ['reserve'], priority: 1 }),
+      openrouter({ id: 'ahead', key: 'k', baseUrl: `${upstream.url}/v1`, models: ['first'], priority: 2 }),
+      openai({ id: 'after', key: 'k', baseUrl: `${upstream.url}/v1`, models: ['first'], priority: 1 }),
     ],
     prices: {
       'cheap/one': { input: 1, output: 1 },
       'dear/one': { input: 100, output: 100 },
       plain: { input: 1, output: 1 },
       named: { input: 1, output: 1 },
+      reserve: { input: 1, output: 1 },
+      first: { input: 1, output: 1 },
     },
   });
   const make = async (options: object): Promise<string> =>
     (await gateway.apiKeys.create({ name: 'key', ...options })).value;
-  restricted = await make({ models: ['cheap/*', 'plain', 'named'] });
+  restricted = await make({ models: ['cheap/*', 'plain', 'named', 'reserve', 'first'] });
   inDollars = await make({ budgets: [{ unit: 'micro-dollar', period: 'total', amount: 1e9 }] });
   inTokens = await make({ budgets: [{ unit: 'token', period: 'total', amount: 1e9 }] });
 });
@@ -117,6 +124,21 @@ test('embeddings are refused as chats are where they choose a vendor', async () 
     input_type: 'search_query',
   });
 });
+
+test.each(['reserve', 'first'])(
+  'of several channels for the model "%s" each is looked at, because the call may fall back to it',
+  async (model) => {
+    for (const key of [restricted, inDollars]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await send(ask({ models: ['dear/one'] }, model), key)).toMatchObject({
+        status: 403,
+        param: 'models',
+      });
+    }
+    expect(upstream.requests).toEqual([]);
+    expect((await send(ask({}, model), restricted)).status).toBe(200);
+  },
+);
 
 test('a member that no channel of the model chooses by passes, and an operator may name others', async () => {
   expect((await send(ask({ models: ['x'] }, 'plain'), restricted)).status).toBe(200);

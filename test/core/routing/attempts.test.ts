@@ -146,6 +146,16 @@ describe('after a failure', () => {
     expect((await after([status(500), limit(4)], one)).thrown).toMatchObject({ status: 502 });
   });
 
+  test('of all, the client is told of the latest', async () => {
+    const one = [{ id: 'x' }, { id: 'y' }];
+    const busy = { status: 503, code: 'server_is_overloaded' };
+    const broken = { status: 502, code: 'upstream_error' };
+    expect((await after([status(500), status(529)], one)).thrown).toMatchObject(busy);
+    expect((await after([status(529), status(500)], one)).thrown).toMatchObject(broken);
+    const three = [...one, { id: 'z' }];
+    expect((await after([status(500), status(529), status(429)], three)).thrown).toMatchObject(busy);
+  });
+
   test.each([401, 402, 403, 404])('with %i of all the client is not told that status', async (code) => {
     const { thrown } = await after([status(code), status(code), status(code)]);
     expect([502, 503]).toContain((thrown as GatewayError).status);
@@ -293,6 +303,18 @@ describe('where every target is held back', () => {
     expect(asked).toHaveLength(1);
   });
 
+  test('again and again, the call waits no longer than once for as long as it may', async () => {
+    const { attempts, asked } = held('cooling', 400);
+    let thrown: unknown;
+    attempts(testCall({ model: 'm' }).call).catch((error: unknown) => (thrown = error));
+    // Each time it looks again, the target asks for as long a wait as before: two of them fit.
+    await vi.advanceTimersByTimeAsync(801);
+    expect(thrown).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(2);
+    expect(thrown).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfter: 1 });
+    expect([asked, vi.getTimerCount()]).toEqual([[], 0]);
+  });
+
   test('a client that leaves while its call waits leaves nothing behind', async () => {
     const { attempts, asked } = held('cooling', 400);
     const { call, exchange } = testCall({ model: 'm' });
@@ -302,6 +324,50 @@ describe('where every target is held back', () => {
     exchange.end();
     expect(await refused).toMatchObject({ code: 'client_closed_request' });
     expect([asked, vi.getTimerCount()]).toEqual([[], 0]);
+  });
+});
+
+describe('a hedged call', () => {
+  const channels: readonly Wanted[] = [{ id: 'x', priority: 1 }, { id: 'y' }, { id: 'z', priority: -1 }];
+  const hedge = { after: 20, most: 2 };
+  const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+  test('is sent nowhere else once it is answered, however long its stream lasts', async () => {
+    const { attempts, asked, running } = setUp(channels, () => Promise.resolve(NEVER), { hedge });
+    const { call, exchange } = testCall({ model: 'm', stream: true });
+    const stream = (await attempts(call)).subscribe();
+    await vi.advanceTimersByTimeAsync(100 * hedge.after);
+    expect([asked, running(), vi.getTimerCount()]).toEqual([['x/a'], 1, 0]);
+    stream.unsubscribe();
+    exchange.end();
+    expect(running()).toBe(0);
+  });
+
+  test('is sent nowhere else once the second target has answered', async () => {
+    const { attempts, asked, running } = setUp(
+      channels,
+      (name) => (name === 'x/a' ? new Promise(() => {}) : Promise.resolve(NEVER)),
+      { hedge },
+    );
+    const { call, exchange } = testCall({ model: 'm', stream: true });
+    const reply = attempts(call);
+    await vi.advanceTimersByTimeAsync(hedge.after);
+    (await reply).subscribe();
+    await vi.advanceTimersByTimeAsync(100 * hedge.after);
+    expect([asked, running(), vi.getTimerCount()]).toEqual([['x/a', 'y/a'], 1, 0]);
+    exchange.end();
+  });
+
+  test('that failed everywhere is sent nowhere else', async () => {
+    const { attempts, asked } = setUp(channels, () => wait(5).then(() => Promise.reject(status(400))), {
+      hedge,
+    });
+    const { call, exchange } = testCall({ model: 'm', stream: true });
+    const failed = attempts(call).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(100 * hedge.after);
+    expect(await failed).toMatchObject({ status: 400 });
+    expect([asked, vi.getTimerCount()]).toEqual([['x/a'], 0]);
+    exchange.end();
   });
 });
 

@@ -276,6 +276,29 @@ describe('an affinity', () => {
     expect(all(choiceOf(wanted, { affinity: { channel: 'x', key: 'replaced' } }))[0]).toMatch(/^x\//);
   });
 
+  test('gives way to other channels once its channel has failed', () => {
+    const affinities: readonly Affinity[] = [{ channel: 'x' }, { channel: 'x', key: 'replaced' }];
+    for (const affinity of affinities) {
+      const choice = choiceOf(wanted, { affinity });
+      const first = choice.next();
+      if (first === undefined) throw new Error('none');
+      choice.failed(first, 'channel');
+      expect([nameOf(first), ...all(choice)].map((name) => name[0])).toEqual(['x', 'y', 'x']);
+    }
+  });
+
+  test('gives way to other channels when its key comes back after its channel has failed', () => {
+    const health = new FakeHealth();
+    health.waits.set('x/b', 10_000);
+    const near = { id: 'x', keys: ['a', 'b'], priority: 5 };
+    const choice = choiceOf([near, { id: 'y' }], { health, affinity: { channel: 'x', key: 'b' } });
+    const first = choice.next();
+    if (first === undefined) throw new Error('none');
+    choice.failed(first, 'channel');
+    health.waits.clear();
+    expect([nameOf(first), ...all(choice)]).toEqual(['x/a', 'y/a', 'x/b']);
+  });
+
   test('with "only" allows nothing else', () => {
     expect(all(choiceOf(wanted, { affinity: { channel: 'x', only: true } })).toSorted()).toEqual([
       'x/a',

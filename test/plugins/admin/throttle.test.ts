@@ -78,6 +78,16 @@ describe('logins', () => {
     expect(results.at(-1)).toMatchObject({ reason: { code: 'rate_limit_exceeded', status: 429 } });
   });
 
+  test('that come at the same time wait as long as those that come one after the other', async () => {
+    const { throttle, pauses } = throttled();
+    for (let round = 0; round < 4; round += 1) await throttle.check('192.0.2.1', wrong);
+    expect(pauses).toEqual([]);
+    await Promise.all(Array.from({ length: 4 }, () => throttle.check('192.0.2.1', wrong)));
+    expect(pauses).toEqual([1_000, 2_000, 4_000]);
+    await throttle.check('192.0.2.2', wrong);
+    expect(pauses).toHaveLength(3);
+  });
+
   test('from one network of IPv6 count as from one address', async () => {
     const { throttle, pauses } = throttled();
     for (const end of ['1', '2', 'a:b', 'ffff:1', '1:2:3:4'])

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
 import storedResponses from '../../../plugins/stored-responses/index.ts';
 import {
@@ -173,6 +173,79 @@ describe('cancelling', () => {
     expect(foreign.status).toBe(404);
     await becomes(queued.id, 'completed');
   });
+});
+
+describe('cancelled at another gateway on the same database', () => {
+  /** Two gateways. The first makes one response at a time in the background; its provider answers with `answer` when it may. */
+  async function twoGateways(answer: 'a response' | 'an error') {
+    const mayAnswer = Promise.withResolvers<void>();
+    const provider = await startNative({}, (request, response) => {
+      if (!request.body.includes('hold')) return false;
+      void mayAnswer.promise.then(() =>
+        answer === 'an error'
+          ? response.writeHead(500).end('{"error":{"message":"broken"}}')
+          : response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(late)),
+      );
+      return true;
+    });
+    const database = temporaryDatabase();
+    const start = (): Promise<TestGateway> =>
+      startGateway({
+        database,
+        plugins: [storedResponses({ backgroundRuns: 1 })],
+        channels: [provider.channel],
+        routing: { attempts: 1 },
+      });
+    const gateways = [await start(), await start()] as const;
+    onTestFinished(async () => {
+      mayAnswer.resolve();
+      for (const one of gateways) await one.close();
+      await provider.close();
+    });
+    const [maker, other] = gateways;
+    return { maker, other: { url: other.url, key: maker.key }, provider, goOn: () => mayAnswer.resolve() };
+  }
+
+  const late = {
+    id: 'resp_late',
+    object: 'response',
+    created_at: 1_760_000_000,
+    status: 'completed',
+    model: 'native-1',
+    output: [
+      {
+        id: 'msg_late',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'too late', annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+  };
+
+  test.each(['a response', 'an error'] as const)(
+    'it stays cancelled when its provider then answers with %s, and its conversation does not grow',
+    async (answer) => {
+      const { maker, other, provider, goOn: answerNow } = await twoGateways(answer);
+      const { body: conversation } = await call(maker, 'POST', '/v1/conversations', {});
+      const request = { model: 'native-1', input: 'hold', background: true, conversation: conversation.id };
+      const queued = await turn(maker, request);
+      await expect.poll(() => provider.requests.length).toBe(1);
+      const cancelled = await call(other, 'POST', `/v1/responses/${String(queued.id)}/cancel`);
+      expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled' } });
+      answerNow();
+      // There is room for one run: the next one is taken when the first has ended.
+      const next = { model: 'native-1', input: 'next', background: true };
+      await expect.poll(async () => (await call(maker, 'POST', '/v1/responses', next)).status).toBe(200);
+      for (const door of [maker, other]) {
+        const { body } = await call(door, 'GET', `/v1/responses/${String(queued.id)}`);
+        expect(body).toMatchObject({ status: 'cancelled', output: [] });
+      }
+      const items = await call(maker, 'GET', `/v1/conversations/${String(conversation.id)}/items`);
+      expect(items.body.data).toEqual([]);
+    },
+  );
 });
 
 describe('a stream in the background', () => {
