@@ -8,6 +8,8 @@ export interface Mutant {
   readonly file: string;
   /** First line of the replaced code, beginning at 1. */
   readonly line: number;
+  /** That line as it stands in the file, without the spaces around it. */
+  readonly source: string;
   readonly mutator: string;
   readonly original: string;
   readonly replacement: string;
@@ -63,6 +65,7 @@ export async function instrument(files: readonly SourceFile[]): Promise<Instrume
         id,
         file: fileName,
         line: location.start.line + 1,
+        source: texts.get(fileName)?.split('\n')[location.start.line]?.trim() ?? '',
         mutator: mutatorName,
         original: cut(texts.get(fileName) ?? '', location),
         replacement,

@@ -11,7 +11,7 @@ import { scoreLine, scoreOf } from './report.ts';
 import { interval, sample } from './sample.ts';
 import { Tree } from './tree.ts';
 
-const source = `// The head of the file.
+const code = `// The head of the file.
 import { GatewayError } from 'sluice';
 /** Adds up to a limit. */
 export function add(one: number, other: number, most: number): number {
@@ -27,6 +27,7 @@ function mutant(changes: Partial<Mutant> = {}): Mutant {
     id: '1',
     file: 'core/a.ts',
     line: 1,
+    source: 'if (a < b)',
     mutator: 'M',
     original: 'a < b',
     replacement: 'a <= b',
@@ -36,11 +37,12 @@ function mutant(changes: Partial<Mutant> = {}): Mutant {
 
 describe('mutants', () => {
   test('are found with their line and code, but not in sentences for people', async () => {
-    const { mutants, files } = await instrument([{ path: 'core/a.ts', text: source }]);
+    const { mutants, files } = await instrument([{ path: 'core/a.ts', text: code }]);
     expect(mutants).toContainEqual(
       expect.objectContaining({
         file: 'core/a.ts',
         line: 5,
+        source: "if (one + other > most) throw new GatewayError('too_large', 'The sum is too large.');",
         original: 'one + other > most',
         replacement: 'one + other >= most',
       }),
@@ -128,10 +130,12 @@ describe('a score', () => {
   });
 
   test('knows accepted survivors by file and code, and those whose code is gone', () => {
-    const entry = { file: 'core/a.ts', original: 'a < b', replacement: 'a <= b', reason: 'never equal' };
+    const { id: _id, line: _line, mutator: _mutator, ...place } = mutant();
+    const entry = { ...place, reason: 'never equal' };
     const below = (file: string): boolean => file.startsWith('core/');
     expect(acceptedEntry(mutant({ line: 77 }), [entry])).toBe(entry);
     expect(acceptedEntry(mutant({ replacement: 'true' }), [entry])).toBeUndefined();
+    expect(acceptedEntry(mutant({ source: 'while (a < b)' }), [entry])).toBeUndefined();
     expect(withoutMutant([mutant()], below, [entry])).toEqual([]);
     expect(withoutMutant([mutant({ original: 'a > b' })], below, [entry])).toEqual([entry]);
     expect(withoutMutant([], (file) => file.startsWith('plugins/'), [entry])).toEqual([]);

@@ -87,13 +87,19 @@ async function main(options: Options): Promise<number> {
   try {
     say(`${mutants.length} mutants; running ${tests.length} test files without any of them`);
     const coverage = await measureCoverage(trees, tests, say);
-    const tried = await tryMutants(trees, chosen(mutants, options), coverage, say);
-    if (options.out !== undefined) writeFileSync(options.out, JSON.stringify(tried, undefined, 2));
+    const tried = await tryMutants(trees, chosen(mutants, options), coverage, (line, soFar) => {
+      say(line);
+      // A run may take hours: what is known is kept when it is interrupted.
+      if (options.out !== undefined) writeFileSync(options.out, JSON.stringify(soFar, undefined, 2));
+    });
     return report(tried, mutants, options);
   } finally {
     for (const tree of trees) tree.close();
   }
 }
+
+// Ends the tests that run and removes the trees: see the listeners for "exit".
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 const args = process.argv.slice(2);
 if (args.includes('--help')) say(usage);

@@ -35,6 +35,7 @@ export function runTests(tree: Tree, files: readonly string[], limitMs: number):
       env: { ...process.env, SLUICE_MUTATE_ORDER: files.join('\n'), SLUICE_TEST_PATIENCE: patience },
     },
   );
+  running.add(child.pid);
   let output = '';
   const keep = (text: string): void => void (output = (output + text).slice(-4_000));
   child.stdout.setEncoding('utf8').on('data', keep);
@@ -49,11 +50,16 @@ export function runTests(tree: Tree, files: readonly string[], limitMs: number):
     child.once('exit', (code) => {
       clearTimeout(timer);
       killGroup(child.pid);
+      running.delete(child.pid);
       const result = isLate ? 'timeout' : code === 0 ? 'passed' : 'failed';
       resolve({ result, milliseconds: performance.now() - startedAt, output });
     });
   });
 }
+
+/** Tests that run. They have process groups of their own, so that a signal for this process does not reach them. */
+const running = new Set<number | undefined>();
+process.once('exit', () => running.forEach(killGroup));
 
 /** Kills what the tests have started and left behind, too. */
 function killGroup(pid: number | undefined): void {

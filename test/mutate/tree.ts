@@ -23,6 +23,7 @@ export class Tree {
     symlinkSync(join(home, 'node_modules'), join(this.root, 'node_modules'));
     for (const { path, text } of files) writeFileSync(join(this.root, path), text);
     this.activate(undefined);
+    process.once('exit', () => this.close());
   }
 
   /** Path of the file that lists the mutants reached, one id a line, since the last {@link record}. */

@@ -15,8 +15,8 @@ export interface Tried {
 }
 
 /** Time for starting the tests, in milliseconds, and how many times as long as without a mutant the tests may take. */
-const startMs = 60_000;
-const slowness = 4;
+const startMs = 20_000;
+const slowness = 3;
 
 /** True for a mutant that no test noticed. */
 export function hasSurvived({ fate }: Tried): boolean {
@@ -28,7 +28,7 @@ export async function tryMutants(
   trees: readonly Tree[],
   mutants: readonly Mutant[],
   coverage: Coverage,
-  say: (line: string) => void,
+  say: (line: string, soFar: readonly Tried[]) => void,
 ): Promise<Tried[]> {
   const tried: Tried[] = [];
   const left = [...mutants];
@@ -36,7 +36,7 @@ export async function tryMutants(
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       const one = await tryMutant(tree, mutant, coverage);
       tried.push(one);
-      say(`${tried.length}/${mutants.length} ${one.fate}: ${describeMutant(mutant)}`);
+      say(`${tried.length}/${mutants.length} ${one.fate}: ${describeMutant(mutant)}`, tried);
     }
   };
   await Promise.all(trees.map(work));

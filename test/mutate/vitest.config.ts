@@ -14,4 +14,9 @@ class InOrder extends BaseSequencer {
   }
 }
 
-export default mergeConfig(whole, { test: { sequence: { sequencer: InOrder } } });
+/** A test may take this long, in milliseconds: with many mutants a test waits for what never comes. */
+const testTimeout = 45_000;
+
+export default mergeConfig(whole, {
+  test: { sequence: { sequencer: InOrder }, testTimeout, hookTimeout: testTimeout },
+});

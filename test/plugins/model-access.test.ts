@@ -1,4 +1,4 @@
-import { definePlugin, type ListedModel } from 'sluice';
+import { definePlugin, type GatewayEvent, type ListedModel } from 'sluice';
 import { testPlugins, type Outcome, type TestedPlugins } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import modelAccess from '../../plugins/model-access.ts';
@@ -61,6 +61,24 @@ describe('a key that names models', () => {
     const { events } = await tested.run(asked, { reply: [{ type: 'models', models }] });
     expect(events).toEqual([{ type: 'models', models: models.slice(0, 2) }]);
   });
+
+  test('sees the other events of a list as they are', async () => {
+    const reply: GatewayEvent[] = [
+      { type: 'bytes', bytes: Buffer.from('{}') },
+      { type: 'models', models: [] },
+    ];
+    const { events } = await tested.run({ operation: 'list-models', key: { models: ['a-*'] } }, { reply });
+    expect(events).toEqual(reply);
+  });
+
+  test('may use what plugins answer, which concerns no model', async () => {
+    const reply: GatewayEvent[] = [{ type: 'bytes', bytes: Buffer.from('{}') }];
+    const { status, events } = await tested.run(
+      { operation: 'state', key: { models: ['small'] } },
+      { reply },
+    );
+    expect({ status, events }).toEqual({ status: 200, events: reply });
+  });
 });
 
 test('a key without a list may use everything, and its stream is not touched', async () => {
@@ -69,5 +87,6 @@ test('a key without a list may use everything, and its stream is not touched', a
   const { run, close } = await testPlugins(plugins);
   onTestFinished(close);
   await run({ model: 'large' });
+  expect(passed[0]?.got).toBeDefined();
   expect(passed[0]?.gave).toBe(passed[0]?.got);
 });

@@ -433,6 +433,7 @@ test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
   onTestFinished(() => tested.close());
   const { left, error } = await tested.run({ ...asked, key: { budgets: [dollars] } });
   expect(error).toBeUndefined();
+  expect(passed[0]?.got).toBeDefined();
   expect(passed[0]?.gave).toBe(passed[0]?.got);
   expect(left(charge)).toBeUndefined();
 });

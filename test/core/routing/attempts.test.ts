@@ -120,6 +120,48 @@ describe('after a failure', () => {
     expect(new Set(twice.asked).size).toBe(3);
   });
 
+  test('of the connection, which no provider has put into words, the other channel is asked before the other key', async () => {
+    const cut = new GatewayError('upstream_cut', 'cut', { origin: 'upstream' });
+    for (let turn = 0; turn < 5; turn += 1)
+      // oxlint-disable-next-line no-await-in-loop -- each sees the keys drawn anew
+      expect((await after([cut, cut])).asked[1]).toBe('y/a');
+  });
+
+  test('that asks for the same again another is asked where health lets nobody in any more', async () => {
+    const world = setUp(two, (name) => {
+      if (name === 'y/a') return Promise.resolve(of(event));
+      world.health.closed.add(name);
+      return Promise.reject(status(409));
+    });
+    (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
+    expect(world.asked.at(-1)).toBe('y/a');
+    expect(new Set(world.asked).size).toBe(world.asked.length);
+  });
+
+  test('a target that was held back in the meantime is asked in its turn', async () => {
+    const world = setUp([{ id: 'x', priority: 1 }, { id: 'y' }], (name) => {
+      if (name === 'x/a') return Promise.resolve(of(event));
+      world.health.closed.delete('x/a');
+      return Promise.reject(status(500));
+    });
+    world.health.closed.add('x/a');
+    (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
+    expect(world.asked).toEqual(['y/a', 'x/a']);
+  });
+
+  test('of all, the client hears that nobody knows the model only where every provider says so', async () => {
+    const one = [{ id: 'x' }, { id: 'y' }];
+    const unknown = () => upstreamError(404, '{"error":{"message":"The model `m` does not exist"}}', {});
+    const nobody = { code: 'no_available_channel', param: 'model', retryable: false };
+    expect((await after([unknown(), unknown()], one)).thrown).toMatchObject(nobody);
+    for (const errors of [
+      [unknown(), status(500)],
+      [status(500), unknown()],
+    ])
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await after(errors, one)).thrown).not.toMatchObject({ param: 'model' });
+  });
+
   test('of the gateway’s own nobody is blamed', async () => {
     const { health } = await after([new GatewayError('internal_error', 'oops')]);
     expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);

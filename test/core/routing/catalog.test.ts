@@ -7,9 +7,10 @@ interface Wanted {
   readonly models: readonly string[];
   readonly priority?: number;
   readonly weight?: number;
+  readonly outputLimit?: number;
 }
 
-function channel({ id, models, priority = 0, weight = 1 }: Wanted): Channel {
+function channel({ id, models, priority = 0, weight = 1, outputLimit = 10 }: Wanted): Channel {
   const serves = (model: string): boolean =>
     models.some((name) => name === model || (name.endsWith('*') && model.startsWith(name.slice(0, -1))));
   return {
@@ -22,7 +23,7 @@ function channel({ id, models, priority = 0, weight = 1 }: Wanted): Channel {
     codecs: {},
     speaks: { chat: ['messages'] },
     upstreamModel: (model) => (serves(model) ? `${id}/${model}` : undefined),
-    traits: () => ({ outputLimit: 10 }),
+    traits: () => ({ outputLimit }),
     open: () => Promise.reject(new Error('not opened here')),
     close: () => Promise.resolve(),
   };
@@ -75,4 +76,17 @@ test('the list names every exact model once, sorted, and no pattern', () => {
   const catalog = catalogOf({ id: 'a', models: ['y', 'x', 'z*'] }, { id: 'b', models: ['x'] });
   expect(catalog.list().map(({ id }) => id)).toEqual(['x', 'y']);
   expect(catalog.list()[0]).toMatchObject({ created: 7, outputLimit: 10 });
+});
+
+test('the list has each name as the channel of the highest rank serves it; of equals, as the first in the config', () => {
+  const catalog = catalogOf(
+    { id: 'low', models: ['x', 'y'], priority: -1, outputLimit: 1 },
+    { id: 'first', models: ['x', 'y'], outputLimit: 2 },
+    { id: 'second', models: ['x', 'y'], outputLimit: 3 },
+    { id: 'high', models: ['y'], priority: 1, outputLimit: 4 },
+  );
+  expect(catalog.list().map(({ id, outputLimit }) => [id, outputLimit])).toEqual([
+    ['x', 2],
+    ['y', 4],
+  ]);
 });

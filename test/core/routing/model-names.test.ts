@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { modelNames, publicNames } from '../../../core/routing/model-names.ts';
+import { modelNames, namesProblem, publicNames } from '../../../core/routing/model-names.ts';
 
 describe('the public names of a provider’s model', () => {
   test.each([
@@ -27,5 +27,17 @@ describe('the public names of a provider’s model', () => {
           expect(modelNames(models)(found)).toBe(upstreamModel);
       }),
     );
+  });
+});
+
+describe('a map of names', () => {
+  test('may have as many stars in a target as in its name, or fewer', () => {
+    expect(namesProblem(['x-*', '*'])).toBeUndefined();
+    expect(namesProblem({ 'x-*': 'y-*', 'a-*-*': 'b-*', 'any-*': 'one' })).toBeUndefined();
+  });
+
+  test('is refused with the entry whose target has more', () => {
+    expect(namesProblem({ 'x-*': 'y-*', 'a-*': 'b-*-*' })).toContain('"b-*-*" has more stars than "a-*"');
+    expect(namesProblem({ x: 'y*' })).toContain('"y*" has more stars than "x"');
   });
 });

@@ -54,6 +54,11 @@ describe('instructions of the operator', () => {
     expect(systemOf(call())).toEqual([['P\n\nA']]);
   });
 
+  test('are for chats alone', () => {
+    const embed = addressed(testCall({ operation: 'embed', model: 'm' }).call, target(prompt));
+    expect(embed.patchable).toBe(true);
+  });
+
   test('are added to whatever becomes of the request on its way', () => {
     expect(systemOf(call({ system: [said('B')] }))).toEqual([['P\n\nB']]);
     const body = bodyWith(said('C'));

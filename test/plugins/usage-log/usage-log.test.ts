@@ -196,6 +196,7 @@ describe('one record', () => {
     const { plugins, passed } = between(usageLog());
     const { run, lines, booked } = await withBooks([logging(), ...plugins]);
     await run({ model: 'x' }, { reply });
+    expect(passed[0]?.got).toBeDefined();
     expect(passed[0]?.gave).toBe(passed[0]?.got);
     expect(lines).toMatchObject([{ channel: 'second', status: 200 }]);
     expect(booked).toMatchObject([{ record: { channel: 'second', status: 200 } }]);

@@ -46,6 +46,21 @@ describe('in memory', () => {
     expect(channelStanding(health.report(), channel)).toEqual({ best: 'up', worst: 'resting' });
     enter(health, targetOf(channel.id, 'second')).failed(errors.refused());
     expect(channelStanding(health.report(), channel)).toEqual({ best: 'resting', worst: 'resting' });
+    const brother = { ...channel, id: newTarget().channel.id };
+    expect(channelStanding(health.report(), brother)).toEqual({ best: 'up', worst: 'up' });
+  });
+
+  test('a model that is asked for too often is reported until it has cooled down', () => {
+    const clock: Clock = { now: 0 };
+    const health = createHealth(settingsOf(), { now: () => clock.now });
+    const target = newTarget();
+    const models = (): unknown[] => health.report().filter(({ model }) => model !== undefined);
+    enter(health, target).failed(errors.limited(5));
+    expect(models()).toMatchObject([{ channel: target.channel.id, model: 'model', standing: 'cooling' }]);
+    clock.now += 5_001;
+    expect(models()).toEqual([]);
+    enter(health, target).succeeded();
+    expect(models()).toEqual([]);
   });
 });
 
