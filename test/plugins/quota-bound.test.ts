@@ -376,6 +376,51 @@ describe('the most that a chat may come to', () => {
     expect(bound.input).toBeLessThan(32_000);
   });
 
+  test.each<[string, Format, JsonObject]>([
+    ['previous_response_id', responses, { input: 'hi', previous_response_id: 'resp_1' }],
+    ['conversation', responses, { input: 'hi', conversation: 'conv_1' }],
+    ['conversation', responses, { input: 'hi', conversation: { id: 'conv_1' } }],
+    [
+      'cachedContent',
+      generateContent,
+      { contents: [{ parts: [{ text: 'hi' }] }], cachedContent: 'cachedContents/1' },
+    ],
+    [
+      'cached_content',
+      generateContent,
+      { contents: [{ parts: [{ text: 'hi' }] }], cached_content: 'cachedContents/1' },
+    ],
+    [
+      'mcp_servers',
+      messages,
+      {
+        max_tokens: 5,
+        messages: [{ role: 'user', content: 'hi' }],
+        mcp_servers: [{ type: 'url', url: 'https://mcp.example.com', name: 'example' }],
+      },
+    ],
+  ])('has room for what "%s" brings, and needs none where it is null', (field, format, body) => {
+    const limited = [{ traits: { inputLimit: 30_000 }, channel: { speaks: {} } }] as unknown as Target[];
+    const params = { model: 'm' };
+    const bound = (one: JsonObject) =>
+      boundOf(callOf(format, 'chat', { model: 'm', ...one }, params), limited, assumed).input;
+    expect(bound(body)).toBeGreaterThan(30_000);
+    expect(bound({ ...body, [field]: null })).toBeLessThan(1_000);
+  });
+
+  test('of thinking that comes back is about its length, so that long conversations are not refused', () => {
+    const thinking = { type: 'thinking', thinking: 'x'.repeat(4_000), signature: 's'.repeat(400) };
+    const turns = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [thinking, { type: 'text', text: 'ho' }] },
+      { role: 'user', content: 'hi' },
+    ];
+    const call = callOf(messages, 'chat', { model: 'm', max_tokens: 5, messages: turns });
+    const { input } = boundOf(call, targets, assumed);
+    expect(input).toBeGreaterThan(4_400);
+    expect(input).toBeLessThan(4_400 + 400);
+  });
+
   test('has room for what the operator tells each chat of a channel', () => {
     const told = [
       { traits: {}, channel: { speaks: {}, systemPrompt: { text: 'x'.repeat(500), place: 'before' } } },

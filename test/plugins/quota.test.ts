@@ -198,6 +198,33 @@ describe('what a call is charged', () => {
     },
   );
 
+  test('has the input once more for each provider that was asked at the same time and given up', async () => {
+    const { run } = await started(eightyFour);
+    const hedged: GatewayEvent = { type: 'attempt', channel: 'h', model: 'm', failure: 'hedged' };
+    const failed: GatewayEvent = { type: 'attempt', channel: 'f', model: 'm', failure: 'upstream_error' };
+    const inputAfter = async (...before: readonly GatewayEvent[]) =>
+      (await run(undefined, [...before, attempt, told])).charged?.usage;
+    expect(await inputAfter(failed)).toEqual(usage);
+    expect(await inputAfter(hedged)).toEqual({ ...usage, input: 125, estimated: true });
+    expect(await inputAfter(hedged, hedged)).toEqual({ ...usage, input: 150, estimated: true });
+  });
+
+  test('is estimated from the words of frames that pass, which the frames are mostly not', async () => {
+    const { run } = await started();
+    const piece = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(40) } }] });
+    const frames: GatewayEvent = {
+      type: 'frames',
+      format: 'chat-completions',
+      bytes: Buffer.from(`data: ${piece}\n\n`.repeat(10)),
+    };
+    const { charged } = await run([dollars], [attempt, frames, goesOn], {
+      leaveAfter: 2,
+      format: 'chat-completions',
+    });
+    // 400 bytes of words are 100 tokens; the frames have about twice as many.
+    expect(charged?.usage).toMatchObject({ output: 100, estimated: true });
+  });
+
   test('is the input when the client left an answer that had not said anything', async () => {
     const { run } = await started(eightyFour);
     const { charged } = await run([dollars], [attempt, goesOn], { leaveAfter: 1 });
