@@ -22,7 +22,10 @@ export function recorded(
 ): Promise<Observable<GatewayEvent>> {
   const known = call.get(recordKey);
   const record = known ?? new CallRecord(call);
-  call.onEnd(() => atEnd(record));
+  call.onEnd(() => {
+    record.close();
+    atEnd(record);
+  });
   if (known !== undefined) return next(call);
   call.set(recordKey, record);
   return followed(call, next, record);
@@ -98,6 +101,11 @@ export class CallRecord implements Observing {
     this.#endedAt = performance.now();
     this.#how = error instanceof GatewayError && error.code === 'client_closed_request' ? 'left' : how;
     if (this.#how === 'error') this.#error = toGatewayError(error);
+  }
+
+  /** The call has ended: how is decided now, so that all who record it say the same, whatever still fails behind its end. */
+  close(): void {
+    this.end('left');
   }
 
   /** Milliseconds from the request to the end of the reply; until now for a call that runs. */

@@ -19,10 +19,13 @@ export default definePlugin({
   name: 'logging',
   stage: 'observe',
   options,
-  setup({ successes, level }, { log }: InternalTools) {
+  setup({ successes, level }, { log, notices }: InternalTools) {
     const answered = inNextTurn<CallRecord>(
       (record) => log[level](fieldsOf(record), sentenceOf(record)),
-      (error, { call }) => log.error({ id: call.id, error }, 'a call could not be logged'),
+      (error, { call }) => {
+        log.error({ id: call.id, error }, 'a call could not be logged');
+        notices.emit('end-of-call-failed');
+      },
     );
     return function logging(call: Call, next) {
       return recorded(call, next, (record) => {

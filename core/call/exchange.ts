@@ -11,6 +11,7 @@ import { type GatewayRequest } from '../model/request.ts';
 import type { Wire } from '../sdk/call.ts';
 import { checkMemberNames } from '../sdk/member-names.ts';
 
+import { warnOfEndError, type EndErrorReporter } from './end-errors.ts';
 import { Lifetime } from './lifetime.ts';
 import type { CallKey } from '../sdk/call-key.ts';
 
@@ -64,6 +65,8 @@ export class Exchange extends Lifetime {
   failure: GatewayError | undefined;
   /** Whoever writes the reply. Without one there is nobody to tell of a failure. */
   writer: { fail(error: GatewayError): void } | undefined;
+  /** Where errors of callbacks at the end of the call go. */
+  endErrors: EndErrorReporter = warnOfEndError;
   model = '';
   stream = false;
   framing: Framing = 'none';
@@ -83,6 +86,15 @@ export class Exchange extends Lifetime {
   /** Made on first use: few calls have a socket. */
   get inputGate(): Gate {
     return (this.#inputGate ??= new Gate());
+  }
+
+  /**
+   * Keeps the error with which the call's reply is ended, where that did not come out of the reply's own stream: its records then tell the
+   * status that the client saw. A client that left is no failure.
+   */
+  noteFailure(error: GatewayError): void {
+    if (this.hasEnded || error.code === 'client_closed_request') return;
+    this.failure ??= error;
   }
 
   /** See {@link Call.fail}. */
@@ -130,6 +142,7 @@ export class Exchange extends Lifetime {
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
+    twin.endErrors = this.endErrors;
     twin.#held = this.#held?.share();
     return twin;
   }
@@ -138,6 +151,10 @@ export class Exchange extends Lifetime {
   hold(held: Held): void {
     if (this.hasEnded) held.letGo();
     else this.#held = held;
+  }
+
+  override reportEndError(error: unknown): void {
+    this.endErrors(error, this.id);
   }
 
   override end(): void {

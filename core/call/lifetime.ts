@@ -1,7 +1,9 @@
+import { warnOfEndError } from './end-errors.ts';
+
 /** One reason for every abort: an Error per ended call would cost more than the call. */
 const ended = new DOMException('The call has ended.', 'AbortError');
 
-/** How long something lasts, and what is to be done when it is over. */
+/** Lifetime of a call, or of one attempt: runs callbacks when it ends. */
 export class Lifetime {
   #controller: AbortController | undefined;
   #ended = false;
@@ -21,26 +23,33 @@ export class Lifetime {
     return this.#ended;
   }
 
-  /** It is over: whatever still waits for it stops. Every job runs; what the first that failed threw is thrown when all have run. */
+  /** Reports what a callback has thrown. */
+  reportEndError(error: unknown): void {
+    warnOfEndError(error);
+  }
+
+  /** Ends the lifetime: runs all callbacks, then aborts `signal`. Never throws: each callback's error is reported. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
     const jobs = this.#jobs;
     this.#jobs = undefined;
-    let failure: { readonly error: unknown } | undefined;
     if (jobs !== undefined) {
       for (const job of jobs) {
         try {
           job();
         } catch (error) {
-          failure ??= { error };
+          this.reportEndError(error);
         }
       }
     }
     this.#controller?.abort(ended);
-    if (failure !== undefined) throw failure.error;
   }
 
+  /**
+   * Runs the callback once when the lifetime ends; the returned function takes it back. When the lifetime has ended already, the callback
+   * runs before this method returns: it must not use what this method gives.
+   */
   onEnd(job: () => void): () => void {
     if (this.#ended) {
       job();
@@ -60,11 +69,17 @@ export class Lifetime {
 
 /** One try of a call: over when it is given up, or with the call. */
 export class AttemptLifetime extends Lifetime {
+  readonly #whole: Lifetime;
   readonly #forget: (() => void) | undefined;
 
   constructor(whole: Lifetime) {
     super();
+    this.#whole = whole;
     this.#forget = whole.onEnd(() => this.end());
+  }
+
+  override reportEndError(error: unknown): void {
+    this.#whole.reportEndError(error);
   }
 
   override end(): void {

@@ -170,6 +170,10 @@ class CallView implements Call {
     return { call: new CallView(this.#exchange, this.edits, life), end: () => life.end() };
   }
 
+  get hasEnded(): boolean {
+    return this.#life.hasEnded;
+  }
+
   onEnd(job: () => void): () => void {
     return this.#life.onEnd(job);
   }

@@ -4,6 +4,7 @@ import Koa from 'koa';
 import { config as rxjs } from 'rxjs';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
+import { reportObserverErrors } from '../sdk/followed-reply.ts';
 import type { Settings } from '../settings/index.ts';
 import { createAliasResolver, resolveAliases } from './aliases.ts';
 import { Front, type FrontParts } from './front.ts';
@@ -38,6 +39,7 @@ export interface App {
 export function createApp(gateway: Gateway, parts: FrontParts): App {
   const front = new Front(gateway, parts);
   const { log, notices } = gateway;
+  notices.on('closing', reportObserverErrors(front.replyOptions.endErrors));
   rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
   const sockets = createSockets(
     { ...gateway, handle: socketCalls(front), bodyBudget: parts.overload.bodyBudget },

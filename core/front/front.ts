@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { createEndErrorReporter } from '../call/end-errors.ts';
 import { InFlight } from '../call/in-flight.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Format } from '../sdk/format.ts';
@@ -32,11 +33,11 @@ export class Front {
   stopping = false;
 
   constructor(gateway: Gateway, parts: FrontParts) {
-    const { log, settings } = gateway;
+    const { log, notices, settings } = gateway;
     const { keepAlive, stalled } = settings.timeouts;
     this.gateway = gateway;
     this.parts = parts;
-    this.replyOptions = { log, keepAlive, stalled };
+    this.replyOptions = { log, endErrors: createEndErrorReporter(log, notices), keepAlive, stalled };
     this.clientAddress = createClientAddress(settings.trustedProxies);
   }
 

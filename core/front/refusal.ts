@@ -101,6 +101,15 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new GatewayError('request_timeout', 'The request was not sent in time.');
   }
+  // The client has closed its side in the middle of a request. It left, which is no mistake; 400 for one that still reads.
+  if (code === 'HPE_INVALID_EOF_STATE')
+    return new GatewayError(
+      'client_closed_request',
+      'The connection was closed before the request was complete.',
+      {
+        status: 400,
+      },
+    );
   return new GatewayError('invalid_request', 'The request is not valid HTTP.');
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
+import type { EndErrorReporter } from '../call/end-errors.ts';
 import { type Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { Framing, WireFrame } from '../sdk/format.ts';
@@ -15,6 +16,8 @@ import { bytesHead, headersOf, type Answered } from './reply-head.ts';
 /** What every reply of a gateway shares. */
 export interface ReplyOptions {
   readonly log: Log;
+  /** Where errors of work at the end of calls go. */
+  readonly endErrors: EndErrorReporter;
   /** Silence after which something harmless is sent, in milliseconds. */
   readonly keepAlive: number;
   /** Longest time the client may leave its buffer full, in milliseconds. */
@@ -64,13 +67,14 @@ export class Reply {
     this.#done = done;
     this.#numberMark = exchange.codec.marks.number;
     exchange.writer = this;
+    exchange.endErrors = options.endErrors;
     response.on('close', this.#onClose);
   }
 
   /** Subscribes. Called once, when the request phase is over. */
   send(events: Observable<GatewayEvent>): void {
     if (this.#over) {
-      events.subscribe({ error: () => {} }).unsubscribe();
+      events.subscribe({ error: (error) => this.#late(error) }).unsubscribe();
       return;
     }
     this.#subscription = events.subscribe({
@@ -97,8 +101,12 @@ export class Reply {
 
   /** Ends the reply with an error: a status in the client's envelope, or the format's error event when the reply has begun. */
   fail(cause: unknown): void {
-    if (this.#over) return;
+    if (this.#over) {
+      this.#late(cause);
+      return;
+    }
     const error = toGatewayError(cause);
+    this.#exchange.noteFailure(error);
     if (!(cause instanceof GatewayError))
       this.#options.log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
     if (!this.#committed) {
@@ -259,7 +267,13 @@ export class Reply {
     }
   }
 
+  /** An error that came after the reply had ended. Refusals are no news then; anything else is a defect that nobody else reports. */
+  #late(error: unknown): void {
+    if (!(error instanceof GatewayError)) this.#options.endErrors(error, this.#exchange.id);
+  }
+
   #broken(error: unknown): void {
+    this.#exchange.noteFailure(toGatewayError(error));
     this.#subscription?.unsubscribe();
     this.fail(error);
   }
@@ -346,12 +360,7 @@ export class Reply {
     this.#full?.off('drain', this.#onDrain);
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;
-    try {
-      this.#exchange.end();
-    } catch (error) {
-      // A job of a plugin's: thrown on, it would end the process.
-      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
-    }
+    this.#exchange.end();
     this.#done();
   }
 

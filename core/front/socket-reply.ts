@@ -43,7 +43,7 @@ export class SocketReply {
   /** Subscribes. Called once, when the request phase is over. */
   send(events: Observable<GatewayEvent>): void {
     if (this.#over) {
-      events.subscribe({ error: () => {} }).unsubscribe();
+      events.subscribe({ error: (error) => this.#late(error) }).unsubscribe();
       return;
     }
     this.#subscription = events.subscribe({
@@ -56,9 +56,13 @@ export class SocketReply {
 
   /** Ends the reply with an error: with the stream's own error event when it has begun. The socket lives on. */
   fail(cause: unknown): void {
-    if (this.#over) return;
+    if (this.#over) {
+      this.#late(cause);
+      return;
+    }
     const { route, lane, log } = this.#options;
     const error = toGatewayError(cause);
+    this.#exchange.noteFailure(error);
     if (!(cause instanceof GatewayError))
       log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
     let frames: readonly WireFrame[] = [];
@@ -122,6 +126,7 @@ export class SocketReply {
     try {
       run();
     } catch (error) {
+      this.#exchange.noteFailure(toGatewayError(error));
       this.#subscription?.unsubscribe();
       this.fail(error);
     }
@@ -144,13 +149,13 @@ export class SocketReply {
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;
     this.release();
-    try {
-      this.#exchange.end();
-    } catch (error) {
-      // A job of a plugin's: thrown on, it would end the process.
-      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
-    }
+    this.#exchange.end();
     this.#options.done(failure);
+  }
+
+  /** An error that came after the reply had ended; see `Reply`. */
+  #late(error: unknown): void {
+    if (!(error instanceof GatewayError)) this.#exchange.reportEndError(error);
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import { WebSocketServer } from 'ws';
+import { createEndErrorReporter } from '../call/end-errors.ts';
 import { Exchange, KeyedValues } from '../call/exchange.ts';
 import { firstView } from '../call/view.ts';
 import { connection, type Connection } from '../sdk/connection.ts';
@@ -48,7 +49,8 @@ export function createSockets(
   requestId: () => string,
   clientAddress: (request: IncomingMessage) => string,
 ): Sockets {
-  const { settings, log } = gateway;
+  const { settings, log, notices } = gateway;
+  const endErrors = createEndErrorReporter(log, notices);
   const { timeouts, limits } = settings;
   const resolveAlias = createAliasResolver(gateway.formats);
   const doors = new Map<string, Door>();
@@ -95,6 +97,7 @@ export function createSockets(
     (body: JsonObject): Exchange => {
       const wire = wireOf('WS', caller);
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+      exchange.endErrors = endErrors;
       exchange.values.set(connection, own);
       exchange.values.set(bodyReader, async () => {
         const bytes = Buffer.from(JSON.stringify(body));
@@ -114,6 +117,7 @@ export function createSockets(
     const wire = wireOf('GET', caller);
     wire.body = {};
     const exchange = new Exchange(id, 'state', format, endpointCodec(format), wire);
+    exchange.endErrors = endErrors;
     exchange.values.set(connection, own);
     const end = (): void => exchange.end();
     socket.once('close', end);
@@ -121,11 +125,7 @@ export function createSockets(
       await lastValueFrom(await admitted(firstView(exchange)), { defaultValue: undefined });
     } finally {
       socket.off('close', end);
-      try {
-        exchange.end();
-      } catch (error) {
-        log.error({ id, error }, 'something failed at the end of a call');
-      }
+      exchange.end();
     }
   };
 

@@ -129,8 +129,12 @@ export class Tunnel implements Valve {
 
   /** Ends the session: the client is told why, and its socket closed with the code that fits. */
   fail(cause: unknown): void {
-    if (this.#over) return;
+    if (this.#over) {
+      if (!(cause instanceof GatewayError)) this.#exchange.reportEndError(cause);
+      return;
+    }
     const error = toGatewayError(cause);
+    this.#exchange.noteFailure(error);
     const { id } = this.#exchange;
     if (!(cause instanceof GatewayError))
       this.#options.log.error({ id, error: cause }, 'a call failed inside the gateway');
@@ -265,12 +269,7 @@ export class Tunnel implements Valve {
     this.#input = undefined;
     this.#exchange.inputGate.detach(this);
     this.#queue?.letGo();
-    try {
-      this.#exchange.end();
-    } catch (error) {
-      // A job of a plugin's: thrown on, it would end the process.
-      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
-    }
+    this.#exchange.end();
     if (this.#socket === undefined || this.#socket.readyState === this.#socket.CLOSED) this.#options.done();
   }
 }

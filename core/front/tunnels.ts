@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
+import { createEndErrorReporter } from '../call/end-errors.ts';
 import { Exchange } from '../call/exchange.ts';
 import { firstView } from '../call/view.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
@@ -38,7 +39,8 @@ export function createTunnels(
   requestId: () => string,
   clientAddress: (request: IncomingMessage) => string,
 ): Tunnels {
-  const { log } = gateway;
+  const { log, notices } = gateway;
+  const endErrors = createEndErrorReporter(log, notices);
   const settings = gateway.settings.realtime;
   const doors = new Map<string, Door>();
   for (const format of gateway.formats) {
@@ -84,6 +86,7 @@ export function createTunnels(
   const exchangeOf = ({ format, route, codec }: Door, request: IncomingMessage): Exchange => {
     const wire = wireOf('WS', callerOf(request, clientAddress(request)));
     const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+    exchange.endErrors = endErrors;
     exchange.values.set(bodyReader, async () => {
       const body = route.body(wire.query, flat(wire.headers));
       exchange.understand(Buffer.from(JSON.stringify(body)), body);

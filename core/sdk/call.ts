@@ -157,7 +157,12 @@ export interface Call {
    * the call ends. Whoever asks for it calls `end` once, also after an answer that was read to its end.
    */
   attempt(): { readonly call: Call; end(): void };
-  /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
+  /** True when the call has ended, however it ended. Cheaper than `signal.aborted`. */
+  readonly hasEnded: boolean;
+  /**
+   * Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. When the call
+   * has ended already, the job runs at once, before there is anything to take it back with.
+   */
   onEnd(job: () => void): () => void;
   /**
    * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's

@@ -11,8 +11,24 @@ export interface Observing {
   event?(event: GatewayEvent): void;
   /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */
   end?(how: 'complete' | 'error' | 'left', error?: unknown): void;
-  /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is a warning of the process. */
+  /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is logged. */
   failed?(error: unknown): void;
+}
+
+const warn = (error: unknown): void =>
+  process.emitWarning(error instanceof Error ? error : new Error('An observer failed.', { cause: error }));
+
+let reportObserverError = warn;
+
+/**
+ * Has errors of observers that take none themselves reported, until the returned function is called. One reporter for the process, because
+ * a reply does not know which gateway it belongs to. Without one they are warnings of the process.
+ */
+export function reportObserverErrors(report: (error: unknown) => void): () => void {
+  reportObserverError = report;
+  return () => {
+    if (reportObserverError === report) reportObserverError = warn;
+  };
 }
 
 /** What happens to a reply on its way: events come before it, or somebody watches it. */
@@ -119,9 +135,7 @@ class Following implements Observer<GatewayEvent> {
     if (observer.failed !== undefined) observer.failed(error);
     else if (this.#told?.has(observer) !== true) {
       (this.#told ??= new Set()).add(observer);
-      process.emitWarning(
-        error instanceof Error ? error : new Error('An observer failed.', { cause: error }),
-      );
+      reportObserverError(error);
     }
   }
 }

@@ -15,6 +15,8 @@ export interface NoticeEvents {
   'health-changed': (change: HealthChange) => void;
   /** Channels serve other models than before. */
   'models-changed': () => void;
+  /** Work at the end of a call has thrown: a callback, an observer, or a plugin that records calls. The log says what. */
+  'end-of-call-failed': () => void;
   /** A new configuration is in force. */
   reloaded: () => void;
   /** The gateway takes no more calls; those that run may finish. Whatever would hold a connection open for long ends now. */

@@ -38,6 +38,8 @@ export default definePlugin({
     const mayRead = createAccess(token, settings.trustedProxies);
     onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));
 
+    onClose(notices.on('end-of-call-failed', () => series.countEndError()));
+
     const { peers } = tools.processes;
     const measure = async (): Promise<PeerAnswer> => measured([series.registry, processMetrics()]);
     const stopAnswering = peers.answer(topic, () =>
@@ -84,7 +86,10 @@ export default definePlugin({
 
     const count = inNextTurn<CallRecord>(
       (record) => series.count(record),
-      (error, { call }) => log.error({ id: call.id, error }, 'a call could not be counted'),
+      (error, { call }) => {
+        log.error({ id: call.id, error }, 'a call could not be counted');
+        notices.emit('end-of-call-failed');
+      },
     );
 
     return function metered(call: Call, next) {

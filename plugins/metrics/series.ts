@@ -27,6 +27,7 @@ export class Series {
   readonly #tokens;
   readonly #dollars;
   readonly #failures;
+  readonly #endErrors;
 
   constructor(tools: SeriesTools) {
     this.#prices = tools.prices;
@@ -72,6 +73,11 @@ export class Series {
       labelNames: ['channel', 'code'],
       registers,
     });
+    this.#endErrors = new Counter({
+      name: 'sluice_end_of_call_errors_total',
+      help: 'Errors in the work that plugins and the gateway do at the end of calls. The log tells each of them; the calls themselves are not affected.',
+      registers,
+    });
     this.#look(tools);
   }
 
@@ -104,6 +110,11 @@ export class Series {
   /** Counts an attempt that failed. */
   countFailure(channel: string, code: string): void {
     this.#failures.inc({ channel, code });
+  }
+
+  /** Counts an error in the work at the end of a call. */
+  countEndError(): void {
+    this.#endErrors.inc();
   }
 
   #add(kind: string, tokens: number, channel: string, model: string): void {

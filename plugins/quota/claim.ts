@@ -29,7 +29,7 @@ export class Claim {
   hold(reservation: Reservation): void {
     if (this.#over) {
       this.#bookkeeper.release(reservation.id);
-      throw new GatewayError('client_closed_request', 'The client left before its call was sent.');
+      throw clientLeft();
     }
     this.#reservation = reservation;
     this.#unwatch = this.#bookkeeper.watch(reservation);
@@ -61,6 +61,11 @@ export class Claim {
     this.#reservation = undefined;
     return id;
   }
+}
+
+/** Returns the error of a call that ended before it was sent. */
+export function clientLeft(): GatewayError {
+  return new GatewayError('client_closed_request', 'The client left before its call was sent.');
 }
 
 /** True when nothing was changed between the two views of a call by which its cost is found. */

@@ -24,7 +24,7 @@ import {
   type InternalTools,
   type Next,
 } from 'sluice/internal';
-import { Claim, costsTheSame } from './claim.ts';
+import { Claim, clientLeft, costsTheSame } from './claim.ts';
 import { boundOf } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
 
@@ -98,8 +98,9 @@ export default definePlugin({
       }
     };
 
-    /** As `reserve`, for a call that may end meanwhile. */
+    /** As `reserve`, for a call that may end meanwhile. Throws when it has ended already. */
     const claimed: typeof reserve = async (call, key, budgets, claim) => {
+      if (call.hasEnded) throw clientLeft();
       call.onEnd(() => claim.end());
       return reserve(call, key, budgets, claim);
     };
@@ -148,6 +149,11 @@ function metered(
   bound: Bounding,
   claim?: Claim,
 ): Promise<Observable<GatewayEvent>> {
+  // Its record is written: nobody would settle what is charged from now on.
+  if (call.hasEnded) {
+    claim?.giveBack();
+    throw clientLeft();
+  }
   if (claim !== undefined) claim.isTaken = true;
   let over = false;
   const end = (how: Ending): void => {

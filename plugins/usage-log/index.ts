@@ -63,20 +63,38 @@ export default definePlugin({
   stage: 'observe',
   reads: 'usage',
   options,
-  setup({ capture, retention, lists }, { bookkeeper, prices, usageLog, log, onClose }: InternalTools) {
+  setup(
+    { capture, retention, lists },
+    { bookkeeper, prices, usageLog, log, notices, onClose }: InternalTools,
+  ) {
     const redact = redactor(capture === false ? [] : capture.redact);
     startPruning(usageLog, retention, log, onClose);
     onClose(() => doneInNextTurn());
 
-    const book = ({ record, reply }: Ended): void => {
+    const failed = (error: unknown, { call }: CallRecord, what: string): void => {
+      log.error({ id: call.id, error }, what);
+      notices.emit('end-of-call-failed');
+    };
+
+    /** Adds the captured bodies. A body that cannot be captured must not keep its call from being charged. */
+    const addBodies = (draft: Draft, { record, reply }: Ended): void => {
+      if (capture === false) return;
+      try {
+        const request = capture.request ? capturedRequest(record.call, capture.limit, redact) : undefined;
+        const response = reply?.told(redact);
+        if (request !== undefined) draft.request = request;
+        if (response !== undefined) draft.response = response;
+      } catch (error) {
+        failed(error, record, 'the bodies of a call could not be captured');
+      }
+    };
+
+    const book = (ended: Ended): void => {
+      const { record } = ended;
       const { call } = record;
       const charged = call.get(charge);
       const draft = draftOf(record, charged, prices);
-      const request =
-        capture !== false && capture.request ? capturedRequest(call, capture.limit, redact) : undefined;
-      const response = reply?.told(redact);
-      if (request !== undefined) draft.request = request;
-      if (response !== undefined) draft.response = response;
+      addBodies(draft, ended);
       const settle = call.get(settles) ?? bookkeeper.book;
       settle({
         charged: charged?.amounts ?? nothing,
@@ -87,9 +105,11 @@ export default definePlugin({
     };
 
     // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
-    const bookSoon = inNextTurn(book, (error, { record }) =>
-      log.error({ id: record.call.id, error }, 'a call could not be recorded'),
-    );
+    const bookSoon = inNextTurn(book, (error, { record }) => {
+      failed(error, record, 'a call could not be recorded');
+      const reservation = record.call.get(charge)?.reservation;
+      if (reservation !== undefined) bookkeeper.release(reservation);
+    });
 
     const replyCapture = (): ReplyCapture | undefined =>
       capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;

@@ -1,0 +1,20 @@
+import type { Log } from '../log.ts';
+import type { Notices } from '../sdk/notices.ts';
+
+/** Receives an error of the work that is done at the end of a call: the error is reported, and changes nothing of the call. */
+export type EndErrorReporter = (error: unknown, callId?: string) => void;
+
+/** Reports the error as a warning of the process. Used for calls that no front end has accepted. */
+export const warnOfEndError: EndErrorReporter = (error) => {
+  process.emitWarning(
+    error instanceof Error ? error : new Error('Work at the end of a call failed.', { cause: error }),
+  );
+};
+
+/** Returns a reporter that logs errors and tells whoever counts them. */
+export function createEndErrorReporter(log: Log, notices: Notices): EndErrorReporter {
+  return (error, callId) => {
+    log.error({ id: callId, error }, 'something failed at the end of a call');
+    notices.emit('end-of-call-failed');
+  };
+}
