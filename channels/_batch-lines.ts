@@ -33,7 +33,6 @@ export function fileOf(call: Call, lines: AsyncIterable<readonly JsonObject[]>):
 
 /** A file with each of its lines in other words; one that is no object stays what it is. */
 export function eachLine(file: Upstream, words: (line: JsonObject) => JsonObject): Upstream {
-  const { 'content-length': _, ...headers } = file.headers;
   const held = new HeldBytes();
   const take = (): readonly Buffer[] => {
     const text = held.take().toString().trim();
@@ -54,5 +53,5 @@ export function eachLine(file: Upstream, words: (line: JsonObject) => JsonObject
       rest = rest.subarray(end + 1);
     }
   };
-  return { ...file, headers, bytes: concat(file.bytes.pipe(concatMap(linesOf)), defer(take)) };
+  return { ...file, bytes: concat(file.bytes.pipe(concatMap(linesOf)), defer(take)) };
 }

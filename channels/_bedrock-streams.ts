@@ -1,11 +1,10 @@
-import { concat, defer, EMPTY, filter, map, reduce, throwError, type Observable } from 'rxjs';
-import type { JsonObject, Upstream } from 'sluice';
+import { concat, defer, EMPTY, filter, map, throwError } from 'rxjs';
+import { wholeBytes, type Upstream } from 'sluice';
 import {
   asSse,
   cutShort,
   EventStreamCutter,
   eventStreamType,
-  isObject,
   parseObject,
   type Frame,
 } from 'sluice/internal';
@@ -37,16 +36,22 @@ function chunkOf({ event, data }: Frame): Frame {
   return { ...(typeof type === 'string' ? { event: type } : {}), data: said };
 }
 
-/** The answer with its JSON changed; an error, and what is no JSON, stay as they are. Only for short answers. */
-export function changed(answer: Upstream, change: (body: JsonObject) => JsonObject): Upstream {
+/** The start of a JSON object that has members. */
+const objectStart = /^\s*\{(?=\s*")/;
+
+/**
+ * Returns the answer with a number added as the first member of its JSON object, so that a member of the same name in the object itself
+ * counts. An error, and what is no JSON object, stay as they are.
+ */
+export function withNumber(answer: Upstream, name: string, value: number): Upstream {
   if (answer.status !== 200) return answer;
-  const { 'content-length': _, ...headers } = answer.headers;
-  const bytes: Observable<Buffer> = answer.bytes.pipe(
-    reduce((all, chunk) => Buffer.concat([all, chunk]), Buffer.alloc(0)),
-    map((all) => {
-      const body = parseObject(all.toString('utf8'));
-      return isObject(body) ? Buffer.from(JSON.stringify(change(body))) : all;
+  const bytes = answer.bytes.pipe(
+    wholeBytes(),
+    map((body) => {
+      const start = objectStart.exec(body.toString('latin1', 0, 1024))?.[0];
+      if (start === undefined) return body;
+      return Buffer.concat([Buffer.from(`{"${name}":${value},`), body.subarray(start.length)]);
     }),
   );
-  return { ...answer, headers, bytes };
+  return { ...answer, bytes };
 }

@@ -1,8 +1,8 @@
-import { map, of, type Observable } from 'rxjs';
+import { of } from 'rxjs';
 import {
   gathered,
   GatewayError,
-  type GatewayEvent,
+  wholeBytes,
   type JsonObject,
   type Upstream,
   type UpstreamRequest,
@@ -11,9 +11,6 @@ import { parseObject, reachedProviders, toGatewayError, type Call, type ChannelP
 
 /** Sends one request, as a channel does. */
 type Open = ChannelParts['open'];
-
-/** Largest answer of one step that is held, in bytes: the transcript of a day is smaller. */
-const largestAnswer = 32 * 1024 * 1024;
 
 /** Milliseconds between two questions: the first, how each grows, and the longest. */
 const firstPause = 250;
@@ -47,7 +44,8 @@ export function stepOf(
 /** Sends one request of several that a call needs, and reads its answer whole. Rejects with GatewayError, also when the call ends first. */
 export async function ask(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const { status, headers, bytes } = await open(call, request);
-  const whole = await readAll(call, bytes);
+  // `gathered` rejects where the call ends first.
+  const [whole = Buffer.alloc(0)] = await gathered(call, bytes.pipe(wholeBytes()));
   return { status, headers, bytes: whole, body: parseObject(whole.toString()) };
 }
 
@@ -63,8 +61,7 @@ export async function askFree(call: Call, open: Open, request: UpstreamRequest):
 
 /** A step's answer as that of the whole call. */
 export function answerOf({ status, headers, bytes }: Step, body?: JsonObject): Upstream {
-  const { 'content-encoding': _, 'content-length': _length, ...rest } = headers;
-  return { status, headers: rest, bytes: of(body === undefined ? bytes : Buffer.from(JSON.stringify(body))) };
+  return { status, headers, bytes: of(body === undefined ? bytes : Buffer.from(JSON.stringify(body))) };
 }
 
 /**
@@ -111,25 +108,6 @@ function waited(call: Call, milliseconds: number): Promise<void> {
       reject(gone());
     });
   });
-}
-
-/** Rejects with GatewayError where the call ends first, or where it is more than is held. */
-async function readAll(call: Call, bytes: Observable<Buffer>): Promise<Buffer> {
-  let size = 0;
-  const pieces = await gathered(
-    call,
-    bytes.pipe(
-      map((piece): GatewayEvent => {
-        size += piece.length;
-        if (size > largestAnswer)
-          throw new GatewayError('upstream_error', 'The upstream sent more than the gateway can hold.', {
-            origin: 'upstream',
-          });
-        return { type: 'bytes', bytes: piece };
-      }),
-    ),
-  );
-  return Buffer.concat(pieces.flatMap((piece) => (piece.type === 'bytes' ? [piece.bytes] : [])));
 }
 
 function gone(): GatewayError {

@@ -1,6 +1,6 @@
-import { of } from 'rxjs';
 import { GatewayError, type JsonObject, type UpstreamRequest } from 'sluice';
 import {
+  ExactBytes,
   generateContentVideos,
   isObject,
   readVideoOperation,
@@ -74,6 +74,9 @@ export async function openVideo(
   return {
     status: 200,
     headers: { 'content-type': video.type, 'content-length': String(bytes.length) },
-    bytes: of(bytes),
+    bytes: new ExactBytes((subscriber) => {
+      subscriber.next(bytes);
+      subscriber.complete();
+    }),
   };
 }

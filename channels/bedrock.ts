@@ -18,7 +18,7 @@ import { claudeIn, invocation } from './_bedrock-claude.ts';
 import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
 import { bedrockEndpoint, inRegions, placesOf, sitesOf, type Place } from './_bedrock-places.ts';
-import { changed, unframed } from './_bedrock-streams.ts';
+import { unframed, withNumber } from './_bedrock-streams.ts';
 import { claudeTraits } from './anthropic.ts';
 
 const options = z.object({
@@ -187,7 +187,7 @@ async function send(
 function withTokens(answer: Upstream): Upstream {
   const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
   if (Number.isNaN(count)) return answer;
-  return changed(answer, (body) => ({ inputTextTokenCount: count, ...body }));
+  return withNumber(answer, 'inputTextTokenCount', count);
 }
 
 async function counted(call: Call): Promise<Upstream> {

@@ -1,6 +1,13 @@
-import { Observable, type Subscriber } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject, type Upstream } from 'sluice';
-import { writeSse, type Call, type Codec, type StreamEncoder, type WireFrame } from 'sluice/internal';
+import {
+  ExactBytes,
+  writeSse,
+  type Call,
+  type Codec,
+  type StreamEncoder,
+  type WireFrame,
+} from 'sluice/internal';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */
@@ -28,7 +35,7 @@ export function reply(
   steps: Iterable<Step>,
   pace = 0,
 ): Upstream {
-  const bytes = new Observable<Buffer>((subscriber) => {
+  const bytes = new ExactBytes((subscriber) => {
     const clock = new Clock(call);
     void send(call, subscriber, steps, pace, clock);
     return () => clock.stop();

@@ -4,6 +4,7 @@ import { bodyEditor } from '../upstream/body-edits.ts';
 import { commonOptions, optionProblems, optionWarnings } from './channel-options.ts';
 import type { Channel } from '../sdk/call.ts';
 import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
+import { withTrueHeaders } from '../sdk/exact-bytes.ts';
 import { sentences } from './config.ts';
 import { type Settings } from '../settings/index.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
@@ -231,7 +232,9 @@ function channelOf(
     },
     // What operators change in bodies is about calls of models.
     open: (call, request) =>
-      parts.open(call, edited === undefined || request.operation === 'state' ? request : edited(request)),
+      parts
+        .open(call, edited === undefined || request.operation === 'state' ? request : edited(request))
+        .then(withTrueHeaders),
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),

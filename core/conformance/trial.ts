@@ -1,22 +1,26 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import type { Operation } from '../sdk/format.ts';
 
+/** Names of what a provider may lack. */
+export const lackNames = [
+  'streams',
+  'tools',
+  'parallel tools',
+  'images',
+  'structured output',
+  'reasoning',
+  'limits',
+  'documents',
+  'prompt cache',
+] as const;
+
 /**
  * What a provider may lack. The cases about it are left out.
  *
  * @example
  * const lacks: readonly Lack[] = ['images', 'reasoning'];
  */
-export type Lack =
-  | 'streams'
-  | 'tools'
-  | 'parallel tools'
-  | 'images'
-  | 'structured output'
-  | 'reasoning'
-  | 'limits'
-  | 'documents'
-  | 'prompt cache';
+export type Lack = (typeof lackNames)[number];
 
 /** One thing that a channel may be able to do, and how to find out: what is asked, and what of the answer must hold. */
 export interface Trial {

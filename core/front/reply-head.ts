@@ -40,8 +40,9 @@ export function bytesHead(
     headers['content-type'] = mediaType(answer?.headers['content-type']);
   const length = answer?.headers['content-length'];
   const encoding = answer?.headers['content-encoding'];
-  if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
-    headers['content-length'] = length;
+  if (typeof length === 'string') headers['content-length'] = length;
+  // Still there where the gateway does not know the compression: the client gets the bytes as they are.
+  if (typeof encoding === 'string') headers['content-encoding'] = encoding;
   return { status: 200, headers };
 }
 
@@ -57,6 +58,7 @@ function mediaType(type: string | string[] | undefined): string {
 const passed = [
   'content-type',
   'content-length',
+  'content-encoding',
   'content-range',
   'accept-ranges',
   'etag',

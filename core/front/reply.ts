@@ -287,6 +287,8 @@ export class Reply {
   }
 
   #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    // Node then throws for a body of another length than the head says.
+    this.#response.strictContentLength = true;
     writeHead(this.#response, status, headers, this.#exchange.id, this.#options.log);
   }
 
@@ -345,13 +347,26 @@ export class Reply {
 
   #finish(last: string | Buffer): void {
     this.#over = true;
+    try {
+      this.#end(last);
+    } catch (error) {
+      // A plugin has changed bytes whose length was sent: the client would read the next response from the wrong byte.
+      this.#options.log.error(
+        { id: this.#exchange.id, error },
+        'a response does not have the length in its head',
+      );
+      this.#response.destroy();
+    }
+    // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
+    if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);
+    this.#release();
+  }
+
+  #end(last: string | Buffer): void {
     if (last.length === 0) this.#response.end();
     // Bytes as the text that Node sends with the head, in one piece: for two it asks the system for more.
     else if (last === this.#held) this.#response.end(last.toString('latin1'), 'latin1');
     else this.#response.end(last);
-    // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
-    if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);
-    this.#release();
   }
 
   /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */

@@ -39,6 +39,7 @@ export { addReplyHeaders } from './reply-headers.ts';
 export type { Observing } from './followed-reply.ts';
 export { Gate } from './gate.ts';
 export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
+export { wholeBytes } from './whole-bytes.ts';
 
 // Errors
 export { GatewayError, type ErrorCode, type ErrorDetails } from './errors.ts';

@@ -204,9 +204,9 @@ class Peeked<T> implements Observer<T> {
  * @example
  * const events = await gathered(call, await next(call.with({ body, decoded: true })));
  */
-export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<readonly GatewayEvent[]> {
+export function gathered<T = GatewayEvent>(call: Call, source: Observable<T>): Promise<readonly T[]> {
   return new Promise((resolve, reject) => {
-    const events: GatewayEvent[] = [];
+    const events: T[] = [];
     let subscription: Subscription | undefined;
     let over = false;
     const forget = call.onEnd(() => {

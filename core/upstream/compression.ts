@@ -1,19 +1,26 @@
-import { Observable } from 'rxjs';
+import type { Transform } from 'node:stream';
+import type { Observable } from 'rxjs';
 import type { Upstream } from '../sdk/channel.ts';
 import { GatewayError } from '../sdk/errors.ts';
+import { ExactBytes, headersOfChangedBytes } from '../sdk/exact-bytes.ts';
 import type { Gate } from '../sdk/gate.ts';
 import { decompressors } from './decompressors.ts';
 
-/** Undoes a compression that nobody asked for; a cut inside it is a cut of the answer. */
-export function decompressed(
-  bytes: Observable<Buffer>,
-  encoding: Upstream['headers'][string],
-  gate: Gate,
-): Observable<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return bytes;
+/**
+ * Returns the answer without the compression that a provider applied although it was not asked to. A provider that cuts a compressed body
+ * short makes the bytes end with an error.
+ */
+export function decompressed(answer: Upstream, gate: Gate): Upstream {
+  const { headers, bytes } = answer;
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === 'identity') return answer;
   const make = decompressors.get(String(encoding).toLowerCase());
-  if (make === undefined) return bytes;
-  return new Observable((subscriber) => {
+  if (make === undefined) return answer;
+  return { ...answer, headers: headersOfChangedBytes(headers), bytes: unpacked(bytes, make, gate) };
+}
+
+function unpacked(bytes: Observable<Buffer>, make: () => Transform, gate: Gate): ExactBytes {
+  return new ExactBytes((subscriber) => {
     const stream = make();
     stream.on('data', (chunk: Buffer) => {
       subscriber.next(chunk);

@@ -1,10 +1,11 @@
 import type { Dispatcher } from 'undici';
-import { Observable, type Subscriber } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import { reachedProviders } from '../money/charge.ts';
 import { GatewayError } from '../sdk/errors.ts';
+import { ExactBytes } from '../sdk/exact-bytes.ts';
 import type { Valve } from '../sdk/gate.ts';
 import { decompressed } from './compression.ts';
 import { upstreamFailure } from './failure.ts';
@@ -105,12 +106,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     if (call === undefined || resolve === undefined) return;
     if (statusCode >= 400) this.#reaches(-1);
     call.gate.attach(this);
-    const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
-    resolve({
-      status: statusCode,
-      headers,
-      bytes: decompressed(bytes, headers['content-encoding'], call.gate),
-    });
+    const bytes = new ExactBytes((subscriber) => this.#subscribed(subscriber));
+    resolve(decompressed({ status: statusCode, headers, bytes }, call.gate));
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -4,6 +4,7 @@ import { upstreamBody } from './body.ts';
 import { openConnections, type ConnectionOptions } from './connections.ts';
 import { foundStale, Reader } from './reader.ts';
 import type { HttpClient, HttpRequest } from '../sdk/http.ts';
+import { WholeBytes } from '../sdk/whole-bytes.ts';
 
 /** What an operator changes in the headers of every request. Names in any case. */
 export interface HeaderEdits {
@@ -52,16 +53,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         headers: edited === undefined ? request.headers : edited(request.headers),
         signal: AbortSignal.timeout(longestReading),
       });
-      const pieces: Buffer[] = [];
-      let size = 0;
+      const whole = new WholeBytes(largestDocument);
       // Leaving the loop closes the connection.
-      for await (const piece of body as AsyncIterable<Buffer>) {
-        size += piece.length;
-        if (size > largestDocument) throw new Error(`The answer is larger than ${largestDocument} bytes.`);
-        pieces.push(piece);
-      }
+      for await (const piece of body as AsyncIterable<Buffer>) whole.push(piece);
       if (statusCode !== 200) throw new Error(`The answer has the status ${statusCode}.`);
-      return Buffer.concat(pieces);
+      return whole.take();
     },
     close: () => connections.close(),
   };

@@ -2,6 +2,7 @@ import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { ServiceAnswer, Services } from '../sdk/author/tools.ts';
+import { WholeBytes } from '../sdk/whole-bytes.ts';
 
 /** Milliseconds, and bytes, of an answer unless a plugin says otherwise. */
 const ordinary = { timeout: 10_000, limit: 4 * 1024 * 1024 };
@@ -28,20 +29,15 @@ export function openServices(): Services & { close(): Promise<void> } {
           ...(body === undefined ? {} : { body }),
           signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
         });
-        const pieces: Buffer[] = [];
-        let size = 0;
+        const whole = new WholeBytes(limit);
         // Leaving the loop closes the connection.
-        for await (const piece of answer.body as AsyncIterable<Buffer>) {
-          size += piece.length;
-          if (size > limit) throw new Error(`its answer is longer than ${limit} bytes`);
-          pieces.push(piece);
-        }
-        return answered(answer.statusCode, answer.headers, Buffer.concat(pieces));
+        for await (const piece of answer.body as AsyncIterable<Buffer>) whole.push(piece);
+        return answered(answer.statusCode, answer.headers, whole.take());
       } catch (error) {
         const why = deadline.aborted
           ? `it did not answer within ${timeout} ms`
           : error instanceof Error
-            ? error.message
+            ? error.message.replace(/\.$/, '')
             : String(error);
         throw new Error(`The service at ${host} could not be asked: ${why}.`, { cause: error });
       }

@@ -1,5 +1,5 @@
-import { lastValueFrom, reduce } from 'rxjs';
-import { GatewayError, type BodyStream, type JsonObject, type Upstream } from 'sluice';
+import { lastValueFrom } from 'rxjs';
+import { GatewayError, wholeBytes, type BodyStream, type JsonObject, type Upstream } from 'sluice';
 import { parseObject, upstreamError, upstreamFailureOf, type Call } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
 import type { Place } from './place.ts';
@@ -69,19 +69,7 @@ export async function jsonOf(answer: Upstream, limit: number): Promise<JsonObjec
 }
 
 function bytesOf({ bytes }: Upstream, limit: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  return lastValueFrom(
-    bytes.pipe(
-      reduce((length, piece) => {
-        if (length + piece.length > limit)
-          throw new GatewayError('upstream_error', `The upstream answered with more than ${limit} bytes.`, {
-            origin: 'upstream',
-          });
-        pieces.push(piece);
-        return length + piece.length;
-      }, 0),
-    ),
-  ).then(() => Buffer.concat(pieces));
+  return lastValueFrom(bytes.pipe(wholeBytes(limit)));
 }
 
 /** What a provider's refusal is to the client. That of the operator's own credentials is no business of theirs. */

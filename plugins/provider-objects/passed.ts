@@ -4,7 +4,7 @@ import type { Call } from 'sluice/internal';
 
 /** What of a provider's answer a client gets: JSON as it is, and files as bytes that no browser takes for a page. */
 export function passedOn(call: Call, { status, headers, bytes }: Upstream): Observable<GatewayEvent> {
-  const { 'content-type': type, 'content-length': length } = headers;
+  const { 'content-type': type, 'content-length': length, 'content-encoding': encoding } = headers;
   addReplyHeaders(call, { 'x-content-type-options': 'nosniff' });
   const answer: GatewayEvent = {
     type: 'answer',
@@ -12,6 +12,7 @@ export function passedOn(call: Call, { status, headers, bytes }: Upstream): Obse
     headers: {
       'content-type': plainType(type),
       ...(length === undefined ? {} : { 'content-length': length }),
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
     },
   };
   return concat(of(answer), bytes.pipe(map((piece): GatewayEvent => ({ type: 'bytes', bytes: piece }))));

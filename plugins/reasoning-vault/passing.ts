@@ -1,5 +1,12 @@
 import type { ModelTraits } from 'sluice';
-import { parseObject, parseSse, type Codec, type Proof, type StreamDecoder } from 'sluice/internal';
+import {
+  HeldBytes,
+  parseObject,
+  parseSse,
+  type Codec,
+  type Proof,
+  type StreamDecoder,
+} from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */
@@ -51,7 +58,7 @@ export class Passing {
   readonly #marks: readonly string[];
   #decoder: StreamDecoder | undefined;
   #broken = false;
-  #whole: Buffer[] = [];
+  readonly #whole = new HeldBytes();
   #length = 0;
 
   constructor(options: PassingOptions, listener: Listener) {
@@ -92,14 +99,13 @@ export class Passing {
   bytes(chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length <= this.#options.limit) this.#whole.push(chunk);
-    else this.#whole = [];
+    else this.#whole.take();
   }
 
   /** The reply is complete. */
   end(): void {
     if (this.#length === 0 || this.#length > this.#options.limit) return;
-    const body = Buffer.concat(this.#whole);
-    this.#whole = [];
+    const body = this.#whole.take();
     if (!holds(body, this.#marks)) return;
     const { codec, traits } = this.#options;
     if (codec.format !== chat) {

@@ -1,5 +1,6 @@
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
+  HeldBytes,
   isObject,
   parseObject,
   parseSse,
@@ -26,7 +27,7 @@ export class Recorder {
   #newest: JsonObject | undefined;
   #firstFrames: Buffer | undefined;
   #terminal: JsonObject | undefined;
-  #chunks: Buffer[] = [];
+  readonly #chunks = new HeldBytes();
   #length = 0;
   #channel: string | undefined;
   /** The provider said in a decoded reply that it keeps it. */
@@ -75,7 +76,7 @@ export class Recorder {
     if (this.#length > wholeLimit) throw new Error('The reply is too large to be kept.');
     if (this.#encoder !== undefined) this.#look(this.#encoder.end());
     const response =
-      this.#encoder === undefined ? parseObject(Buffer.concat(this.#chunks).toString('utf8')) : this.#newest;
+      this.#encoder === undefined ? parseObject(this.#chunks.take().toString('utf8')) : this.#newest;
     if (response === undefined) throw new Error('The reply holds no response object.');
     return response;
   }
@@ -108,7 +109,7 @@ export class Recorder {
 
   #gather(chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > wholeLimit) this.#chunks = [];
+    if (this.#length > wholeLimit) this.#chunks.take();
     else this.#chunks.push(chunk);
   }
 }

@@ -8,6 +8,7 @@ import {
   parseSse,
   SseCutter,
   upstreamError,
+  WholeBytes,
   type AnswerEvent,
   type BytesDecoder,
   type Codec,
@@ -242,19 +243,17 @@ class WholeAnswer {
   readonly #codec: Codec;
   readonly #traits: ModelTraits;
   readonly #emit: (event: GatewayEvent) => void;
-  readonly #held = new HeldBytes();
-  readonly #limit: number;
+  readonly #whole: WholeBytes;
 
   constructor({ codec, traits, wholeLimit }: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = codec;
     this.#traits = traits;
-    this.#limit = wholeLimit ?? defaultWholeLimit;
+    this.#whole = new WholeBytes(wholeLimit ?? defaultWholeLimit);
     this.#emit = emit;
   }
 
   push(chunk: Buffer): void {
-    this.#held.push(chunk);
-    if (this.#held.length > this.#limit) throw garbage('more than the gateway can hold');
+    this.#whole.push(chunk);
   }
 
   end(): void {
@@ -262,7 +261,7 @@ class WholeAnswer {
   }
 
   #parse(): JsonObject {
-    const text = this.#held.take().toString('utf8');
+    const text = this.#whole.take().toString('utf8');
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -328,6 +328,47 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
+  /** Files that join bytes themselves, and why no response of a provider can make that long or slow. */
+  const mayJoin: Readonly<Record<string, string>> = {
+    'channels/_bedrock-streams.ts': 'the messages of one read; one number in front of what wholeBytes gave',
+    'channels/_form-stream.ts': 'the head of a form that a client sends',
+    'channels/_masks.ts': 'the chunks of a picture that is written here',
+    'channels/_members.ts': 'the parts of a request',
+    'channels/demo/png.ts': 'the chunks of a picture that is written here',
+    'channels/demo/video.ts': 'the boxes of a film that is written here',
+    'core/upstream/reader.ts': 'the pieces of one read of the socket',
+    'core/upstream/socket.ts': 'the head of a refusal, up to its limit',
+    'plugins/provider-objects/multipart.ts': 'the rest of a form that a client sends, up to a boundary',
+    'plugins/quota/meter.ts': 'a sample of a fixed size',
+    'plugins/translation/answer.ts': 'the first bytes of a file, and an error up to its limit',
+    'plugins/translation/bytes.ts': 'the parts of one read',
+    'plugins/translation/images.ts': 'a file that a client has sent',
+    'plugins/translation/pass-request.ts': 'the parts of a request',
+    'plugins/translation/passed-stream.ts': 'the last frame of a stream',
+    'plugins/translation/passed-whole.ts': 'the end of a reply, of a fixed size',
+    'plugins/usage-log/capture.ts': 'what is kept of a reply, up to its limit',
+    'plugins/video-tasks/references.ts': 'a file that a client has sent',
+  };
+
+  test('a response of a provider is collected in one way', () => {
+    const files = product.filter(
+      (path) => /^(?:channels|plugins|core\/upstream)\//.test(path) && !path.startsWith('plugins/dashboard/'),
+    );
+    const found = places(files, /\bBuffer\.concat\(|\.arrayBuffer\(\)/);
+    expect(
+      verdict(
+        found.filter((place) => !Object.keys(mayJoin).some((path) => place.startsWith(`${path}:`))),
+        "Collect a provider's response with wholeBytes or WholeBytes (core/sdk/whole-bytes.ts), which have a limit and take time in proportion to the length. What joins other bytes is named in mayJoin, with the reason.",
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        Object.keys(mayJoin).filter((path) => !found.some((place) => place.startsWith(`${path}:`))),
+        'These files no longer join bytes: take them off the list.',
+      ),
+    ).toBe('');
+  });
+
   /** What can open a connection, and what of it cannot. */
   const connecting =
     /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|\.[^']*\/undici\.ts|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<!\btypeof )\bimport\('(?:pg|@redis\/client)'\)|\brequire\('(?:undici\/|pg')|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';
 import { unusable } from './upstream-error/index.ts';
 

@@ -1,5 +1,5 @@
 import type { Frame, WireFrame } from '../../sdk/format.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';
 import { unusable } from './upstream-error/index.ts';
 

@@ -1,5 +1,5 @@
 import type { Frame, WireFrame } from '../../sdk/format.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { HeldBytes } from '../../model/held-bytes.ts';
 import { unusable } from './upstream-error/index.ts';
 
 /** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { HeldBytes } from '../../model/held-bytes.ts';
 import { addressList, type AddressList } from '../../model/addresses.ts';
 import type { Call } from '../../sdk/call.ts';
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
@@ -121,7 +122,7 @@ class Fetching {
     let taken = 0;
     try {
       const bytes = await this.#around.deadline.during<Buffer>((resolve, reject) => {
-        const chunks: Buffer[] = [];
+        const held = new HeldBytes();
         let accepted = false;
         const accept = (head: Buffer): void => {
           accepted = true;
@@ -130,10 +131,14 @@ class Fetching {
         response.on('data', (chunk: Buffer) => {
           try {
             check(taken + chunk.length, chunk.length);
-            chunks.push(chunk);
+            held.push(chunk);
             taken += chunk.length;
             room.left -= chunk.length;
-            if (!accepted && taken >= mediaHead) accept(Buffer.concat(chunks).subarray(0, mediaHead));
+            if (!accepted && taken >= mediaHead) {
+              const begun = held.take();
+              accept(begun.subarray(0, mediaHead));
+              held.push(begun);
+            }
           } catch (error) {
             response.destroy();
             reject(error);
@@ -145,7 +150,7 @@ class Fetching {
         response.on('end', () => {
           if (!response.complete) return;
           try {
-            const whole = Buffer.concat(chunks, taken);
+            const whole = held.take();
             if (!accepted) accept(whole);
             resolve(whole);
           } catch (error) {

@@ -51,7 +51,7 @@ describe('a service that an operator has named', () => {
       `The service at ${host} could not be asked: it did not answer within 50 ms.`,
     );
     await expect(services.ask({ url: `${service.url}/long`, limit: 1_000 })).rejects.toThrow(
-      'its answer is longer than 1000 bytes',
+      'The upstream sent more than 1000 bytes',
     );
     expect((await services.ask({ url: `${service.url}/long`, limit: 2_000 })).text()).toHaveLength(2_000);
     const aborted = AbortSignal.abort(new Error('the call has ended'));

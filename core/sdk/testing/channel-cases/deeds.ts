@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { SeenRequest } from '../provider.ts';
@@ -8,10 +9,14 @@ import type { ChannelUnderTest } from './tested.ts';
 
 /** What the provider does with a request. */
 export type Deed =
-  | { readonly says: Script | ((heard: Heard) => Script) }
+  /** A whole reply, with its length; `compressed`: with gzip, which nobody asked for. */
+  | { readonly says: Script | ((heard: Heard) => Script); readonly compressed?: true }
   | { readonly status: number }
   /** Pieces of a stream go out one by one, each when the one before was let go. */
   | { readonly streams: Script; step(index: number): Promise<'on' | 'cut' | 'stay'> };
+
+/** Milliseconds in which what was written arrives. */
+const arrival = 20;
 
 /** Lets every piece of a stream go. */
 export const going = async (): Promise<'on'> => 'on';
@@ -50,7 +55,7 @@ export async function perform(
   }
   if ('says' in deed) {
     const script = typeof deed.says === 'function' ? deed.says(voice.hear(request)) : deed.says;
-    response.writeHead(200, json).end(voice.whole(eventsOf(script), request));
+    writeWhole(response, voice.whole(eventsOf(script), request), deed.compressed);
     return;
   }
   const { pieces, end } = voice.stream(eventsOf(deed.streams), request);
@@ -61,7 +66,7 @@ export async function perform(
     if (goes === 'stay') return;
     if (goes === 'cut') {
       // What was written shall have arrived.
-      await wait(20);
+      await wait(arrival);
       response.destroy();
       return;
     }
@@ -69,4 +74,22 @@ export async function perform(
     // oxlint-enable no-await-in-loop
   }
   response.end(end);
+}
+
+/**
+ * Writes a body with the headers that real providers send with one: a length and a validator, both of the bytes on the wire. It goes out in
+ * several writes because no reader may rely on where a body is cut.
+ */
+function writeWhole(response: ServerResponse, body: string, compressed = false): void {
+  const bytes = compressed ? gzipSync(body) : Buffer.from(body);
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': String(bytes.length),
+    etag: `"${bytes.length}"`,
+    ...(compressed ? { 'content-encoding': 'gzip' } : {}),
+  });
+  const half = Math.ceil(bytes.length / 2);
+  response.write(bytes.subarray(0, half));
+  // The second half waits, so that it is a read of its own.
+  setTimeout(() => response.end(bytes.subarray(half)), arrival);
 }

@@ -1,4 +1,5 @@
 import { trials } from '../../../conformance/index.ts';
+import { lackNames } from '../../../conformance/trial.ts';
 import { refused } from './answers.ts';
 import { featureCases, textCases } from './plain.ts';
 import { caseMaker, trialCase } from './scene.ts';
@@ -24,7 +25,7 @@ const usualErrors: Readonly<Record<number, number>> = {
 
 /**
  * What every channel promises, tried over a provider on this machine: text, streams, tools, images, structured output, reasoning, usage,
- * limits, errors, clients who leave. Each case starts a gateway of its own.
+ * limits, errors, clients who leave. Each case starts a gateway of its own. Throws for a name in `lacks` that does not exist.
  *
  * @example
  * import { test } from 'node:test';
@@ -33,6 +34,7 @@ const usualErrors: Readonly<Record<number, number>> = {
  */
 export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
   const { lacks = [], errors = {} } = tested;
+  checkNames(lacks);
   const one = caseMaker(tested);
   const has = (lack: Lack | undefined): boolean => lack === undefined || !lacks.includes(lack);
   return [
@@ -51,4 +53,13 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
       ),
     ),
   ];
+}
+
+/** Throws for an unknown name: its cases would run, and a test in JavaScript has no compiler that says so. */
+function checkNames(lacks: readonly string[]): void {
+  const unknown = lacks.filter((name) => !lackNames.some((known) => known === name));
+  if (unknown.length > 0)
+    throw new Error(
+      `Unknown name in "lacks": ${unknown.map((name) => `"${name}"`).join(', ')}. Known names: ${lackNames.join(', ')}.`,
+    );
 }

@@ -24,6 +24,27 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
       },
     ),
     one(
+      'answers where its provider compresses although it was not asked to',
+      { says: reply('Good day.'), compressed: true },
+      async ({ ask }) => {
+        const body = await answered(await ask({}));
+        assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
+      },
+    ),
+    one(
+      'sends no length and no validator of other bytes than its own',
+      { says: reply('Good day.') },
+      async ({ ask }) => {
+        const answer = await ask({});
+        const { length } = Buffer.from(await answer.arrayBuffer());
+        assert.equal(answer.status, 200);
+        const told = answer.headers.get('content-length');
+        assert.ok(told === null || Number(told) === length, `the length is ${told}, of ${length} bytes`);
+        for (const name of ['content-encoding', 'etag'])
+          assert.equal(answer.headers.get(name), null, `${name} is that of the provider`);
+      },
+    ),
+    one(
       'shows its key to the provider alone',
       { says: reply('Good day.') },
       async ({ ask, provider, gateway }) => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HeldBytes } from '../../../core/formats/_shared/held-bytes.ts';
+import { HeldBytes } from '../../../core/model/held-bytes.ts';
 import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;

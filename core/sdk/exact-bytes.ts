@@ -1,0 +1,32 @@
+import { Observable } from 'rxjs';
+import type { Upstream } from './channel.ts';
+
+/**
+ * A body of which the headers beside it are true: its length, its range, its validators. The transport gives such bodies. Operators give
+ * plain observables, so a body that a channel has changed is told apart by its class.
+ */
+export class ExactBytes extends Observable<Buffer> {}
+
+/** Headers that describe the bytes of one body. `transfer-encoding` stays because it describes the connection, and is never passed on. */
+const describing: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-encoding',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'content-md5',
+  'digest',
+  'content-digest',
+  'repr-digest',
+]);
+
+/** Returns the headers of a body whose bytes were changed: without those that describe the bytes before. */
+export function headersOfChangedBytes(headers: Upstream['headers']): Upstream['headers'] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !describing.has(name)));
+}
+
+/** Returns an answer whose headers are true of its bytes. */
+export function withTrueHeaders(answer: Upstream): Upstream {
+  if (answer.bytes instanceof ExactBytes) return answer;
+  return { ...answer, headers: headersOfChangedBytes(answer.headers) };
+}
