@@ -1,6 +1,7 @@
 import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
 import {
   isObject,
+  parseJson,
   unusable,
   upstreamError,
   type ChannelParts,
@@ -80,7 +81,7 @@ function membersOf(form: Form): JsonObject {
 
 function jsonOr(text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseJson(text);
   } catch {
     return text;
   }

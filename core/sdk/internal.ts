@@ -105,7 +105,7 @@ export { type AnswerEvent, type AttemptEvent, type OperationResult, saysSomethin
 export type { Extra, Loss, Proof } from '../model/extra.ts';
 export { type Form, plainName, type Upload } from '../model/form.ts';
 export type { ImageInput, ImageRequest, ImageResult, MadeImage } from '../model/image.ts';
-export { isObject, parseObject } from '../model/json.ts';
+export { isObject, nestsTooDeeply, parseJson, parseObject } from '../model/json.ts';
 export { mediaKind } from '../model/media-kind.ts';
 export type { ModerationRequest } from '../model/moderation.ts';
 export type { SocketMessage } from '../model/realtime.ts';

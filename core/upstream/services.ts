@@ -1,6 +1,6 @@
 import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
-import type { JsonValue } from '../model/json.ts';
+import { parseJson } from '../model/json.ts';
 import type { ServiceAnswer, Services } from '../sdk/author/tools.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
@@ -52,6 +52,6 @@ function answered(status: number, headers: ServiceAnswer['headers'], bytes: Buff
     headers,
     bytes,
     text: () => bytes.toString(),
-    json: () => JSON.parse(bytes.toString()) as JsonValue,
+    json: () => parseJson(bytes.toString()),
   };
 }

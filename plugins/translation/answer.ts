@@ -1,6 +1,14 @@
 import { Observable, Subject, takeUntil, type Observer, type Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import { isNamed, isObject, tellsError, upstreamError, type AnswerEvent, type Frame } from 'sluice/internal';
+import {
+  isNamed,
+  isObject,
+  parseJson,
+  tellsError,
+  upstreamError,
+  type AnswerEvent,
+  type Frame,
+} from 'sluice/internal';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;
@@ -140,7 +148,7 @@ export function failureIn(body: JsonObject, event?: string): GatewayError | unde
 export function objectIn(data: string): JsonObject | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(data);
+    value = parseJson(data);
   } catch {
     return undefined;
   }

@@ -5,8 +5,11 @@ import {
   HeldBytes,
   isObject,
   JsonCutter,
+  nestsTooDeeply,
+  parseJson,
   parseSse,
   SseCutter,
+  unusable,
   upstreamError,
   WholeBytes,
   type AnswerEvent,
@@ -264,9 +267,9 @@ class WholeAnswer {
     const text = this.#whole.take().toString('utf8');
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = parseJson(text);
     } catch {
-      throw cutShort();
+      throw nestsTooDeeply(text) ? unusable('sent JSON that is nested too deeply') : cutShort();
     }
     const body: unknown = Array.isArray(value) ? value[0] : value;
     if (!isObject(body)) throw garbage('JSON that is no object');

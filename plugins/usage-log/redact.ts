@@ -1,5 +1,5 @@
 import type { JsonValue } from 'sluice';
-import { isObject, maskSecrets } from 'sluice/internal';
+import { isObject, maskSecrets, parseJson } from 'sluice/internal';
 
 /** What stands in place of what was removed. */
 const removed = '…';
@@ -56,7 +56,7 @@ function patternOf(rule: string): RegExp | undefined {
 
 function parsed(text: string): JsonValue | undefined {
   try {
-    const value = JSON.parse(text) as JsonValue;
+    const value = parseJson(text);
     return typeof value === 'object' ? value : undefined;
   } catch {
     return undefined;

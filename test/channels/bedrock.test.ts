@@ -8,7 +8,7 @@ import {
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { awsHeaders } from '../../channels/_aws-signature.ts';
 import bedrockChannel from '../../channels/bedrock.ts';
-import { writeEventStream } from '../../core/formats/_shared/event-stream.ts';
+import { passEventStream, writeEventStream } from '../../core/formats/_shared/event-stream.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { bedrock } from '../clients/converse-client.ts';
 import { anthropic, openai } from '../clients/sdks.ts';
@@ -86,6 +86,11 @@ const hello = [
     metrics: { latencyMs: 5 },
   }),
 ];
+/** An event as `event` makes it, with lists in lists. */
+const nested = passEventStream({
+  event: 'contentBlockDelta',
+  data: `{"contentBlockIndex":0,"delta":{"odd":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`,
+});
 const ask = { messages: [{ role: 'user' as const, content: [{ text: 'Hi' }] }] };
 
 async function eventsOf(
@@ -288,6 +293,18 @@ describe('Claude', () => {
 });
 
 describe('other models', () => {
+  test('an event that is nested too deeply ends the stream with an error', async () => {
+    const { gateway: running } = await start(streamed(...hello.slice(0, 2), nested, ...hello.slice(2)));
+    const response = await fetch(`${running.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${running.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: llama, stream: true, messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+    const text = await response.text();
+    expect(text).toContain('"error"');
+    expect(text).not.toContain('[DONE]');
+  });
+
   test('are asked in Converse by clients of other formats, tools and pictures included', async () => {
     const { gateway: running, requests } = await start(whole(said('A pixel.')));
     const reply = await openai(running).chat.completions.create({

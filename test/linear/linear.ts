@@ -16,6 +16,7 @@ import { gatewayWork, MeasuredGateway } from './gateway.ts';
 import { factor, measure, type Work } from './measure.ts';
 import { PluginBench } from './plugin-bench.ts';
 import { pluginWork } from './plugins.ts';
+import { readerWork } from './readers.ts';
 
 /** Above this, work grows faster than its input. */
 const mostExponent = 1.2;
@@ -117,7 +118,13 @@ if (process.argv.includes('--counts')) {
 } else {
   const bench = await PluginBench.start();
   const gateway = await MeasuredGateway.start();
-  const works = [...otherWork, ...codecWork, ...pluginWork(bench), ...gatewayWork(gateway, all)];
+  const works = [
+    ...otherWork,
+    ...readerWork,
+    ...codecWork,
+    ...pluginWork(bench),
+    ...gatewayWork(gateway, all),
+  ];
   try {
     for (const work of wanted(works)) await tried(work, () => time(work));
     for (let again = 0; again < mostAgain && above.length > 0; again += 1) {

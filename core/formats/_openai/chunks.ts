@@ -1,7 +1,13 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
+import {
+  isObject,
+  parseJson,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { Kept } from '../_shared/extra.ts';
 import { defined, isText, objectsOf, secondOf, textOf } from '../_shared/fields.ts';
@@ -134,7 +140,7 @@ export function checkCompletion(body: JsonObject): void {
 
 function parse(data: string): JsonValue {
   try {
-    return JSON.parse(data) as JsonValue;
+    return parseJson(data);
   } catch (cause) {
     throw unreadable(cause);
   }

@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, parseJson, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { wordTable } from '../../model/word-table.ts';
 
@@ -33,7 +33,7 @@ export function reasonIn({ finishReason: word }: JsonObject): string | undefined
 export function endsStream({ data }: Frame): boolean {
   let value: unknown;
   try {
-    value = JSON.parse(data);
+    value = parseJson(data);
   } catch {
     return false;
   }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { objectsOf } from '../fields.ts';
 
 /** What an upstream's error body says, whatever its shape. */
@@ -38,7 +38,7 @@ function readText(body: string, depth: number): ErrorShape {
 function parse(text: string): JsonValue | undefined {
   if (text.length > longestBody) return undefined;
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseJson(text);
   } catch {
     return undefined;
   }

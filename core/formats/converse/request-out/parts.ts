@@ -7,6 +7,7 @@ import type {
 } from '../../../model/chat.ts';
 import {
   isObject,
+  parseJson,
   parseObject,
   type JsonObject,
   type JsonValue,
@@ -82,7 +83,7 @@ function saidBy(parts: JsonValue | undefined, text: string): JsonValue {
 
 function valueOf(text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseJson(text);
   } catch {
     return text;
   }

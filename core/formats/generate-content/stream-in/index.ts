@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import {
+  isObject,
+  parseJson,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../../model/json.ts';
 import { upstreamError, cutShort, tellsError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
@@ -249,7 +255,7 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
 
 function parse(data: string): unknown {
   try {
-    return JSON.parse(data);
+    return parseJson(data);
   } catch (cause) {
     throw garbage(cause);
   }
