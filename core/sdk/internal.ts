@@ -22,7 +22,6 @@ export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
-export { HeldBytes } from '../formats/_shared/held-bytes.ts';
 export { editMembers } from '../formats/_shared/edit-members.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { ExactBytes } from './exact-bytes.ts';
