@@ -333,11 +333,12 @@ describe('one of a kind', () => {
     'channels/_bedrock-streams.ts': 'the messages of one read; one number in front of what wholeBytes gave',
     'channels/_form-stream.ts': 'the head of a form that a client sends',
     'channels/_masks.ts': 'the chunks of a picture that is written here',
-    'channels/_members.ts': 'the parts of a request',
     'channels/demo/png.ts': 'the chunks of a picture that is written here',
     'channels/demo/video.ts': 'the boxes of a film that is written here',
     'core/upstream/reader.ts': 'the pieces of one read of the socket',
     'core/upstream/socket.ts': 'the head of a refusal, up to its limit',
+    'plugins/provider-objects/form-references.ts':
+      'one text field of a form that a client sends, up to the limit of the form',
     'plugins/provider-objects/multipart.ts': 'the rest of a form that a client sends, up to a boundary',
     'plugins/quota/meter.ts': 'a sample of a fixed size',
     'plugins/translation/answer.ts': 'the first bytes of a file, and an error up to its limit',

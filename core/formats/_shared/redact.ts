@@ -27,7 +27,10 @@ const secrets: readonly (readonly [RegExp, string])[] = [
 /** A sentence of an upstream without keys, addresses and account ids, on one line and of bounded length. */
 export function redact(text: string): string {
   // Before the text is cut, so that no half of a secret is left.
-  let clean = maskKnownSecrets(text.slice(0, 2 * readable), '[key]').slice(0, readable);
+  // What touches a known secret goes too: a longer key may begin or end with a shorter one.
+  let clean = maskKnownSecrets(text.slice(0, 2 * readable), '[key]')
+    .replaceAll(/[\w.~+-]{0,200}\[key\][\w.~+-]{0,200}/g, '[key]')
+    .slice(0, readable);
   for (const [pattern, word] of secrets) clean = clean.replaceAll(pattern, word);
   clean = clean.replaceAll(/\s+/g, ' ').trim();
   return clean.length > longest ? `${clean.slice(0, longest - 1)}…` : clean;
