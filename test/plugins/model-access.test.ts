@@ -1,5 +1,6 @@
 import { definePlugin, type GatewayEvent, type ListedModel } from 'sluice';
-import { testPlugins, type Outcome, type TestedPlugins } from 'sluice/testing';
+import type { InternalTools } from 'sluice/internal';
+import { testPlugins, type CallOptions, type Outcome, type TestedPlugins } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import modelAccess from '../../plugins/model-access.ts';
 import { between } from './_between.ts';
@@ -86,7 +87,50 @@ test('a key without a list may use everything, and its stream is not touched', a
   const { plugins, passed } = between(modelAccess());
   const { run, close } = await testPlugins(plugins);
   onTestFinished(close);
-  await run({ model: 'large' });
+  expect(await run({ model: 'large' })).toMatchObject({ status: 200 });
   expect(passed[0]?.got).toBeDefined();
   expect(passed[0]?.gave).toBe(passed[0]?.got);
+});
+
+describe('where the channel of a model chooses others by a field of the request', () => {
+  const routed = { channel: { routingFields: new Set(['models']) } };
+  const catalog = {
+    channels: [routed.channel],
+    candidates: () => [routed],
+  } as unknown as InternalTools['catalog'];
+  const body = {
+    model: 'small',
+    max_tokens: 5,
+    messages: [{ role: 'user', content: 'hi' }],
+    models: ['large'],
+  };
+
+  async function send(key: CallOptions['key']): Promise<Outcome> {
+    const { run, close } = await testPlugins([modelAccess], { tools: { catalog } });
+    onTestFinished(close);
+    return run({ format: 'chat-completions', body, ...(key === undefined ? {} : { key }) });
+  }
+
+  test.each<[string, NonNullable<CallOptions['key']>, string]>([
+    ['names models', { models: ['small'] }, 'may use certain models alone'],
+    [
+      'has a budget in dollars',
+      { budgets: [{ unit: 'micro-dollar', period: 'day', amount: 5 }] },
+      'has a budget in dollars',
+    ],
+  ])('a key that %s is refused, and is told why', async (_what, key, why) => {
+    expect(await send(key)).toMatchObject({
+      status: 403,
+      sent: [],
+      error: { code: 'model_not_allowed', param: 'models', message: expect.stringContaining(why) },
+    });
+  });
+
+  test('a key without either, and a call of nobody known, may send the field', async () => {
+    expect(await send({ budgets: [{ unit: 'token', period: 'day', amount: 5 }] })).toMatchObject({
+      status: 200,
+    });
+    expect(await send({})).toMatchObject({ status: 200 });
+    expect(await send(undefined)).toMatchObject({ status: 200 });
+  });
 });
