@@ -138,6 +138,18 @@ describe('tokens a minute', () => {
     expect(await remaining()).toBe(850);
   });
 
+  test('are what the provider told last, also where more of the reply follows', async () => {
+    const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
+    await ask({ reply: [...used(100, 50), head] });
+    expect(await remaining()).toBe(9_850);
+  });
+
+  test('of a call without a limit of its own are guessed as the operator says', async () => {
+    const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 }, { output: 5_000 });
+    await ask({ reply: [head] });
+    expect(await remaining()).toBe(5_000 - input);
+  });
+
   test('of a call that failed are given back', async () => {
     const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
     const failing = reply(fail(new GatewayError('upstream_error', 'It failed.')));
@@ -232,4 +244,37 @@ test('calls whose limits nobody can check are refused with 503 where the operato
   const rates: Rates = { take: async () => verdict, state: 'degraded', close: async () => {} };
   const { ask } = await gatewayFor({ requestsPerMinute: 5 }, {}, rates);
   expect((await ask()).error).toMatchObject({ status: 503, code: 'server_is_overloaded', retryAfter: 1 });
+});
+
+describe('the headers of a reply', () => {
+  const standing = ({ headers }: Outcome): Record<string, string | undefined> =>
+    Object.fromEntries(
+      Object.entries(headers).filter(([name]) => name.startsWith('x-ratelimit-') && !name.includes('reset')),
+    );
+  const chat: CallOptions = { format: 'chat-completions', settings: { maxOutput: 400 } };
+
+  test('tell how the limits of requests and tokens stand', async () => {
+    const { ask } = await gatewayFor({ requestsPerMinute: 3, tokensPerMinute: 10_000 });
+    expect(standing(await ask({ reply: used(100, 50) }, chat))).toEqual({
+      'x-ratelimit-limit-requests': '3',
+      'x-ratelimit-remaining-requests': '2',
+      'x-ratelimit-limit-tokens': '10000',
+      'x-ratelimit-remaining-tokens': String(10_000 - 400 - input),
+    });
+    expect(standing(await ask({ reply: used(100, 50) }, chat))).toMatchObject({
+      'x-ratelimit-remaining-requests': '1',
+      'x-ratelimit-remaining-tokens': String(9_850 - 400 - input),
+    });
+  });
+
+  test('tell nothing of limits that a key does not have', async () => {
+    const { ask } = await gatewayFor({ concurrency: 2 });
+    expect(standing(await ask({}, chat))).toEqual({});
+    const requests = await gatewayFor({ requestsPerMinute: 1 });
+    await requests.ask({}, chat);
+    expect(standing(await requests.ask({}, chat))).toEqual({
+      'x-ratelimit-limit-requests': '1',
+      'x-ratelimit-remaining-requests': '0',
+    });
+  });
 });

@@ -259,6 +259,22 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect(await standing(key, daily(100))).toEqual([60, 0]);
     });
 
+    test.each(['day', 'month', 'total'] as const)(
+      'that runs takes room of a budget for the period "%s", in dollars and in tokens',
+      async (period) => {
+        const key = newKey();
+        const most = { microDollars: 60, tokens: 60 };
+        for (const unit of ['micro-dollar', 'token'] as const) {
+          const budget: Budget = { unit, period, amount: 100 };
+          const claim = await ledger.reserve(key, [budget], most);
+          expect(await standing(key, budget)).toEqual([0, 60]);
+          await expect(at(ledgers, -1).reserve(key, [budget], most)).rejects.toMatchObject({ status: 429 });
+          await ledger.release([claim.id]);
+          expect(await standing(key, budget)).toEqual([0, 0]);
+        }
+      },
+    );
+
     test('counts for the day and month in which the call was admitted', async () => {
       const newYear = Date.UTC(2027, 0, 1);
       setTime(newYear - 100);

@@ -291,6 +291,28 @@ test('items that were normalised once stay as they are', () => {
   );
 });
 
+// The ids that api.openai.com gives to the items of its Responses; it refuses an item whose id begins otherwise.
+test.each([
+  ['message', 'msg'],
+  ['reasoning', 'rs'],
+  ['function_call', 'fc'],
+  ['web_search_call', 'ws'],
+  ['file_search_call', 'fs'],
+  ['code_interpreter_call', 'ci'],
+  ['image_generation_call', 'ig'],
+  ['computer_call', 'cu'],
+  ['custom_tool_call', 'ctc'],
+  ['local_shell_call', 'lsh'],
+  ['shell_call', 'sh'],
+  ['apply_patch_call', 'apc'],
+  ['mcp_list_tools', 'mcpl'],
+  ['mcp_call', 'mcp'],
+  ['mcp_approval_request', 'mcpr'],
+])('an item of the type %s without an id gets one that begins with %s_', (type, prefix) => {
+  const [item] = withIds([{ type }]);
+  expect(item?.['id']).toMatch(new RegExp(`^${prefix}_[0-9a-f]{48}$`));
+});
+
 test('another key’s conversation looks exactly like one that never was', async () => {
   const id = await begin({ items: [said('user', 'secret')] });
   const item = (await own.get(`/v1/conversations/${id}/items`)).body.first_id;
