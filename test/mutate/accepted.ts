@@ -37,6 +37,41 @@ export const accepted: readonly Accepted[] = [
     replacement: 'held.until >= now',
     reason: 'a lease that ends in this very millisecond may count as held or as free',
   },
+  {
+    file: 'core/money/ledger/sqlite.ts',
+    source: "const [day, month] = [periodStart('day', at), periodStart('month', at)];",
+    original: "'month'",
+    replacement: '""',
+    reason: 'the start of every period but a day and the total is that of the month',
+  },
+  {
+    file: 'plugins/model-access.ts',
+    source: "if (allowed === undefined || call.operation === 'state') return next(call);",
+    original: 'allowed === undefined',
+    replacement: 'false',
+    reason: 'without a list every model matches; the line only spares the comparison',
+  },
+  {
+    file: 'plugins/quota/needs.ts',
+    source: 'else if (isObject(value))',
+    original: 'isObject(value)',
+    replacement: 'true',
+    reason: 'what is neither a list nor null is an object here; the compiler asks for the check',
+  },
+  {
+    file: 'plugins/rate-limit/index.ts',
+    source: 'if (limited === undefined) {',
+    original: 'limited === undefined',
+    replacement: 'true',
+    reason: 'the limits of a key are only remembered: made anew they are the same',
+  },
+  {
+    file: 'plugins/rate-limit/limits.ts',
+    source: 'if (difference !== 0) grant.correct(subject, difference);',
+    original: 'difference !== 0',
+    replacement: 'true',
+    reason: 'a correction by nothing changes nothing',
+  },
 ];
 
 /** Returns the entry for a mutant. */
