@@ -119,7 +119,10 @@ function clip(text: string, length: number): string {
   return text.slice(0, length).toWellFormed();
 }
 
-/** The tools to call now: those that the text names, one step at a time ("call a and b then c"), or the one that must be called. */
+/**
+ * The tools to call now: those that the text names, one step at a time ("call a and b then c"), or the one that must be called, or the one
+ * that the text asks for.
+ */
 function toolCalls({ request, tools, text, results, round }: Question): readonly CallableTool[] {
   const choice = request.toolChoice ?? { type: 'auto' };
   if (choice.type === 'none') return [];
@@ -130,7 +133,18 @@ function toolCalls({ request, tools, text, results, round }: Question): readonly
   const step = stepsOf(text, allowed, request.settings.parallelTools !== false)[round] ?? [];
   if (step.length > 0 || results.length > 0) return step;
   const forced = choice.type === 'allowed' ? choice.mode === 'required' : choice.type !== 'auto';
-  return forced ? allowed.slice(0, 1) : [];
+  if (forced) return allowed.slice(0, 1);
+  return round > 0 ? [] : allowed.filter((tool) => asksFor(text, tool)).slice(0, 1);
+}
+
+/** True for a question with the subject of a tool in it: "What is the weather like?" where there is a `get_weather`. */
+function asksFor(text: string, { name }: CallableTool): boolean {
+  const subject = /[_-]([a-z]{4,})$/.exec(name)?.[1];
+  if (subject === undefined || !text.includes('?')) return false;
+  return text
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .includes(subject);
 }
 
 function stepsOf(

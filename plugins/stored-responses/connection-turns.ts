@@ -14,6 +14,15 @@ export function turnOnConnection(call: Call, id: string): readonly JsonObject[] 
   return call.get(connection)?.get(turnsKey)?.get(id);
 }
 
+/**
+ * Forgets the response that a failed call on this connection followed. The official service does so, so that clients do not retry on top
+ * of a turn whose outcome is unclear: the next call that names it is told that it is unknown, and the client sends everything.
+ */
+export function forgetOnConnection(call: Call): void {
+  const { previous_response_id: id } = call.body;
+  if (typeof id === 'string') call.get(connection)?.get(turnsKey)?.delete(id);
+}
+
 /** Remembers a response that is not stored for the calls that follow on the same connection; the oldest is forgotten when there are many. */
 export function keepOnConnection(call: Call, id: string, items: readonly JsonObject[]): void {
   const socket = call.get(connection);

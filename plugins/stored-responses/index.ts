@@ -14,6 +14,7 @@ import {
   type Target,
 } from 'sluice/internal';
 import { BackgroundRuns } from './background.ts';
+import { forgetOnConnection } from './connection-turns.ts';
 import { addEndpoints } from './endpoints.ts';
 import { forward, inClientsPlaces, isNative, only } from './forward.ts';
 import { retentionOf, TurnKeeper, type Keeping } from './keep.ts';
@@ -78,7 +79,10 @@ export default definePlugin({
 
     return function storedResponses(call: Call, next) {
       if (call.codec.format !== 'responses' || !referring.has(call.operation)) return next(call);
-      return answered(call, chosen.emulate === true ? next : only(able, catalog, next));
+      return answered(call, chosen.emulate === true ? next : only(able, catalog, next)).catch((error) => {
+        forgetOnConnection(call);
+        throw error;
+      });
     };
   },
 });

@@ -8,7 +8,7 @@ import {
   type StoredResponse,
   type Verdict,
 } from 'sluice/internal';
-import { keepOnConnection } from './connection-turns.ts';
+import { forgetOnConnection, keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';
 import { outputItems, ownerOf, type Resolved } from './resolve.ts';
@@ -106,6 +106,7 @@ export class TurnKeeper implements Keeper {
   keep(failure?: { readonly error: unknown }): Promise<void> | undefined {
     if (this.#over) return undefined;
     this.#over = true;
+    if (failure !== undefined) forgetOnConnection(this.#call);
     return this.#keep(failure);
   }
 
@@ -128,6 +129,7 @@ export class TurnKeeper implements Keeper {
       ...(channel === undefined ? {} : { channel }),
     };
     const retained = retentionOf(this.#call);
+    if (!isAnswer(response)) forgetOnConnection(this.#call);
     if (retained === 'stored') await store.save(turn);
     else if (retained === 'connection' && isAnswer(response)) {
       const { history, input } = this.#resolved;

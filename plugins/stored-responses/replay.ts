@@ -99,7 +99,8 @@ class Writer {
       const number = this.#number++;
       return number > this.#startingAfter ? [write(event, number)] : [];
     });
-    if (last !== undefined) wanted.push(write(last, Math.max(this.#number, this.#startingAfter + 1)));
+    if (last !== undefined)
+      wanted.push(write(last, Math.max(this.#number, this.#startingAfter + 1)), writeSse({ text: '[DONE]' }));
     if (wanted.length === 0) return [];
     return [{ type: 'frames', format: this.#codec.format, bytes: Buffer.from(wanted.join('')) }];
   }

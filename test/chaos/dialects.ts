@@ -111,7 +111,7 @@ const responses: Voice = {
     output: (body.usage as Json | undefined)?.output_tokens as number,
   }),
   readFrames(frames): Read {
-    const events = frames.map(({ data }) => JSON.parse(data) as Json);
+    const events = frames.flatMap(({ data }) => (data === '[DONE]' ? [] : [JSON.parse(data) as Json]));
     const last = events.findLast(({ type }) =>
       /^response\.(completed|incomplete|failed)$/.test(String(type)),
     );

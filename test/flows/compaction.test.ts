@@ -177,7 +177,9 @@ async function stream(path: string, body: Wire): Promise<Wire[]> {
     headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.key}` },
     body: JSON.stringify({ store: false, stream: true, ...body }),
   });
-  const frames = parseSse(Buffer.from(await response.arrayBuffer())).map(({ event, data }) => ({
+  const events = parseSse(Buffer.from(await response.arrayBuffer()));
+  expect(events.pop()?.data).toBe('[DONE]');
+  const frames = events.map(({ event, data }) => ({
     event: event ?? '',
     json: JSON.parse(data) as JsonObject,
   }));

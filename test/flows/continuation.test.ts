@@ -148,7 +148,9 @@ describe('a stream that breaks in the middle of its text', () => {
     const answer = await fetchRaw(one.gateway, '/v1/responses', {
       body: { model: 'old', input: 'hi', stream: true },
     });
-    const frames = parseSse(answer.text).map(({ data }) => JSON.parse(data) as Json);
+    const sent = parseSse(answer.text);
+    expect(sent.pop()?.data).toBe('[DONE]');
+    const frames = sent.map(({ data }) => JSON.parse(data) as Json);
     const types = frames.map(({ type }) => type);
     expect(types.filter((type) => type === 'response.output_item.added')).toHaveLength(1);
     expect(types.at(-1)).toBe('response.completed');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import type { WireFrame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
+import type { JsonObject } from '../../core/model/json.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-responses.ts';
 
@@ -80,7 +81,7 @@ async function framesOf(body: object): Promise<WireFrame[]> {
   expect({ status: response.status, text }).toMatchObject({ status: 200 });
   return parseSse(Buffer.from(text)).map(({ event, data }) => ({
     ...(event === undefined ? {} : { event }),
-    json: JSON.parse(data) as Extract<WireFrame, { json: unknown }>['json'],
+    ...(data === '[DONE]' ? { text: data } : { json: JSON.parse(data) as JsonObject }),
   }));
 }
 
@@ -92,7 +93,8 @@ describe.each(channels)(
       async ({ body, thinks }) => {
         const frames = await framesOf({ model: `${thinks === true ? 'thinks' : 'via'}-${format}`, ...body });
         expect(checkLegal(frames)).toEqual([]);
-        expect(frames.at(-1)?.event).toMatch(/^response\.(completed|incomplete)$/);
+        expect(frames.at(-1)).toEqual({ text: '[DONE]' });
+        expect(frames.at(-2)?.event).toMatch(/^response\.(completed|incomplete)$/);
       },
     );
 

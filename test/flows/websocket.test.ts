@@ -76,7 +76,9 @@ describe('a call over a socket', () => {
         headers: { ...bearer().headers, 'content-type': 'application/json' },
         body: JSON.stringify({ ...body, stream: true }),
       });
-      const streamed = parseSse(await response.text()).map(({ data }) => JSON.parse(data) as Json);
+      const frames = parseSse(await response.text());
+      expect(frames.pop()?.data).toBe('[DONE]');
+      const streamed = frames.map(({ data }) => JSON.parse(data) as Json);
       const client = await open();
       const events = await ask(client, body);
       expect(plain(events)).toEqual(plain(streamed));

@@ -111,19 +111,26 @@ class Checker {
   #item: Item | undefined;
   #over = false;
   #broken = false;
+  /** The stream said `[DONE]`, which stands behind its last event, once, or is left out by providers. */
+  #closed = false;
 
   frame(frame: WireFrame, at: number): void {
     this.#say = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
-    if ('text' in frame) return this.#say(`text ${frame.text}`);
+    if ('text' in frame) return this.#text(frame.text);
     const { json } = frame;
     if (frame.event !== json.type) this.#say(`event ${frame.event} holds ${String(json.type)}`);
     if (json.sequence_number !== at) this.#say(`sequence_number ${String(json.sequence_number)}`);
-    if (this.#over) this.#say(`${String(json.type)} comes after the end`);
+    if (this.#over || this.#closed) this.#say(`${String(json.type)} comes after the end`);
     if (this.#broken && json.type !== 'response.failed') this.#say(`${String(json.type)} after an error`);
     this.#official(json);
     if (json.type === 'error') return this.#error(json);
     this.#order(json, at);
     this.#known(json);
+  }
+
+  #text(text: string): void {
+    if (text !== '[DONE]' || !this.#over || this.#closed) this.#say(`text ${text}`);
+    this.#closed = true;
   }
 
   end(): string[] {

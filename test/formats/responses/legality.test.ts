@@ -165,6 +165,7 @@ describe('whatever events come', () => {
         frames.push(...encoder.error(new GatewayError('upstream_cut', 'Cut.')));
         const begun = frames.length > 1;
         expect(begun ? checkLegal(frames) : frames[0]?.event).toEqual(begun ? [] : 'error');
+        if (begun) expect(frames.pop()).toEqual({ text: '[DONE]' });
         expect(frames.at(-1)?.event).toBe(begun ? 'response.failed' : 'error');
         expect([...encoder.event({ type: 'finish', choice: 0, reason: 'stop' }), ...encoder.end()]).toEqual(
           [],

@@ -37,6 +37,7 @@ describe('an answer', () => {
       context({ reasoning: { summary: 'auto' } }),
     );
     expect(checkLegal(frames)).toEqual([]);
+    expect(frames.at(-1)).toEqual({ text: '[DONE]' });
     expect(typesOf(frames)).toEqual([
       'created',
       'in_progress',
@@ -67,7 +68,7 @@ describe('an answer', () => {
   });
 
   it('carries the whole response object, with the request in force and the official defaults', () => {
-    const tools = [{ type: 'function', name: 'f', parameters: null, strict: true }];
+    const tools = [{ type: 'function', name: 'f', parameters: null, strict: true }, { type: 'web_search' }];
     const body = {
       model: 'm',
       instructions: 'Be brief.',
@@ -77,6 +78,7 @@ describe('an answer', () => {
       conversation: 'conv_1',
       reasoning: { effort: 'low' },
       service_tier: 'auto',
+      presence_penalty: 0.25,
       top_p: null,
     };
     const {
@@ -92,12 +94,14 @@ describe('an answer', () => {
       status: 'completed',
       background: false,
       error: null,
+      frequency_penalty: 0,
       incomplete_details: null,
       instructions: 'Be brief.',
       max_output_tokens: null,
       max_tool_calls: null,
       model: 'm',
       parallel_tool_calls: true,
+      presence_penalty: 0.25,
       previous_response_id: null,
       conversation: { id: 'conv_1' },
       prompt_cache_key: null,
@@ -108,7 +112,7 @@ describe('an answer', () => {
       temperature: 0.5,
       text: { format: { type: 'text' } },
       tool_choice: 'auto',
-      tools,
+      tools: [{ ...tools[0], description: null }, tools[1]],
       top_logprobs: 0,
       top_p: 1,
       truncation: 'disabled',

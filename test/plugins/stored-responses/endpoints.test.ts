@@ -126,7 +126,9 @@ interface StreamEvent extends JsonObject {
 }
 
 function eventsIn(text: string): StreamEvent[] {
-  return parseSse(text).map(({ event, data }) => {
+  const frames = parseSse(text);
+  if (text.length > 0) expect(frames.pop()?.data).toBe('[DONE]');
+  return frames.map(({ event, data }) => {
     const parsed = JSON.parse(data) as StreamEvent;
     expect(event).toBe(parsed.type);
     return parsed;

@@ -17,6 +17,11 @@ export class FrameWriter {
     this.#out.push({ event: type, json });
   }
 
+  /** The last frame of every stream in the Open Responses specification. The official clients know it from chat completions. */
+  end(): void {
+    this.#out.push({ text: '[DONE]' });
+  }
+
   /** Goes on behind frames that somebody else has numbered. */
   goOnAfter(frames: Buffer): void {
     const numbers = frames.toString('latin1').match(/"sequence_number": ?\d+/g);

@@ -75,6 +75,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     if (output.items.length === 0 && native === undefined) output.sayNothing(status);
     const usage = this.usage === undefined && native !== undefined ? undefined : writeUsage(this.usage);
     this.#lifecycle(status, { status, reason, usage, provider: native ?? this.#provider });
+    this.#writer.end();
   }
 
   /**
@@ -88,6 +89,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     const usage = this.usage === undefined ? undefined : writeUsage(this.usage);
     const provider = this.#provider;
     this.#lifecycle('failed', { status: 'failed', error: failureOf(error), usage, provider });
+    this.#writer.end();
   }
 
   protected takeFrames(): readonly WireFrame[] {

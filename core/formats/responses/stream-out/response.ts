@@ -44,10 +44,12 @@ function state({ created, status, reason, error, usage }: Snapshot, context: Rep
 /** What a client reads when it did not say: the official defaults. */
 const defaults: JsonObject = {
   background: false,
+  frequency_penalty: 0,
   instructions: null,
   max_output_tokens: null,
   max_tool_calls: null,
   parallel_tool_calls: true,
+  presence_penalty: 0,
   previous_response_id: null,
   prompt_cache_key: null,
   safety_identifier: null,
@@ -68,12 +70,19 @@ function echo({ body, model }: ReplyContext): MutableObject {
   const told: MutableObject = { model };
   for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
   if (told.service_tier === 'auto') told.service_tier = defaults.service_tier;
+  if (Array.isArray(told.tools)) told.tools = told.tools.map(withAllMembers);
   told.truncation = readTruncation(told.truncation) ?? null;
   told.instructions = readInstructions(told.instructions) ?? null;
   told.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
   told.text = { format: { type: 'text' }, ...(isObject(body.text) ? body.text : {}) };
   if (given(body.conversation)) told.conversation = conversation(body.conversation);
   return told;
+}
+
+/** A function with the members that the official type and the Open Responses schema require: null where the client sent none. */
+function withAllMembers(tool: JsonValue): JsonValue {
+  if (!isObject(tool) || tool.type !== 'function') return tool;
+  return { description: null, parameters: null, strict: null, ...tool };
 }
 
 /** What the gateway keeps for its clients, so that a provider's object may say something else. */

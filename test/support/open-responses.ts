@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { JsonObject } from '../../core/model/json.ts';
+
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+
+/** The published structure of response objects and stream events; the file says where it is from. */
+const published = JSON.parse(
+  readFileSync(new URL('open-responses.json', import.meta.url), 'utf8'),
+) as JsonSchema & { readonly $defs: Readonly<Record<string, JsonSchema>> };
+
+const definition = (name: string): z.ZodType =>
+  z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: published.$defs } as JsonSchema);
+
+const responseObject = definition('ResponseResource');
+
+/** The schema of each event of a stream, by its type. */
+const events: ReadonlyMap<string, z.ZodType> = new Map(
+  Object.keys(published.$defs)
+    .filter((name) => name.endsWith('StreamingEvent'))
+    .map((name) => [typeOf(name), definition(name)]),
+);
+
+function typeOf(event: string): string {
+  const { properties } = published.$defs[event] as { properties: { type: { $ref: string } } };
+  const { const: only } = published.$defs[properties.type.$ref.replace('#/$defs/', '')] as { const: string };
+  return only;
+}
+
+/** What the Open Responses schema says against a response object; empty when nothing. */
+export function responseProblems(response: unknown): string[] {
+  return problems(responseObject, response);
+}
+
+/** What the Open Responses schema says against an event of a stream. An event of a type that it does not know may be anything. */
+export function eventProblems(event: JsonObject): string[] {
+  const schema = events.get(String(event.type));
+  if (schema === undefined) return [];
+  return problems(schema, event).map((problem) => `${String(event.type)}: ${problem}`);
+}
+
+function problems(schema: z.ZodType, value: unknown): string[] {
+  const { error } = schema.safeParse(value);
+  return (error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${deepest(issue)}`);
+}
+
+/** The complaint of the alternative that fits best, which is the one that got furthest into the value. */
+function deepest(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_union') return issue.message;
+  const all = issue.errors.flat().toSorted((a, b) => b.path.length - a.path.length);
+  const [best] = all;
+  return best === undefined ? issue.message : `${best.path.join('.')}: ${deepest(best)}`;
+}
+
+/** The types of events that the schema knows. */
+export const knownEvents: ReadonlySet<string> = new Set(events.keys());
