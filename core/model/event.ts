@@ -66,6 +66,14 @@ export interface RequestEvent {
   readonly stream: boolean;
 }
 
+/** What lies behind a failure. For operators alone, and as it came: neither cut nor masked. */
+export interface FailureCause {
+  /** HTTP status of the provider's response; 200 for an error inside a stream. Absent where there was no response. */
+  readonly status?: number;
+  /** The words of the provider, of the service that gives credentials, or of the connection that failed. */
+  readonly message?: string;
+}
+
 /** A channel was tried; the last one of an exchange is the one that answers. */
 export interface AttemptEvent {
   readonly type: 'attempt';
@@ -80,6 +88,8 @@ export interface AttemptEvent {
   readonly passThrough?: boolean;
   /** Why this attempt failed: an error's code, or `hedged` when another one that was asked beside it answered first. Absent on the one that answers. */
   readonly failure?: string;
+  /** What lies behind that. */
+  readonly cause?: FailureCause;
 }
 
 /** A provider answered: status and headers, before its bytes. Seen only behind the translate stage. */

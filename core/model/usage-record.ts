@@ -1,3 +1,4 @@
+import type { FailureCause } from './event.ts';
 import type { JsonObject } from './json.ts';
 import type { Units } from './usage.ts';
 
@@ -31,6 +32,11 @@ export interface UsageRecord {
   readonly code?: string;
   /** The sentence of the failure, secrets masked. */
   readonly reason?: string;
+  /**
+   * What lies behind the failure, secrets masked: the provider's HTTP status, and the words of the provider, of the service that gives
+   * credentials, or of the connection. At most 1,000 characters.
+   */
+  readonly cause?: FailureCause;
   /** `interrupted`: it failed after the client had seen a part of the reply, and with it the status of a success. */
   readonly ended: 'complete' | 'error' | 'left' | 'interrupted';
   readonly input: number;
@@ -52,7 +58,7 @@ export interface UsageRecord {
   readonly gatewayMs?: number;
   readonly losses?: readonly string[];
   /**
-   * Attempts that did not answer: `channel`, `key` (its id), `model`, `failure`. Where `failure` is `hedged` another one that was asked
+   * Attempts that did not answer: `channel`, `key` (its id), `model`, `failure`, and `cause` as above. Where `failure` is `hedged` another one that was asked
    * at the same time was faster; `input` then has the input of both, estimated.
    */
   readonly attempts?: readonly JsonObject[];

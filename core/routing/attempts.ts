@@ -11,6 +11,7 @@ import { Attempt, type Patience } from './attempt.ts';
 import type { Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
 import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from './failures.ts';
+import { attemptEvent, failureCause } from './failure-cause.ts';
 import type { Health, Visit } from '../sdk/health.ts';
 import { fittingFirst } from './fitting.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
@@ -237,7 +238,7 @@ class Attempts {
   #failed(target: Target, error: GatewayError): void {
     const { channel, model } = target;
     this.#options.notices.emit('attempt-failed', { channel: channel.id, model, error });
-    const event = attemptEvent(target, error.code);
+    const event = attemptEvent(target, error.code, failureCause(error));
     this.#before.push(event);
     this.#call.set(failedAttempts, [...(this.#call.get(failedAttempts) ?? []), event]);
     (this.#failures ??= []).push(error);
@@ -277,10 +278,6 @@ class Attempts {
           details,
         );
   }
-}
-
-function attemptEvent({ channel, key, model }: Target, failure: string): AttemptEvent {
-  return { type: 'attempt', channel: channel.id, ...(key.id === '' ? {} : { key: key.id }), model, failure };
 }
 
 /** Resolves after so many milliseconds; rejects when the call ends before. */

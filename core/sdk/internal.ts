@@ -100,7 +100,13 @@ export type {
   ToolResultBlock,
 } from '../model/chat.ts';
 export type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../model/embed.ts';
-export { type AnswerEvent, type AttemptEvent, type OperationResult, saysSomething } from '../model/event.ts';
+export {
+  type AnswerEvent,
+  type AttemptEvent,
+  type FailureCause,
+  type OperationResult,
+  saysSomething,
+} from '../model/event.ts';
 export type { Extra, Loss, Proof } from '../model/extra.ts';
 export { type Form, plainName, type Upload } from '../model/form.ts';
 export type { ImageInput, ImageRequest, ImageResult, MadeImage } from '../model/image.ts';
@@ -166,3 +172,4 @@ export { foldedName } from './member-names.ts';
 export { peekFirst } from './operators.ts';
 export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
+export { failureCause } from '../routing/failure-cause.ts';

@@ -3,6 +3,7 @@ import type { Upstream } from '../sdk/channel.ts';
 import { upstreamBody } from './body.ts';
 import { openConnections, type ConnectionOptions } from './connections.ts';
 import { foundStale, Reader } from './reader.ts';
+import { refusedRead } from './refused-read.ts';
 import type { HttpClient, HttpRequest } from '../sdk/http.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
@@ -56,7 +57,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const whole = new WholeBytes(largestDocument);
       // Leaving the loop closes the connection.
       for await (const piece of body as AsyncIterable<Buffer>) whole.push(piece);
-      if (statusCode !== 200) throw new Error(`The answer has the status ${statusCode}.`);
+      if (statusCode !== 200) throw refusedRead(statusCode, whole.take());
       return whole.take();
     },
     close: () => connections.close(),

@@ -2,6 +2,7 @@ import { catchError, concatAll, concatMap, mergeMap, of, throwError, timer, type
 import { z } from 'zod';
 import { addReplyHeaders, chatOf, definePlugin, startWithEvents, type GatewayEvent } from 'sluice';
 import {
+  failureCause,
   toGatewayError,
   type AttemptEvent,
   type Call,
@@ -98,8 +99,16 @@ class Continuation {
     // The attempt goes on and may end well: that its provider failed must be known all the same.
     tools.health.enter(this.#target)?.failed(error);
     tools.notices.emit('attempt-failed', { channel: channel.id, model, error });
+    const cause = failureCause(error);
+    const failed: AttemptEvent = {
+      type: 'attempt',
+      channel: channel.id,
+      model,
+      failure: error.code,
+      ...(cause === undefined ? {} : { cause }),
+    };
     return timer(pause * this.#asked).pipe(
-      concatMap(() => this.#goOn({ type: 'attempt', channel: channel.id, model, failure: error.code })),
+      concatMap(() => this.#goOn(failed)),
       // Of a request that is refused there is no stream; what breaks a stream is caught where it is followed.
       catchError((refusal: unknown) => of(this.#broken(refusal))),
       concatAll(),

@@ -3,6 +3,7 @@ import { caller, definePlugin, observe, type JsonObject, type Operation, type Us
 import {
   askedAt,
   charge,
+  failureCause,
   followDetached,
   maskSecrets,
   settles,
@@ -10,6 +11,7 @@ import {
   type AttemptEvent,
   type Call,
   type Charge,
+  type FailureCause,
   type InternalTools,
   type Next,
   type Prices,
@@ -199,14 +201,33 @@ function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices
   if (asked !== undefined) draft.gatewayMs = rounded(asked - startedAt);
   if (error !== undefined) {
     draft.code = error.code;
-    draft.reason = maskSecrets(error.message.slice(0, longestReason));
+    draft.reason = shownText(error.message, maxReason);
+    const cause = shownCause(failureCause(error));
+    if (cause !== undefined) draft.cause = cause;
   }
   if (losses !== undefined) draft.losses = losses;
   if (attempts !== undefined) draft.attempts = attempts;
   return draft;
 }
 
-const longestReason = 2000;
+/** Maximum number of characters of a failure's sentence, and of what lies behind it: once for the call, and for each attempt. */
+const maxReason = 2_000;
+const maxCause = 1_000;
+const maxAttemptCause = 300;
+
+/** Maximum number of characters that are searched for secrets. Far more than is kept, so that no part of a secret is left at the end. */
+const maxMasked = 20_000;
+
+/** Returns the text without secrets and at most so long. Masks first, because a part of a secret does not look like one. */
+function shownText(text: string, maxLength: number): string {
+  const masked = maskSecrets(text.slice(0, maxMasked));
+  return masked.length <= maxLength ? masked : `${masked.slice(0, maxLength - 1).toWellFormed()}…`;
+}
+
+function shownCause(cause: FailureCause | undefined, maxLength = maxCause): FailureCause | undefined {
+  if (cause?.message === undefined) return cause;
+  return { ...cause, message: shownText(cause.message, maxLength) };
+}
 
 /** As it was charged; what it would have cost where nothing charges. */
 function costOf(
@@ -221,6 +242,13 @@ function costOf(
   return price === undefined ? {} : { price, microDollars: amounts.microDollars };
 }
 
-function attemptOf({ channel, key, model, failure }: AttemptEvent): JsonObject {
-  return { channel, ...(key === undefined ? {} : { key }), model, failure };
+function attemptOf({ channel, key, model, failure, cause }: AttemptEvent): JsonObject {
+  const shown = shownCause(cause, maxAttemptCause);
+  return {
+    channel,
+    ...(key === undefined ? {} : { key }),
+    model,
+    failure,
+    ...(shown === undefined ? {} : { cause: { ...shown } }),
+  };
 }

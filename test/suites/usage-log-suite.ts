@@ -63,6 +63,7 @@ const full: UsageRecord = {
   status: 200,
   code: 'upstream_cut',
   reason: 'It was cut.',
+  cause: { status: 503, message: 'The engine is overloaded.' },
   ended: 'interrupted',
   input: 5_000_000_000,
   output: 2,

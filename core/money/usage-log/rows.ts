@@ -112,13 +112,13 @@ export async function insertRecordsInPostgres(
 }
 
 function detailsOf(record: UsageRecord): Record<(typeof detailNames)[number], Value> | undefined {
-  const { at, id, reason, price, losses, attempts, units, request, response } = record;
-  const more = [reason, price, losses, attempts, units].some((one) => one !== undefined);
+  const { at, id, reason, cause, price, losses, attempts, units, request, response } = record;
+  const more = [reason, cause, price, losses, attempts, units].some((one) => one !== undefined);
   if (!more && request === undefined && response === undefined) return undefined;
   return {
     at: whole(at),
     id,
-    details: more ? clean(JSON.stringify({ reason, price, losses, attempts, units })) : null,
+    details: more ? clean(JSON.stringify({ reason, cause, price, losses, attempts, units })) : null,
     request: request === undefined ? null : clean(request),
     response: response === undefined ? null : clean(response),
   };
@@ -170,9 +170,10 @@ export function recordOf(row: Row): UsageRecord {
 }
 
 /** What of the details has the shape that it was written in. */
-function told({ reason, price, losses, attempts, units }: JsonObject): object {
+function told({ reason, cause, price, losses, attempts, units }: JsonObject): object {
   return {
     reason: typeof reason === 'string' ? reason : undefined,
+    cause: isObject(cause) ? cause : undefined,
     price: isObject(price) ? price : undefined,
     units: isObject(units) ? units : undefined,
     losses: Array.isArray(losses) ? losses.filter((loss) => typeof loss === 'string') : undefined,

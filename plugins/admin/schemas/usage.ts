@@ -33,6 +33,16 @@ export const sumsQuery = z.strictObject({
   bucket: number.min(1000, 'must be at least 1000').exactOptional(),
 });
 
+/** What lies behind a failure. */
+const cause = z
+  .object({
+    status: z.int().optional().describe("the provider's HTTP status"),
+    message: z.string().optional(),
+  })
+  .describe(
+    'what lies behind the failure: the words of the provider, of the service that gives credentials, or of the connection; cut, and without secrets',
+  );
+
 /** One call, as it was recorded. Members that do not apply are absent. */
 export const usageRecord = z.object({
   id: z.string(),
@@ -49,7 +59,8 @@ export const usageRecord = z.object({
   passThrough: z.boolean().optional(),
   status: z.int(),
   code: z.string().optional(),
-  reason: z.string().optional(),
+  reason: z.string().optional().describe('the sentence that the client was told'),
+  cause: cause.optional(),
   ended: z.enum(['complete', 'error', 'left', 'interrupted']),
   input: count,
   output: count,
@@ -71,7 +82,10 @@ export const usageRecord = z.object({
   firstMs: z.number().optional(),
   gatewayMs: z.number().optional(),
   losses: z.array(z.string()).optional(),
-  attempts: z.array(jsonObject).optional(),
+  attempts: z
+    .array(jsonObject)
+    .optional()
+    .describe('those that failed: channel, key, model, failure, and cause as above'),
   request: z.string().optional(),
   response: z.string().optional(),
 });

@@ -1,0 +1,46 @@
+import { upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
+import type { AttemptEvent, FailureCause } from '../model/event.ts';
+import type { Target } from '../sdk/call.ts';
+
+/** Number of errors behind each other of which the messages are joined. */
+const maxDepth = 4;
+
+/** Returns what lies behind an error: the provider's status and words, or the messages of its causes. Undefined where nothing does. */
+export function failureCause(error: Error): FailureCause | undefined {
+  const failure = upstreamFailureOf(error);
+  if (failure !== undefined) {
+    const { status, message } = failure;
+    return message === '' ? { status } : { status, message };
+  }
+  const messages = causeMessages(error);
+  return messages.length === 0 ? undefined : { message: messages.join(': ') };
+}
+
+function causeMessages(error: Error): string[] {
+  const messages: string[] = [];
+  let { cause } = error;
+  while (cause instanceof Error && messages.length < maxDepth) {
+    const { name, message } = cause;
+    // A sentence that quotes the error behind it says it once.
+    if (messages.at(-1)?.includes(message) !== true)
+      messages.push(name === 'Error' ? message : `${name}: ${message}`);
+    cause = cause.cause;
+  }
+  return messages.filter((message) => message !== '');
+}
+
+/** Returns the event of an attempt that did not answer. */
+export function attemptEvent(
+  { channel, key, model }: Target,
+  failure: string,
+  cause?: FailureCause,
+): AttemptEvent {
+  return {
+    type: 'attempt',
+    channel: channel.id,
+    ...(key.id === '' ? {} : { key: key.id }),
+    model,
+    failure,
+    ...(cause === undefined ? {} : { cause }),
+  };
+}
