@@ -1,11 +1,5 @@
 import { GatewayError, type ListedModel } from 'sluice';
-import {
-  channelStanding,
-  maskSecrets,
-  type Channel,
-  type InternalTools,
-  type PlaceHealth,
-} from 'sluice/internal';
+import { channelStanding, type Channel, type InternalTools, type PlaceHealth } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
@@ -13,28 +7,16 @@ import type { ChannelView, ModelView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
 
-type ChannelTools = Pick<
-  InternalTools,
-  'catalog' | 'health' | 'usageLog' | 'calls' | 'notices' | 'prices' | 'onClose'
->;
+type ChannelTools = Pick<InternalTools, 'catalog' | 'health' | 'usageLog' | 'calls' | 'prices'>;
 
 /** The routes about channels, and the models that they serve. */
 export function channelHandlers(
-  { catalog, health, usageLog, calls, notices, prices, onClose }: ChannelTools,
+  { catalog, health, usageLog, calls, prices }: ChannelTools,
   switches: ChannelSwitches,
   audit: Audit,
 ): Handlers<
   'listChannels' | 'testChannel' | 'enableChannel' | 'disableChannel' | 'resetChannel' | 'listModels'
 > {
-  const failures = new Map<string, { count: number; last: NonNullable<ChannelView['lastFailure']> }>();
-  onClose(
-    notices.on('attempt-failed', ({ channel, model, error }) => {
-      const { code, message } = error;
-      const last = { at: Date.now(), model, code, message: maskSecrets(message).slice(0, 1000) };
-      failures.set(channel, { count: (failures.get(channel)?.count ?? 0) + 1, last });
-    }),
-  );
-
   const channelOf = (id: string): Channel => {
     const found = catalog.channels.find((channel) => channel.id === id);
     if (found === undefined) throw new GatewayError('not_found', `There is no channel ${id.slice(0, 100)}.`);
@@ -42,7 +24,12 @@ export function channelHandlers(
   };
 
   const views = async (channels: readonly Channel[]): Promise<ChannelView[]> => {
-    const sums = await usageLog.sums({ since: Date.now() - 3_600_000 }, 'channel');
+    const since = Date.now() - 3_600_000;
+    // Both from the usage log: what one process has counted by itself would contradict what all of them have recorded.
+    const [sums, failures] = await Promise.all([
+      usageLog.sums({ since }, 'channel'),
+      usageLog.failedAttempts(since),
+    ]);
     const bySums = new Map(sums.map((one) => [one.group, one]));
     const report = health.report();
     return channels.map((channel) => {

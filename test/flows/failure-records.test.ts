@@ -147,4 +147,28 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
       ]);
     },
   );
+
+  test.skipIf(skip !== undefined)(
+    'all processes tell the same failed calls and failed attempts of a channel',
+    async () => {
+      const provider = await startProvider();
+      const database = await url();
+      const one = await start(database, provider);
+      const other = await start(database, provider);
+      await recorded(one.gateway, one.admin, 'down', one.gateway.key);
+      await recorded(one.gateway, one.admin, 'falls-back', one.gateway.key);
+      await recorded(other.gateway, other.admin, 'down', one.gateway.key);
+      for (const { admin } of [one, other]) {
+        const { channels } = await admin.ask('listChannels');
+        const [first, second] = channels;
+        expect(first).toMatchObject({
+          id: 'first',
+          failures: 3,
+          lastFailure: { model: 'down', message: 'The engine is overloaded.' },
+          lastHour: { calls: 2, failed: 2 },
+        });
+        expect(second).toMatchObject({ id: 'second', failures: 0, lastHour: { calls: 1, failed: 0 } });
+      }
+    },
+  );
 });

@@ -328,6 +328,39 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     expect(seen).toEqual(idsOf(records.filter(({ status }) => status === 200)));
   });
 
+  test('failed attempts are counted by channels, whoever answered their calls', async () => {
+    const failed = (channel: string, failure = 'upstream_error', message?: string) => ({
+      channel,
+      model: 'm-2026',
+      failure,
+      ...(message === undefined ? {} : { cause: { status: 503, message } }),
+    });
+    await insert(
+      usageRecord('before', { at: newYear - 1, attempts: [failed('first')] }),
+      ...Array.from({ length: 6_000 }, (_, index) =>
+        usageRecord(`r${index}`, { at: newYear + index, attempts: [failed('first')] }),
+      ),
+      usageRecord('last', {
+        at: newYear + 9_000,
+        channel: 'third',
+        attempts: [
+          failed('first'),
+          failed('second', 'upstream_timeout', 'Too slow.'),
+          failed('fourth', 'hedged'),
+        ],
+      }),
+      // A record that is written again counts once.
+      usageRecord('last', { at: newYear + 9_000, attempts: [failed('first')] }),
+    );
+    const last = { at: newYear + 9_000, model: 'm-2026' };
+    expect([...(await log.failedAttempts(newYear))].toSorted()).toEqual([
+      ['first', { count: 6_001, last: { ...last, code: 'upstream_error', message: '' } }],
+      ['second', { count: 1, last: { ...last, code: 'upstream_timeout', message: 'Too slow.' } }],
+    ]);
+    await log.prune({ days: 100_000, records: 1 });
+    expect((await log.failedAttempts(0)).get('first')).toMatchObject({ count: 1 });
+  });
+
   describe('retention', () => {
     const day = 86_400_000;
 
@@ -344,6 +377,19 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(await log.find('young')).toMatchObject({ request: 'body' });
       expect(await log.find('old0')).toBeUndefined();
       expect(await log.prune({ days: 2, records: 1_000_000 })).toBe(0);
+    });
+
+    test('removes failed attempts of records that a gateway of an older version has removed', async () => {
+      const attempts = [{ channel: 'first', model: 'm', failure: 'upstream_error' }];
+      await insert(usageRecord('removed', { attempts }), usageRecord('left', { at: newYear + 1, attempts }));
+      // An older version knows nothing of the attempts.
+      const { database } = stores;
+      const older = "DELETE FROM usage_records WHERE id = 'removed'";
+      if (database.kind === 'postgres') await database.query(older);
+      else database.connection.exec(older);
+      expect((await log.failedAttempts(0)).get('first')).toMatchObject({ count: 2 });
+      await log.prune({ days: 100_000, records: 0 });
+      expect(await log.failedAttempts(0)).toEqual(new Map());
     });
 
     test.each([0, 1, 7, 25, 26])('keeps the newest %i of 25', async (keep) => {

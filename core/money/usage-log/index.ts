@@ -37,6 +37,18 @@ export interface UsageSums {
 /** How records are grouped: by a member, or by time in buckets of so many milliseconds. */
 export type UsageGrouping = 'keyId' | 'model' | 'channel' | 'format' | 'status' | { readonly bucket: number };
 
+/** Attempts at one channel that failed, also where another channel answered the call. */
+export interface FailedAttempts {
+  readonly count: number;
+  /** The latest of them. `at` is when its call came in; `message` is empty where the provider gave none. */
+  readonly last: {
+    readonly at: number;
+    readonly model: string;
+    readonly code: string;
+    readonly message: string;
+  };
+}
+
 /** The records of all calls. Written by the ledger, together with what they charge. */
 export interface UsageLog {
   /** Throws GatewayError `invalid_value` when `after` is no cursor. */
@@ -48,6 +60,8 @@ export interface UsageLog {
    * named `…`. What is asked at once with the same filter costs little more than one question.
    */
   sums(filter: UsageFilter, grouping: UsageGrouping): Promise<readonly UsageSums[]>;
+  /** Failed attempts of the calls since a time (milliseconds since 1970), by channels. */
+  failedAttempts(since: number): Promise<ReadonlyMap<string, FailedAttempts>>;
   /** All records of a filter, oldest first, in pages and without captured bodies: for exports. */
   each(filter: UsageFilter): AsyncIterable<UsageRecord>;
   /** Removes what is older, and the oldest beyond a number; returns how many went. */

@@ -13,6 +13,7 @@ import {
   type Cursor,
 } from './questions.ts';
 import { recordColumns, recordOf } from './rows.ts';
+import { failedAttemptsIn } from './failed-attempts.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
 
@@ -68,6 +69,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
       return row === undefined ? undefined : recordOf(row);
     },
     sums: createSums(ask),
+    failedAttempts: (since) => failedAttemptsIn(ask, since),
     async *each(filter) {
       const end = filter.until ?? Number.MAX_SAFE_INTEGER;
       for (let since = filter.since ?? 0; since < end;) {
@@ -112,6 +114,7 @@ async function removeUpTo(ask: Ask, { at, id }: Cursor): Promise<number> {
     const place = [Number(last['at']), String(last['id'])];
     // Details first: what a crash leaves between the two is a record without details, and the next run finds it.
     await ask('DELETE FROM usage_details WHERE (at, id) <= (?, ?)', place);
+    await ask('DELETE FROM usage_attempts WHERE (at, id) <= (?, ?)', place);
     await ask('DELETE FROM usage_records WHERE (at, id) <= (?, ?)', place);
     removed += rows.length;
     await yieldTurn();

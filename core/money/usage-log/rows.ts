@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
+import { attemptNames, attemptRows } from './attempt-rows.ts';
+import { clean, text, whole } from './values.ts';
 
 /** A row as the drivers give it; large whole numbers may come as texts. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -53,7 +55,7 @@ export const recordColumns = names
 
 const statements = new WeakMap<
   DatabaseSync,
-  { readonly record: StatementSync; readonly details: StatementSync }
+  { readonly record: StatementSync; readonly details: StatementSync; readonly attempts: StatementSync }
 >();
 
 /**
@@ -73,6 +75,7 @@ export function insertRecordsInSqlite(
     prepared = {
       record: insert('usage_records', names),
       details: insert('usage_details', detailNames),
+      attempts: insert('usage_attempts', attemptNames),
     };
     statements.set(connection, prepared);
   }
@@ -85,6 +88,7 @@ export function insertRecordsInSqlite(
     added.add(record.id);
     const details = detailsOf(record);
     if (details !== undefined) prepared.details.run(...detailNames.map((name) => details[name]));
+    for (const row of attemptRows(record)) prepared.attempts.run(...attemptNames.map((name) => row[name]));
   }
   return added;
 }
@@ -94,7 +98,7 @@ export interface QueryingSession {
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
 
-/** As {@link insertRecordsInSqlite}, in two questions however many records there are. */
+/** As {@link insertRecordsInSqlite}, in few questions however many records there are. */
 export async function insertRecordsInPostgres(
   session: QueryingSession,
   records: readonly UsageRecord[],
@@ -108,6 +112,8 @@ export async function insertRecordsInPostgres(
   const added = new Set(ids.map(({ id }) => String(id)));
   const details = records.flatMap((record) => (added.has(record.id) ? (detailsOf(record) ?? []) : []));
   if (details.length > 0) await session.query(insert('usage_details'), [JSON.stringify(details)]);
+  const attempts = records.flatMap((record) => (added.has(record.id) ? attemptRows(record) : []));
+  if (attempts.length > 0) await session.query(insert('usage_attempts'), [JSON.stringify(attempts)]);
   return added;
 }
 
@@ -191,23 +197,6 @@ function binOf(ms: number): number {
 /** The middle of a bin, in milliseconds. */
 export function middleOf(bin: number): number {
   return Math.expm1(bin / perUnit);
-}
-
-/** Longer words are a stranger's: no name of ours or a provider's is. */
-const longest = 300;
-
-function text(value: string | undefined): string | null {
-  if (value === undefined) return null;
-  return clean(value.length > longest ? value.slice(0, longest) : value);
-}
-
-/** Postgres takes neither zero characters nor halves of a pair, and would refuse the whole batch for one of them. */
-function clean(value: string): string {
-  return (value.includes('\0') ? value.replaceAll('\0', '') : value).toWellFormed();
-}
-
-function whole(value: number): number {
-  return Number.isFinite(value) ? Math.min(Math.trunc(value), Number.MAX_SAFE_INTEGER) : 0;
 }
 
 function time(value: number | undefined): number | null {

@@ -16,7 +16,7 @@ const health = {
     .describe('what went wrong last, in the words of the provider where it gave any'),
 } as const;
 
-/** A channel with its state. Failures are those that this process has seen since it started. */
+/** A channel with its state. */
 export const channel = z.object({
   id: z.string(),
   kind: z.string(),
@@ -25,9 +25,17 @@ export const channel = z.object({
   weight: z.number(),
   models: z.array(z.string()).describe('public names and patterns'),
   speaks: z.record(z.string(), z.array(z.string())).describe('formats by operation, best first'),
-  failures: count,
-  lastFailure: z.object({ at: time, model: z.string(), code: z.string(), message: z.string() }).optional(),
-  lastHour: z.object({ calls: count, failed: count, ms: percentiles, firstMs: percentiles }).optional(),
+  failures: count.describe(
+    'attempts that failed, of the calls that came in within the last hour, by the usage log: also where another channel then answered the call',
+  ),
+  lastFailure: z
+    .object({ at: time, model: z.string(), code: z.string(), message: z.string() })
+    .optional()
+    .describe('the latest of those attempts; `at` is when its call came in'),
+  lastHour: z
+    .object({ calls: count, failed: count, ms: percentiles, firstMs: percentiles })
+    .optional()
+    .describe('calls of the last hour that this channel answered, or failed at last, by the usage log'),
   standing: standing.describe('how the best of its keys stands'),
   keys: z
     .array(

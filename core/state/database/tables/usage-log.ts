@@ -15,6 +15,10 @@ const columns = `
 const details =
   'at BIGINT NOT NULL, id TEXT NOT NULL, details TEXT, request TEXT, response TEXT, PRIMARY KEY (at, id)';
 
+const attempts = `
+    at BIGINT NOT NULL, id TEXT NOT NULL, number SMALLINT NOT NULL, channel TEXT NOT NULL, model TEXT NOT NULL, code TEXT NOT NULL,
+    message TEXT NOT NULL, PRIMARY KEY (at, id, number)`;
+
 const byId = 'CREATE UNIQUE INDEX usage_records_id ON usage_records (id);';
 
 /** The tables of the usage log. */
@@ -33,5 +37,11 @@ export const usageLogSteps: readonly Step[] = [
       ${byId}
       CREATE INDEX usage_records_key ON usage_records (key_id, at);
       CREATE INDEX usage_records_model ON usage_records (model, at);`,
+  },
+  {
+    name: 'usage-log-2',
+    // A call has one channel and may have failed at others before: these are counted by channels here. Few calls have any.
+    sqlite: `CREATE TABLE usage_attempts (${attempts}) WITHOUT ROWID;`,
+    postgres: `CREATE TABLE usage_attempts (${attempts});`,
   },
 ];
