@@ -1,9 +1,13 @@
 import type { UsageRecord } from 'sluice/internal';
 
+/** A record with the name of its key. */
+export type NamedRecord = UsageRecord & { readonly keyName?: string };
+
 const columns = [
   'id',
   'at',
   'keyId',
+  'keyName',
   'ip',
   'operation',
   'format',
@@ -27,10 +31,10 @@ const columns = [
   'ms',
   'firstMs',
   'gatewayMs',
-] as const satisfies readonly (keyof UsageRecord)[];
+] as const satisfies readonly (keyof NamedRecord)[];
 
 /** The lines of a table of records: a head, then a line each (RFC 4180). Times are ISO 8601 in UTC. */
-export async function* csvOf(records: AsyncIterable<UsageRecord>): AsyncGenerator<string> {
+export async function* csvOf(records: AsyncIterable<NamedRecord>): AsyncGenerator<string> {
   let block = `${columns.join(',')}\r\n`;
   for await (const record of records) {
     block += `${columns.map((column) => cell(column, record)).join(',')}\r\n`;
@@ -42,7 +46,7 @@ export async function* csvOf(records: AsyncIterable<UsageRecord>): AsyncGenerato
   yield block;
 }
 
-function cell(column: (typeof columns)[number], record: UsageRecord): string {
+function cell(column: (typeof columns)[number], record: NamedRecord): string {
   const value = record[column];
   if (value === undefined) return '';
   if (column === 'at') return new Date(record.at).toISOString();

@@ -3,6 +3,7 @@ import { GatewayError } from 'sluice';
 import type { InternalTools, UsageGrouping, UsageLog, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
+import { eachWithKeyName, withKeyNames } from './key-names.ts';
 import type { OverviewRange } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
@@ -29,23 +30,32 @@ export function usageHandlers(
   audit: Audit,
   running: () => Promise<number>,
 ): Handlers<'listUsage' | 'findUsage' | 'sumUsage' | 'exportUsage' | 'overview'> {
+  /** Adds the names of the keys to sums by key. */
+  const named = async (sums: readonly UsageSums[]) => {
+    const names = await apiKeys.names(sums.map(({ group }) => String(group)));
+    return sums.map((sum) => ({ ...sum, name: names.get(String(sum.group)) }));
+  };
+
   return {
-    listUsage({ query: { limit, after, ...filter } }) {
-      return usageLog.page(filter, limit, after);
+    async listUsage({ query: { limit, after, ...filter } }) {
+      const page = await usageLog.page(filter, limit, after);
+      return { ...page, records: await withKeyNames(apiKeys, page.records) };
     },
     async findUsage({ id }) {
       const record = await usageLog.find(id);
       if (record === undefined)
         throw new GatewayError('not_found', `There is no record of a call ${id.slice(0, 100)}.`);
-      return record;
+      const [found = record] = await withKeyNames(apiKeys, [record]);
+      return found;
     },
     async sumUsage({ query: { by, bucket, ...filter } }) {
-      return { sums: await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by) };
+      const sums = await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by);
+      return { sums: by === 'keyId' ? await named(sums) : sums };
     },
     async exportUsage({ ctx, query, session, ip }) {
       await audit.note({ session: session.id, ip, action: 'usage-export', after: { ...query } });
       ctx.attachment(`usage-${new Date().toISOString().slice(0, 10)}.csv`);
-      return Readable.from(csvOf(usageLog.each(query)));
+      return Readable.from(csvOf(eachWithKeyName(apiKeys, usageLog.each(query))));
     },
     async overview({ query: { range } }) {
       const { length, bucket } = ranges[range];
@@ -62,12 +72,6 @@ export function usageHandlers(
         sums('status'),
         running(),
       ]);
-      const named = await Promise.all(
-        mostCalled(keys).map(async (sum) => ({
-          ...sum,
-          name: (await apiKeys.byId(String(sum.group)))?.name,
-        })),
-      );
       return {
         since,
         until: now,
@@ -76,7 +80,7 @@ export function usageHandlers(
         totals: totalsOf(statuses),
         series,
         models: mostCalled(models),
-        keys: named,
+        keys: await named(mostCalled(keys)),
         channels: mostCalled(channels),
         statuses: mostCalled(statuses),
         health: {

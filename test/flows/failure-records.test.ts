@@ -149,6 +149,26 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
   );
 
   test.skipIf(skip !== undefined)(
+    'a deleted key keeps its name in the log, in sums and in the table',
+    async () => {
+      const { gateway, admin } = await start(await url(), await startProvider());
+      const { record: key, value } = await gateway.apiKeys.create({ name: 'Ada, "research"' });
+      const { record } = await recorded(gateway, admin, 'fine', value);
+      await admin.ask('updateKey', { id: key.id, body: { name: 'Ada, renamed' } });
+      await admin.ask('deleteKey', { id: key.id });
+      const name = 'Ada, renamed';
+      expect(await admin.ask('findUsage', { id: record.id })).toMatchObject({ keyId: key.id, keyName: name });
+      expect((await admin.ask('listUsage')).records).toMatchObject([{ keyId: key.id, keyName: name }]);
+      expect((await admin.ask('sumUsage', { query: { by: 'keyId' } })).sums).toMatchObject([
+        { group: key.id, name },
+      ]);
+      expect((await admin.ask('overview', { query: { range: '1h' } })).keys).toMatchObject([{ name }]);
+      const table = await (await admin.send('exportUsage')).text();
+      expect(table).toContain(`,${key.id},"${name}",`);
+    },
+  );
+
+  test.skipIf(skip !== undefined)(
     'all processes tell the same failed calls and failed attempts of a channel',
     async () => {
       const provider = await startProvider();

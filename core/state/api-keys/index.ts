@@ -35,13 +35,15 @@ export interface ApiKeys {
   page(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
+  /** Returns the names of keys by their ids, also of keys that were deleted. Ids that never were a key's are left out. */
+  names(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */
   create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
   /** Changes a key and returns it as it is now. */
   update(which: string, changes: ApiKeyChanges): Promise<ApiKey>;
   /** Gives a key a new random secret, which nobody can ask for again; the old one stops working. All else stays. */
   rotate(which: string): Promise<{ record: ApiKey; value: string }>;
-  /** Deletes a key for good and returns it as it was. */
+  /** Deletes a key for good and returns it as it was. Only its name is kept, for the records of its calls. */
   revoke(which: string): Promise<ApiKey>;
   /** From now on a key that another process made, changed or revoked takes effect here within about a second. */
   startRefreshing(): void;

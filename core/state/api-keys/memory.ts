@@ -1,4 +1,5 @@
 import type { ApiKey } from '../../sdk/api-key.ts';
+import type { FoundApiKey } from './index.ts';
 
 interface Known {
   readonly key: ApiKey;
@@ -54,4 +55,11 @@ export class KeysInMemory {
 /** The place of a key among all: the same also when it has gone. */
 function placeOf({ createdAt, id }: ApiKey): string {
   return `${createdAt.toString(36).padStart(9, '0')}-${id}`;
+}
+
+/** Returns whether the key may be used now. */
+export function stateOf(key: ApiKey): FoundApiKey {
+  if (!key.enabled) return { key, state: 'disabled' };
+  const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
+  return { key, state: isOver ? 'expired' : 'valid' };
 }

@@ -2,8 +2,9 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { ApiKeys, FoundApiKey, NewApiKey } from './index.ts';
+import { DeletedNames } from './deleted-names.ts';
 import { LastUses } from './last-uses.ts';
-import { KeysInMemory } from './memory.ts';
+import { KeysInMemory, stateOf } from './memory.ts';
 import {
   type ApiKeyChanges,
   checkRecord,
@@ -29,6 +30,7 @@ const REFRESHES_PER_SAVE = 120;
 export function createApiKeys(stores: Stores, report: ReportError = () => {}): ApiKeys {
   // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
   const records = stores.namespace<unknown>(NAMESPACE);
+  const deletedNames = new DeletedNames(stores.namespace<string>(`${NAMESPACE}-deleted`));
   const lastUses = new LastUses(stores.namespace<number>(`${NAMESPACE}-used`));
 
   let known = new KeysInMemory();
@@ -173,6 +175,8 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return atRow(which, async (row) => {
       const key = known.inRow(row)?.key;
       const since = loadedRevision;
+      // The name is written first because a crash between the two writes would lose it.
+      if (key !== undefined) await deletedNames.keep(key);
       const existed = await records.delete(row);
       remember(row, undefined, since);
       if (key === undefined || !existed) return undefined;
@@ -284,6 +288,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     list,
     page,
     byId,
+    names: (ids) => load().then(() => deletedNames.find(ids, (id) => known.withId(id)?.name)),
     create,
     update,
     rotate,
@@ -291,10 +296,4 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     startRefreshing,
     stop,
   };
-}
-
-function stateOf(key: ApiKey): FoundApiKey {
-  if (!key.enabled) return { key, state: 'disabled' };
-  const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
-  return { key, state: isOver ? 'expired' : 'valid' };
 }

@@ -48,6 +48,7 @@ export const usageRecord = z.object({
   id: z.string(),
   at: time,
   keyId: z.string().optional(),
+  keyName: z.string().optional().describe('the name of the key, also of one that was deleted'),
   ip: z.string(),
   operation: z.string(),
   format: z.string(),
@@ -108,6 +109,7 @@ export const totals = {
 /** What the records of one group come to. */
 export const usageSums = z.object({
   group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
+  name: z.string().optional().describe('of sums by keyId: the name of the key, also of one that was deleted'),
   ...totals,
   ms: percentiles,
   firstMs: percentiles,

@@ -260,6 +260,20 @@ describe('revoking', () => {
     expect(await another().list()).toEqual([]);
   });
 
+  test('leaves the names of keys, however many, for records of their calls', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 1_201 }, (_, index) => keys.create({ name: `key ${index}` })),
+    );
+    const [kept, ...gone] = made.map(({ record }) => record);
+    for (const { id } of gone) await keys.revoke(id);
+    await keys.update(kept?.id ?? '', { name: 'renamed' });
+    const names = await another().names([...made.map(({ record }) => record.id), 'no-key', '__proto__']);
+    expect(names).toEqual(
+      new Map([[kept?.id, 'renamed'], ...gone.map(({ id, name }) => [id, name] as const)]),
+    );
+    expect(await another().list()).toHaveLength(1);
+  });
+
   test('is not undone by a process that notes a late use of the key', async () => {
     const { record, value } = await keys.create({ name: 'laptop' });
     const gateway = another();

@@ -1,11 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { UsageRecord } from '../../../core/model/usage-record.ts';
-import { csvOf } from '../../../plugins/admin/csv.ts';
+import { csvOf, type NamedRecord } from '../../../plugins/admin/csv.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';
 
-const record: UsageRecord = {
+const record: NamedRecord = {
   id: 'req_1',
   at: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
   ip: '192.0.2.1',
@@ -24,7 +23,7 @@ const record: UsageRecord = {
   ms: 12.5,
 };
 
-async function table(...records: UsageRecord[]): Promise<string> {
+async function table(...records: NamedRecord[]): Promise<string> {
   let text = '';
   for await (const block of csvOf(
     (async function* each() {
@@ -44,6 +43,12 @@ function cellsOf(text: string): string[][] {
   }
   return rows.slice(0, -1);
 }
+
+test('a table has the id and the name of a key, and no name is read as a formula', async () => {
+  const [head = [], line = []] = cellsOf(await table({ ...record, keyId: 'key_1', keyName: '=1+1, "x"' }));
+  const cells = Object.fromEntries(head.map((name, index) => [name, line[index]]));
+  expect(cells).toMatchObject({ keyId: 'key_1', keyName: `'=1+1, "x"` });
+});
 
 test('a table has a head and a line for each record, with times that people can read', async () => {
   const [head = [], line = []] = cellsOf(await table(record));
