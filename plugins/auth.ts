@@ -44,6 +44,8 @@ export default definePlugin({
       removeCredentials(call.wire);
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
       const found = apiKeys.find(secret);
+      // Set before the key is checked, because refusals are recorded with their key.
+      if (found !== undefined) call.set(caller, found.key);
       if (found?.state !== 'valid') {
         const refused = invalid(found);
         if (slowDown === undefined) throw refused;
@@ -52,7 +54,6 @@ export default definePlugin({
       if (!allowsAddress(found.key, call.wire.ip)) {
         throw new GatewayError('forbidden', 'This API key may not be used from your address.');
       }
-      call.set(caller, found.key);
       watch(call, found.key);
       return next(call);
     };

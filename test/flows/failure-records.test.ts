@@ -83,11 +83,17 @@ async function start(
 }
 
 /** Makes a call, and gives its status and its record as the admin API tells it. */
-async function recorded({ url }: TestGateway, admin: Admin, model: string, key: string) {
+async function recorded(
+  { url }: TestGateway,
+  admin: Admin,
+  model: string,
+  key: string,
+  body = JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+) {
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+    body,
   });
   const text = await answer.text();
   const id = answer.headers.get('x-request-id') ?? '';
@@ -147,6 +153,37 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
       ]);
     },
   );
+
+  test.skipIf(skip !== undefined)('refusals behind the key have the key in their record', async () => {
+    const { gateway, admin } = await start(await url(), await startProvider());
+    const make = (name: string, more: object) => gateway.apiKeys.create({ name, ...more });
+    const elsewhere = await make('elsewhere', { addresses: ['192.0.2.1'] });
+    const off = await make('off', { enabled: false });
+    const over = await make('over', { budgets: [{ unit: 'token', period: 'total', amount: 1 }] });
+    const narrow = await make('narrow', { models: ['other'] });
+    const past = await make('past', { expiresAt: Date.now() + 50 });
+    await expect.poll(() => gateway.apiKeys.find(past.value)?.state).toBe('expired');
+    const refusals = [
+      [elsewhere, 'fine', 403],
+      [off, 'fine', 401],
+      [past, 'fine', 401],
+      [over, 'fine', 429],
+      [narrow, 'fine', 403],
+      [elsewhere, 'nothing-serves-this', 403],
+    ] as const;
+    for (const [{ record: key, value }, model, expected] of refusals) {
+      const { status, record } = await recorded(gateway, admin, model, value);
+      expect({ status, keyId: record.keyId, keyName: record.keyName }).toEqual({
+        status: expected,
+        keyId: key.id,
+        keyName: key.name,
+      });
+    }
+    for (const body of ['{"model":', '{"model":"fine"}', `{"model":"fine","messages":${'['.repeat(5_000)}`]) {
+      const { status, record } = await recorded(gateway, admin, 'fine', narrow.value, body);
+      expect({ status, keyId: record.keyId }).toEqual({ status: 400, keyId: narrow.record.id });
+    }
+  });
 
   test.skipIf(skip !== undefined)(
     'a deleted key keeps its name in the log, in sums and in the table',
