@@ -16,8 +16,8 @@ import { newDatabases } from './_one-database.ts';
 import { voices } from './_wire.ts';
 
 const voice = voices['chat-completions'];
-/** Input tokens that a left call is charged for its only message: estimated, as no provider has told its usage. */
-const someInput = 1;
+/** Estimated input tokens of the only message, as no provider has told its usage. */
+const inputOfOneReading = 5;
 
 /** Stages in which a call can wait, and which plugins stand around the place. */
 const places = {
@@ -61,8 +61,14 @@ const holders = placeNames.map((name, index) =>
 let upstream: ScriptedUpstream;
 let answer: (response: ServerResponse, stream: boolean) => void = () => {};
 let onAsked = (): void => {};
+/** The status of the channel that refuses every call. */
+let refuses = 429;
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => {
+    if (request.url.startsWith('/refusing/')) {
+      response.writeHead(refuses, { 'content-type': 'application/json' }).end('{"error":{"message":"No."}}');
+      return;
+    }
     onAsked();
     answer(response, /"stream":\s*true/.test(request.body.toString()));
   });
@@ -97,8 +103,12 @@ describe.each(newDatabases())('on $kind', ({ kind, url, skip }) => {
     database = await url();
     gateway = await startGateway({
       database,
-      channels: [voice.channel(upstream.url, { models: ['m'] })],
-      prices: { m: { input: 1, output: 1 } },
+      channels: [
+        voice.channel(`${upstream.url}/refusing`, { id: 'refusing', priority: 1, models: ['two-channels'] }),
+        voice.channel(upstream.url, { models: ['m', 'two-channels'] }),
+      ],
+      health: { enabled: false },
+      prices: { '*': { input: 1, output: 1 } },
       plugins: holders,
     });
     books = openBooks(database);
@@ -218,8 +228,26 @@ describe.each(newDatabases())('on $kind', ({ kind, url, skip }) => {
       request.destroy();
       const record = await recorded();
       await expectLeft(record);
-      expect(record.input).toBeGreaterThanOrEqual(someInput);
+      expect(record).toMatchObject({ input: inputOfOneReading, output: 0 });
       expect((await books.spent(budgeted.id)) - before).toBe(record.input + record.output);
+    },
+  );
+
+  test.skipIf(skip !== undefined).each([429, 500, 503])(
+    'a call that is left behind another channel’s %i pays for one reading',
+    async (status) => {
+      gateway.lines.length = 0;
+      refuses = status;
+      const before = await books.spent(budgeted.id);
+      const asked = new Promise<void>((resolve) => (onAsked = resolve));
+      const content = { ...voice.body('two-channels', true), max_tokens: 50 };
+      const request = beginCall({ url: gateway.url, key: budgeted.value }, content);
+      await asked;
+      await setTimeout(30);
+      request.destroy();
+      const record = await recorded();
+      expect(record).toMatchObject({ status: 499, ended: 'left', input: inputOfOneReading, output: 0 });
+      expect((await books.spent(budgeted.id)) - before).toBe(inputOfOneReading);
     },
   );
 

@@ -57,7 +57,7 @@ async function start(after: number, config: GatewayConfig = {}): Promise<TestGat
     plugins: [spy()],
     prices: { m: { input: 1, output: 1 } },
     ...config,
-    routing: { ...config.routing, hedge: { after } },
+    routing: { hedge: { after }, ...config.routing },
   });
   return gateway;
 }
@@ -207,19 +207,31 @@ describe('the bill', () => {
     expect(answer.text).not.toContain(String(record?.input));
   });
 
-  test('of a budget has room for all that may be asked, or the call is refused before', async () => {
-    const { apiKeys, url } = await start(50);
-    const { value } = await apiKeys.create({
-      name: 'tight',
-      budgets: [{ unit: 'token', period: 'day', amount: 3_500 }],
-    });
-    const words = 'word '.repeat(2_000);
-    const answer = await call({ url, key: value }, 'chat-completions', 'm', true, {
-      body: { model: 'm', stream: true, max_tokens: 50, messages: [{ role: 'user', content: words }] },
-    });
-    expect(answer.status).toBe(429);
-    expect(first.requests).toHaveLength(0);
-  });
+  // The reservation is an upper bound: at most 10,100 tokens for each reading of these 10,000 bytes, and 50 for the answer.
+  test.each([
+    ['one provider where one is asked', 0, 11_000, 200],
+    ['one provider where two may be asked', 1, 11_000, 429],
+    ['two providers where two may be asked', 1, 21_000, 200],
+    ['two providers where three may be asked', 2, 21_000, 429],
+    ['three providers where three may be asked', 2, 31_000, 200],
+  ])(
+    'of a budget has room for all that may be asked, or the call is refused: %s',
+    async (_room, most, amount, status) => {
+      const hedge = most === 0 ? false : { after: 60_000, most };
+      const { apiKeys, url } = await start(0, { routing: { hedge } });
+      onFirst = says('first');
+      const { value } = await apiKeys.create({
+        name: 'tight',
+        budgets: [{ unit: 'token', period: 'day', amount }],
+      });
+      const words = 'word '.repeat(2_000);
+      const answer = await call({ url, key: value }, 'chat-completions', 'm', true, {
+        body: { model: 'm', stream: true, max_tokens: 50, messages: [{ role: 'user', content: words }] },
+      });
+      expect(answer.status).toBe(status);
+      expect(first.requests).toHaveLength(status === 200 ? 1 : 0);
+    },
+  );
 });
 
 test.each([{ store: true }])(

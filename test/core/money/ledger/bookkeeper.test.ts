@@ -147,6 +147,21 @@ describe('settlements', () => {
     ]);
   });
 
+  test.each([
+    ['tokens without a price', 0, 7],
+    ['money without tokens', 7, 0],
+  ])('beyond what may wait keep %s: budgets count them', async (_what, microDollars, tokens) => {
+    start({ most: 1 });
+    ledger.failing = true;
+    bookkeeper.book(paid());
+    const settlement = settlementOf('key_1', undefined, microDollars, tokens);
+    bookkeeper.book(settlement);
+    expect(bookkeeper.waiting).toBe(2);
+    ledger.failing = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ledger.settled).toContain(settlement.record.id);
+  });
+
   test('are all made at the end of the process', async () => {
     start();
     for (let number = 0; number < 700; number += 1) bookkeeper.book(paid());
