@@ -5,6 +5,7 @@ import type { Handler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { clientLeft, tooLarge } from './body-errors.ts';
 import type { BudgetShare } from './byte-budget.ts';
+import { HeldBytes } from '../model/held-bytes.ts';
 import { decompressors } from '../upstream/decompressors.ts';
 
 /** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
@@ -96,6 +97,8 @@ function giveBack(piece: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.byteLength) buffer.transfer(0);
 }
 
+const noBytes = Buffer.alloc(0);
+
 function collect(
   source: Readable,
   limit: number,
@@ -103,7 +106,7 @@ function collect(
   announced = 0,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] | undefined;
+    let chunks: HeldBytes | undefined;
     let whole: Buffer | undefined;
     let length = 0;
     let settled = false;
@@ -122,7 +125,8 @@ function collect(
       // Nothing is set aside for a body of which nothing has come.
       if (announced >= largeBody && start === 0 && chunk.length < announced)
         whole = Buffer.allocUnsafeSlow(announced);
-      if (whole === undefined) (chunks ??= []).push(chunk);
+      // A chunk may be one byte, and what stands around it in memory is a hundred times its length.
+      if (whole === undefined) (chunks ??= new HeldBytes()).push(chunk);
       else {
         chunk.copy(whole, start);
         giveBack(chunk);
@@ -140,8 +144,7 @@ function collect(
     source.on('end', () => {
       if (settled) return;
       settled = true;
-      const [only, more] = whole === undefined ? (chunks ?? []) : [whole.subarray(0, length)];
-      resolve(only !== undefined && more === undefined ? only : Buffer.concat(chunks ?? []));
+      resolve(whole?.subarray(0, length) ?? chunks?.take() ?? noBytes);
     });
     source.on('error', (error: NodeJS.ErrnoException) =>
       fail(error.code === 'ECONNRESET' ? clientLeft() : error),

@@ -44,3 +44,45 @@ export class BudgetShare implements Held {
     this.#bytes = 0;
   }
 }
+
+/** Memory that one form or file holds of a budget. */
+export class HeldMemory {
+  readonly #budget: ByteBudget | undefined;
+  #held = 0;
+  #isClosed = false;
+
+  constructor(budget: ByteBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  /** Takes so many bytes more. Throws 503 when there is no room for them. */
+  take(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#budget?.take(bytes);
+    this.#held += bytes;
+  }
+
+  giveBack(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#held -= bytes;
+    this.#budget?.giveBack(bytes);
+  }
+
+  /** Makes it at least `bytes` in all, or the whole budget where that is less. Throws 503 when there is no room. */
+  grow(bytes: number): void {
+    const wanted = Math.min(bytes, this.#budget?.most ?? bytes);
+    if (wanted > this.#held) this.take(wanted - this.#held);
+  }
+
+  /** Makes it exactly `bytes` in all. Throws 503 when there is no room. */
+  hold(bytes: number): void {
+    if (bytes > this.#held) this.take(bytes - this.#held);
+    else this.giveBack(this.#held - bytes);
+  }
+
+  /** Gives all back, once. */
+  close(): void {
+    this.giveBack(this.#held);
+    this.#isClosed = true;
+  }
+}

@@ -7,6 +7,7 @@ import { tooLarge } from './body-errors.ts';
 import { parseJsonBody, withoutMark } from './json-body.ts';
 import { BudgetShare } from './byte-budget.ts';
 import type { Front } from './front.ts';
+import { checkMemberNames } from '../sdk/member-names.ts';
 import { matchedParams, queryOf, requestId, wireOf } from './wire.ts';
 import type { Codec, Format } from '../sdk/format.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -100,7 +101,9 @@ function bodyOf({ req }: Context, { gateway, parts }: Front, exchange: Exchange)
       if (bytes.length === 0) return {};
       checkJsonType(req);
       exchange.wire.bytes = bytes;
-      return parseJsonBody(bytes, limits);
+      const body = parseJsonBody(bytes, limits);
+      checkMemberNames(body);
+      return body;
     },
     stream(limit) {
       if (Number(announced) > limit) throw tooLarge(limit);

@@ -1,13 +1,15 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { HeldBytes } from '../model/held-bytes.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import { plainName, type Form, type FormPart, type Upload } from '../model/form.ts';
+import { plainName, type Form, type FormPart, type PartHead } from '../model/form.ts';
 import type { JsonObject } from '../model/json.ts';
 import { decompressing } from './body.ts';
 import { clientLeft, tooLarge } from './body-errors.ts';
-import type { ByteBudget } from './byte-budget.ts';
-import { Memory, StoredFile } from './stored-file.ts';
+import { HeldMemory, type ByteBudget } from './byte-budget.ts';
+import { boundaryOf, FormParser, type FormToken } from './multipart.ts';
+import { StoredFile } from './stored-file.ts';
 
 /** Limits on the parts of a form. Sizes are bytes. */
 export interface FormLimits {
@@ -38,7 +40,7 @@ export function isForm({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Reads a form. Files beyond `inMemory` are written to a temporary file while they come, and no faster than the disk takes them. 400 for
+ * Reads a form. Files beyond `inMemory` are written to a temporary file while they come, and no faster than the disk takes them. Throws 400 for
  * a form that is damaged or cut, 413 beyond a limit, each with the name of the field, 503 when the budget has no room for what is kept in
  * memory, which it gets back when the form is closed. Nothing is left behind by a form that was refused.
  */
@@ -48,125 +50,99 @@ export async function readForm(
   budget?: ByteBudget,
 ): Promise<ReadForm> {
   if (Number(request.headers['content-length']) > limits.body) throw tooLarge(limits.body);
-  const parser = parserOf(request, limits);
-  const source = decompressing(request);
-  const reading = new FormReading(source, parser, limits, budget);
+  const boundary = boundaryOf(request.headers['content-type'] ?? '');
+  const reading = new FormReading(limits, budget);
   try {
-    return await reading.read();
+    return await reading.read(decompressing(request), new FormParser(boundary));
   } catch (error) {
     reading.close();
-    throw error;
+    throw readable(error);
   }
 }
 
-function parserOf({ headers }: IncomingMessage, limits: FormLimits): BusboyInstance {
-  try {
-    return new Busboy({
-      headers: { 'content-type': headers['content-type'] ?? '' },
-      // A part with a file name is a file, whatever type it says.
-      isPartAFile: (_name, _type, filename) => filename !== undefined,
-      limits: {
-        fieldNameSize: 200,
-        fieldSize,
-        fields: limits.fields,
-        files: limits.files,
-        fileSize: limits.file,
-        headerPairs: 50,
-        headerSize: 16 * 1024,
-      },
-    });
-  } catch (error) {
-    throw new GatewayError(
-      'invalid_request',
-      'Content-Type names no boundary between the parts of the form.',
-      {
-        cause: error,
-      },
-    );
-  }
+/** The part that is being read. */
+interface OpenPart {
+  readonly head: PartHead;
+  /** Where its bytes go: a text or a file. */
+  readonly content: HeldBytes | StoredFile;
 }
 
 class FormReading {
-  readonly #source: Readable;
-  readonly #parser: BusboyInstance;
   readonly #limits: FormLimits;
   readonly #parts: FormPart[] = [];
   readonly #files: StoredFile[] = [];
-  readonly #memory: Memory;
-  #length = 0;
+  readonly #memory: HeldMemory;
+  #part: OpenPart | undefined;
 
-  constructor(source: Readable, parser: BusboyInstance, limits: FormLimits, budget: ByteBudget | undefined) {
-    this.#source = source;
-    this.#parser = parser;
+  constructor(limits: FormLimits, budget: ByteBudget | undefined) {
     this.#limits = limits;
-    this.#memory = new Memory(budget);
+    this.#memory = new HeldMemory(budget);
   }
 
-  read(): Promise<ReadForm> {
-    return new Promise((resolve, reject) => {
-      let settled = false;
-      const fail = (error: unknown): void => {
-        if (settled) return;
-        settled = true;
-        this.#source.unpipe(this.#parser);
-        this.#source.off('data', count);
-        this.#source.pause();
-        reject(readable(error));
-      };
-      const count = (chunk: Buffer): void => {
-        this.#length += chunk.length;
-        if (this.#length > this.#limits.body) fail(tooLarge(this.#limits.body));
-      };
-      const whenStored: Promise<Upload>[] = [];
-      // Where a part has no name the parser gives none, whatever its types say.
-      const nameOf = (name: string | undefined): string => {
-        if (name === undefined) fail(new GatewayError('invalid_request', 'A part of the form has no name.'));
-        return name ?? '';
-      };
-      this.#parser.on('field', (told, value, nameCut, valueCut) => {
-        const name = nameOf(told);
-        if (nameCut) fail(new GatewayError('invalid_value', 'The name of a form field is too long.'));
-        else if (valueCut) fail(partTooLarge(name, fieldSize));
-        else if (!settled) {
-          try {
-            this.#memory.take(Buffer.byteLength(value));
-            this.#parts.push({ name, value });
-          } catch (error) {
-            fail(error);
-          }
-        }
-      });
-      this.#parser.on('file', (told, stream, filename, _encoding, mimeType) => {
-        const name = nameOf(told);
-        const place = this.#parts.push({ name, value: '' }) - 1;
-        const file = new StoredFile(filename, mimeType, this.#limits.inMemory, this.#memory);
-        this.#files.push(file);
-        const stored = file.store(stream, partTooLarge(name, this.#limits.file));
-        stored.then((upload) => void (this.#parts[place] = { name, file: upload }), fail);
-        whenStored.push(stored);
-      });
-      this.#parser.on('filesLimit', () => fail(tooMany('files', this.#limits.files)));
-      this.#parser.on('fieldsLimit', () => fail(tooMany('fields', this.#limits.fields)));
-      this.#parser.on('error', fail);
-      this.#parser.on('finish', () => {
-        Promise.all(whenStored).then(() => {
-          if (settled) return;
-          settled = true;
-          resolve({ form: this.#parts, fields: fieldsOf(this.#parts), close: () => this.close() });
-        }, fail);
-      });
-      this.#source.on('error', fail);
-      this.#source.on('close', () => {
-        if (!this.#source.readableEnded) fail(clientLeft());
-      });
-      this.#source.on('data', count);
-      this.#source.pipe(this.#parser);
-    });
+  async read(source: Readable, parser: FormParser): Promise<ReadForm> {
+    let length = 0;
+    // An iterator joins what has come since the last read, however short the pieces are. Whoever answers reads the rest of a refused form.
+    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > this.#limits.body) throw tooLarge(this.#limits.body);
+      for (const token of parser.push(chunk)) {
+        const stored = this.#take(token);
+        if (stored !== undefined) await stored;
+      }
+    }
+    parser.finish();
+    return { form: this.#parts, fields: fieldsOf(this.#parts), close: () => this.close() };
   }
 
   close(): void {
     for (const file of this.#files.splice(0)) file.close();
     this.#memory.close();
+  }
+
+  /** Takes in one token. Returns a promise where that takes time. */
+  #take(token: FormToken): Promise<void> | undefined {
+    if (token.type === 'head') {
+      this.#begin(token.head);
+      return undefined;
+    }
+    if (this.#part === undefined) return undefined;
+    return token.type === 'data' ? this.#add(this.#part, token.bytes) : this.#end(this.#part);
+  }
+
+  #begin(head: PartHead): void {
+    const { files, fields, inMemory } = this.#limits;
+    if (head.filename === undefined) {
+      if (this.#parts.length - this.#files.length >= fields) throw tooMany('fields', fields);
+      this.#part = { head, content: new HeldBytes() };
+      return;
+    }
+    if (this.#files.length >= files) throw tooMany('files', files);
+    const file = new StoredFile(head, inMemory, this.#memory);
+    this.#files.push(file);
+    this.#part = { head, content: file };
+  }
+
+  #add({ head, content }: OpenPart, bytes: Buffer): Promise<void> | undefined {
+    if (content instanceof StoredFile) {
+      if (content.size + bytes.length > this.#limits.file) throw partTooLarge(head.name, this.#limits.file);
+      return content.add(bytes);
+    }
+    if (content.length + bytes.length > fieldSize) throw partTooLarge(head.name, fieldSize);
+    this.#memory.take(bytes.length);
+    content.push(bytes);
+    return undefined;
+  }
+
+  #end({ head: { name }, content }: OpenPart): Promise<void> | undefined {
+    if (content instanceof StoredFile)
+      return content.end().then((file) => void this.#parts.push({ name, file }));
+    const bytes = content.take();
+    if (!isUtf8(bytes))
+      throw new GatewayError('invalid_value', `${plainName(name)} is not valid UTF-8.`, {
+        param: plainName(name),
+      });
+    this.#parts.push({ name, value: bytes.toString() });
+    return undefined;
   }
 }
 
@@ -197,7 +173,7 @@ function tooMany(what: string, limit: number): GatewayError {
 function readable(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
-  if (code === 'ECONNRESET') return clientLeft();
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return clientLeft();
   if (syscall === 'open' || syscall === 'write' || syscall === 'unlink')
     return new GatewayError('server_is_overloaded', 'The gateway has no room for this upload now.', {
       retryAfter: 10,

@@ -4,6 +4,7 @@ import { stringEnd } from '../formats/_shared/json-bytes.ts';
 import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
+import { tooManyMembers } from '../sdk/member-names.ts';
 import type { BudgetShare } from './byte-budget.ts';
 
 /** Limits on what a stranger can send. */
@@ -12,6 +13,8 @@ export interface BodyLimits {
   readonly body: number;
   readonly depth: number;
   readonly values: number;
+  /** Members of the object at the top. One of a hundred thousand takes seconds to check, and no format has so many. */
+  readonly members: number;
 }
 
 /** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
@@ -60,6 +63,12 @@ export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held
   exchange.decoded = codec.validate(read.body, wire.params);
 }
 
+/** Counts the memory that parsed values take. Throws 503 where there is no room. */
+export interface HeldBody {
+  /** Makes it `bytes` in all. */
+  grow(bytes: number): void;
+}
+
 /**
  * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
  * two counts, and what was checked here must be what is sent. `held` grows by what the values take in memory: 503 where there is no room.
@@ -67,55 +76,97 @@ export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held
 export function readJsonBody(
   bytes: Buffer,
   limits: BodyLimits,
-  held?: BudgetShare,
+  held?: HeldBody,
 ): { readonly body: JsonObject; readonly bytes: Buffer } {
   if (bytes.length === 0)
     throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
-  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
-  const { members, values } = measure(bytes, limits);
-  held?.grow(bytes.length + values * parsedValue);
+  const { value, counts } = readObject(bytes, limits, 'The body', held);
+  const isRepeating = counts.members > 1 && counts.members !== Object.keys(value).length;
+  return { body: value, bytes: isRepeating ? Buffer.from(JSON.stringify(value)) : bytes };
+}
+
+/**
+ * Parses a JSON object that goes on as the bytes that it is, so that no member may be given twice, in the object or in the objects in it.
+ * Has the limits of bodies; errors begin with `name`. Throws 400, and 503 where `held` has no room.
+ */
+export function parseJsonLine(bytes: Buffer, limits: BodyLimits, name: string, held?: HeldBody): JsonObject {
+  const { value, counts } = readObject(bytes, limits, name, held);
+  const isRepeating =
+    counts.members !== Math.max(1, Object.keys(value).length) || counts.inner !== innerMembers(value);
+  if (isRepeating) throw new GatewayError('invalid_json', `${name} gives a field twice.`);
+  return value;
+}
+
+function readObject(
+  bytes: Buffer,
+  limits: BodyLimits,
+  name: string,
+  held?: HeldBody,
+): { readonly value: JsonObject; readonly counts: Counts } {
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', `${name} is not valid UTF-8.`);
+  const counts = measure(bytes, limits, name);
+  held?.grow(bytes.length + counts.values * parsedValue);
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 200) : '';
-    throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });
+    throw new GatewayError('invalid_json', `${name} is not valid JSON: ${reason}`, { cause: error });
   }
-  if (!isObject(value)) throw new GatewayError('invalid_type', 'The body must be a JSON object.');
-  const isRepeating = members > 1 && members !== Object.keys(value).length;
-  return { body: value, bytes: isRepeating ? Buffer.from(JSON.stringify(value)) : bytes };
+  if (!isObject(value)) throw new GatewayError('invalid_type', `${name} must be a JSON object.`);
+  return { value, counts };
 }
 
-/**
- * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
- * object has at its top, each as often as it is given; an empty one counts as one.
- */
-export function measure(
-  bytes: Buffer,
-  limits: BodyLimits,
-): { readonly members: number; readonly values: number } {
+/** Number of members of the objects and lists in an object; an empty one counts as one. */
+function innerMembers(value: JsonObject): number {
+  let count = 0;
+  for (const name in value) {
+    const member = value[name];
+    if (typeof member !== 'object' || member === null) continue;
+    count += Math.max(1, Array.isArray(member) ? member.length : Object.keys(member).length);
+  }
+  return count;
+}
+
+/** What is counted of JSON before it is parsed. */
+interface Counts {
+  readonly values: number;
+  /** Members at the top, each as often as it is given; an empty object counts as one. */
+  readonly members: number;
+  /** The same one level down, of objects and lists. */
+  readonly inner: number;
+}
+
+/** Counts depth, values and members before anything is built from them; strings are skipped at the speed of `indexOf`. Throws 400 beyond the limits. */
+export function measure(bytes: Buffer, limits: BodyLimits, name = 'The body'): Counts {
   let depth = 0;
   let values = 0;
   let members = 1;
+  let inner = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     const byte = bytes[index];
     if (byte === 0x22) {
       const end = stringEnd(bytes, index);
-      if (end < 0) return { members, values };
+      if (end < 0) break;
       index = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
       values += 1;
-      if (depth > limits.depth)
-        throw new GatewayError('invalid_value', `The body is nested deeper than ${limits.depth} levels.`);
+      if (depth === 2) inner += 1;
+      if (depth > limits.depth) throw tooMuch(`${name} is nested deeper than ${limits.depth} levels.`);
     } else if (byte === 0x7d || byte === 0x5d) {
       depth -= 1;
     } else if (byte === 0x2c) {
       values += 1;
       if (depth === 1) members += 1;
+      else if (depth === 2) inner += 1;
     }
-    if (values > limits.values)
-      throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
+    if (values > limits.values) throw tooMuch(`${name} holds more than ${limits.values} values.`);
+    if (members > limits.members) throw tooMuch(tooManyMembers(name, limits.members));
   }
-  return { members, values };
+  return { members, values, inner };
+}
+
+function tooMuch(message: string): GatewayError {
+  return new GatewayError('invalid_value', message);
 }

@@ -16,6 +16,8 @@ export interface ProcessLoad {
   readonly refused: number;
   /** Bytes of bodies and forms that calls hold in memory. */
   readonly bodies: number;
+  /** Budget of those bytes, for code that holds a body. */
+  readonly bodyBudget: ByteBudget;
   /** Milliseconds by which the event loop was late when it was last looked at. */
   readonly lag: number;
   /** Share of the memory that is full, 0 to 1. */
@@ -47,7 +49,6 @@ const tellEvery = 10_000;
  * memory that is nearly full. A call that may run costs one comparison.
  */
 export class Overload implements ProcessLoad {
-  /** For whoever holds a body. */
   readonly bodyBudget: ByteBudget;
   readonly #settings: OverloadSettings;
   readonly #log: Log;

@@ -14,6 +14,15 @@ export interface Upload {
   open(): Readable;
 }
 
+/** What a part of a form is called. */
+export interface PartHead {
+  readonly name: string;
+  /** Without folders; undefined for a text. */
+  readonly filename: string | undefined;
+  /** Media type in lower case, without parameters. */
+  readonly mimeType: string;
+}
+
 /** One part of a form, in the order in which they were sent. Names repeat, and may end with `[]`. */
 export type FormPart =
   | { readonly name: string; readonly value: string }

@@ -17,6 +17,7 @@ export { formatFor, chatFormats } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
+export { checkModelName } from '../formats/_shared/check.ts';
 export { inClientWords } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
@@ -81,7 +82,9 @@ export type {
   WireFrame,
 } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
-export { parseJsonBody } from '../front/json-body.ts';
+export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
+export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
+export { boundaryOf, FormParser, type FormToken } from '../front/multipart.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
@@ -108,7 +111,7 @@ export {
   saysSomething,
 } from '../model/event.ts';
 export type { Extra, Loss, Proof } from '../model/extra.ts';
-export { type Form, plainName, type Upload } from '../model/form.ts';
+export { type Form, type PartHead, plainName, type Upload } from '../model/form.ts';
 export type { ImageInput, ImageRequest, ImageResult, MadeImage } from '../model/image.ts';
 export { isObject, nestsTooDeeply, parseJson, parseObject } from '../model/json.ts';
 export { mediaKind } from '../model/media-kind.ts';
@@ -159,6 +162,7 @@ export { type ObjectLease, type ObjectStore } from '../money/provider-objects/in
 export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
+export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
@@ -168,8 +172,8 @@ export type { InternalTools } from '../config/internal-tools.ts';
 export { cannotCarry, errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
 export type { Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
-export { foldedName } from './member-names.ts';
-export { peekFirst } from './operators.ts';
+export { checkMemberNames, checkRequestMembers, foldedName } from './member-names.ts';
+export { inOrder, peekFirst } from './operators.ts';
 export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
 export { failureCause } from '../routing/failure-cause.ts';

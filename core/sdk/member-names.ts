@@ -6,26 +6,49 @@ export function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
+/** The sentence for an object with more members than the limit. */
+export function tooManyMembers(name: string, limit: number): string {
+  return `${name} has more than ${limit} fields.`;
+}
+
+/** What {@link checkRequestMembers} keeps to. */
+export interface MemberLimits {
+  /** The client's path of the object. */
+  readonly path: string;
+  readonly members: number;
+}
+
+/** Throws 400 for a request inside a body that has too many members, or whose names {@link checkMemberNames} refuses. */
+export function checkRequestMembers(request: JsonObject, { path, members }: MemberLimits): void {
+  if (Object.keys(request).length > members)
+    throw new GatewayError('invalid_value', tooManyMembers(path, members), { param: path });
+  checkMemberNames(request, path);
+}
+
 /**
- * 400 for a body that says something else to a provider who does not tell upper from lower case in names (many written in Go do not): any
- * other spelling of `model`, and two spellings of one name. What was checked here must be what is understood there.
+ * Throws 400 for a body that means something else to a provider that ignores case in names (many that are written in Go do): another
+ * spelling of `model`, and two spellings of one name. What was checked here must be what the provider reads. `path`: where the body stands
+ * in that of the client.
  */
-export function checkMemberNames(body: JsonObject): void {
+export function checkMemberNames(body: JsonObject, path = ''): void {
   let seen: Map<string, string> | undefined;
   for (const name in body) {
     if (!/[^a-z0-9_]/.test(name)) continue;
     const folded = foldedName(name);
     if (folded === name) continue;
+    const param = (path === '' ? name : `${path}.${name}`).slice(0, 100);
     if (folded === 'model')
-      throw new GatewayError('invalid_value', `"${name}" is read as the model by some: write model.`, {
-        param: name,
-      });
+      throw new GatewayError(
+        'invalid_value',
+        `Unknown field "${param}": some providers read it as "model". Use lower case.`,
+        { param },
+      );
     const other = seen?.get(folded) ?? (Object.hasOwn(body, folded) ? folded : undefined);
     if (other !== undefined)
       throw new GatewayError(
         'invalid_value',
-        `"${name.slice(0, 100)}" and "${other.slice(0, 100)}" are the same to some: send one of them.`,
-        { param: name.slice(0, 100) },
+        `Some providers read the fields "${param}" and "${other.slice(0, 100)}" as one. Send one of them.`,
+        { param },
       );
     (seen ??= new Map()).set(folded, name);
   }

@@ -1,5 +1,6 @@
 import {
   Observable,
+  type OperatorFunction,
   type MonoTypeOperatorFunction,
   type Observer,
   type Subscriber,
@@ -53,10 +54,18 @@ export function eachInOrder(
   call: Call,
   work: (event: GatewayEvent) => Promise<readonly GatewayEvent[]>,
 ): MonoTypeOperatorFunction<GatewayEvent> {
+  return inOrder(call, work);
+}
+
+/** The same for anything that a provider sends. */
+export function inOrder<In, Out>(
+  call: Pick<Call, 'gate'>,
+  work: (event: In) => Promise<readonly Out[]>,
+): OperatorFunction<In, Out> {
   return (source) =>
     new Observable((subscriber) => {
-      /** What waits, from `next` on. */
-      let queue: GatewayEvent[] = [];
+      /** Events that wait, from `next` on. */
+      let queue: In[] = [];
       let next = 0;
       let busy = false;
       let done: (() => void) | undefined;

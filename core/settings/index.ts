@@ -48,6 +48,11 @@ export const settingsSchema = z.strictObject({
         .min(1000)
         .default(500_000)
         .describe('most values in a JSON body; so many members of one object take about a second'),
+      members: z
+        .int()
+        .min(100)
+        .default(2000)
+        .describe('most fields at the top of a JSON body, or of a request in a batch'),
       header: z
         .int()
         .min(8192)

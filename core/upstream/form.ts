@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Form, FormPart, Upload } from '../model/form.ts';
+import type { Form, FormPart, PartHead, Upload } from '../model/form.ts';
 
 /** A form on its way, and the headers that announce it. */
 export interface EncodedForm {
@@ -12,9 +12,9 @@ export interface EncodedForm {
 
 /** A form as `multipart/form-data` (RFC 7578), parts in their order. Its length is known before a byte of its files is read. */
 export function encodeForm(form: Form): EncodedForm {
-  const boundary = `sluice-${randomBytes(18).toString('base64url')}`;
-  const heads = form.map((part) => Buffer.from(`--${boundary}\r\n${headOf(part)}\r\n`));
-  const end = Buffer.from(`--${boundary}--\r\n`);
+  const boundary = newBoundary();
+  const heads = form.map((part) => encodePartHead(boundary, headOf(part)));
+  const end = encodeFormEnd(boundary);
   let length = end.length;
   form.forEach((part, index) => {
     const head = heads[index]?.length ?? 0;
@@ -23,7 +23,7 @@ export function encodeForm(form: Form): EncodedForm {
   return {
     body: Readable.from(bytesOf(form, heads, end), { objectMode: false, highWaterMark: 64 * 1024 }),
     added: {
-      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-type': formType(boundary),
       'content-length': String(length),
     },
   };
@@ -61,19 +61,45 @@ function unreadable(cause: unknown): GatewayError {
   return new GatewayError('internal_error', 'A file of this request could not be read.', { cause });
 }
 
-/** The lines above a part's bytes. A file without a name gets the one that browsers give: a part with none is taken for a text. */
-function headOf(part: FormPart): string {
-  const disposition = `content-disposition: form-data; name="${quoted(part.name)}"`;
-  if (!('file' in part)) return `${disposition}\r\n`;
-  const { filename, mimeType } = part.file;
-  return `${disposition}; filename="${quoted(filename === '' ? 'blob' : filename)}"\r\ncontent-type: ${typeOf(mimeType)}\r\n`;
+/** Returns a boundary that nobody can know before the form is sent, so that no file can contain it. */
+export function newBoundary(): string {
+  return `sluice-${randomBytes(18).toString('base64url')}`;
 }
 
-/** As browsers do: what would end the quotation or the line is written with % codes. */
+/** The content type of a form. */
+export function formType(boundary: string): string {
+  return `multipart/form-data; boundary=${boundary}`;
+}
+
+/** Encodes what stands before the bytes of a part. CRLF stands behind them. */
+export function encodePartHead(boundary: string, { name, filename, mimeType }: PartHead): Buffer {
+  const disposition = `content-disposition: form-data; name="${quoted(name)}"`;
+  const file =
+    filename === undefined
+      ? ''
+      : `; filename="${quoted(filename === '' ? 'blob' : filename)}"\r\ncontent-type: ${typeOf(mimeType)}`;
+  return Buffer.from(`--${boundary}\r\n${disposition}${file}\r\n\r\n`);
+}
+
+/** Encodes what stands behind the last part. */
+export function encodeFormEnd(boundary: string): Buffer {
+  return Buffer.from(`--${boundary}--\r\n`);
+}
+
+/** A file without a name gets the one that browsers give: a part with none is taken for a text. */
+function headOf(part: FormPart): PartHead {
+  if ('file' in part) return { name: part.name, filename: part.file.filename, mimeType: part.file.mimeType };
+  return { name: part.name, filename: undefined, mimeType: '' };
+}
+
+/**
+ * Encodes what would end the quotation or the line with % codes, as browsers do. Backslashes too, because some frameworks read one before the
+ * closing quote as an escape.
+ */
 function quoted(name: string): string {
   return name
     .toWellFormed()
-    .replaceAll(/["\p{Cc}]/gu, (sign) => (sign === '"' ? '%22' : encodeURIComponent(sign)));
+    .replaceAll(/["\\\p{Cc}]/gu, (sign) => (sign === '"' ? '%22' : encodeURIComponent(sign)));
 }
 
 /** What the client claimed, where it can stand in a header. */

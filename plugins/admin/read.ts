@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { GatewayError } from 'sluice';
 import { checkJsonType, parseJsonBody, readBytes } from 'sluice/internal';
 
-const limits = { body: 1024 * 1024, depth: 16, values: 20_000 };
+const limits = { body: 1024 * 1024, depth: 16, values: 20_000, members: 2000 };
 
 /** The query of a request, checked. 400 names the parameter. */
 export function readQuery(request: IncomingMessage, schema: z.ZodType): unknown {

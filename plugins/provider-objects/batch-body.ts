@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, missing, wrongType, wrongValue } from 'sluice/internal';
+import { checkRequestMembers, isObject, missing, wrongType, wrongValue } from 'sluice/internal';
 
 /** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
 function configOf({ batch }: JsonObject): JsonObject {
@@ -33,6 +33,18 @@ export function inlineOf(body: JsonObject): readonly JsonObject[] {
   if (!Array.isArray(list) || !list.every(isObject))
     throw wrongType('batch.inputConfig.requests.requests', 'a list of objects');
   return list;
+}
+
+/** Throws 400 for a request of a batch with names that some providers read as other names, or with more than `members` of them. */
+export function checkInline(body: JsonObject, members: number): void {
+  const { batch } = body;
+  if (isObject(batch)) checkRequestMembers(batch, { path: 'batch', members });
+  checkRequestMembers(configOf(body), { path: 'batch.inputConfig', members });
+  inlineOf(body).forEach((one, index) => {
+    const path = `batch.inputConfig.requests.requests[${index}]`;
+    checkRequestMembers(one, { path, members });
+    if (isObject(one['request'])) checkRequestMembers(one['request'], { path: `${path}.request`, members });
+  });
 }
 
 /** The models that a batch names in its body. */

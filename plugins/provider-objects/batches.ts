@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { of } from 'rxjs';
 import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
+  checkRequestMembers,
   isObject,
   missing,
   wrongType,
@@ -12,8 +13,8 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
-import { fileNameIn, inlineOf, modelsIn, withModel } from './batch-body.ts';
-import { endpointOf } from './batch-sorts.ts';
+import { checkEndpoint, unusableFile } from './batch-file.ts';
+import { checkInline, fileNameIn, inlineOf, modelsIn, withModel } from './batch-body.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
@@ -22,7 +23,7 @@ import { checkQuery, type AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
 import { isMadeInCalls, referencesIn } from './references.ts';
-import { linesAtProvider } from './read-file.ts';
+import { knownOfFile } from './read-file.ts';
 import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
@@ -115,11 +116,15 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
   if (requests === undefined) throw missing('requests');
   if (!Array.isArray(requests)) throw wrongType('requests', 'a list');
   const list = requests as readonly JsonValue[];
+  const { members } = around.tools.settings.limits;
   const models = new Set<string>();
   list.forEach((request, index) => {
     const params = isObject(request) ? request['params'] : undefined;
-    if (!isObject(params)) throw wrongType(`requests[${index}].params`, 'an object');
-    if (typeof params['model'] !== 'string') throw wrongType(`requests[${index}].params.model`, 'a string');
+    const path = `requests[${index}]`;
+    if (!isObject(request) || !isObject(params)) throw wrongType(`${path}.params`, 'an object');
+    checkRequestMembers(request, { path, members });
+    checkRequestMembers(params, { path: `${path}.params`, members });
+    if (typeof params['model'] !== 'string') throw wrongType(`${path}.params.model`, 'a string');
     models.add(params['model']);
   });
   allowModels(call, [...models]);
@@ -165,6 +170,7 @@ async function createOfModel(
   await checkQuery(call, collection.format, around);
   const body = await bodyOf(call).json();
   const inline = inlineOf(body);
+  checkInline(body, around.tools.settings.limits.members);
   if (modelsIn(body).some((told) => told !== model)) throw otherModel();
   allowModels(call, [model]);
   const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
@@ -219,13 +225,9 @@ async function requestedLines(
   param: string,
   around: Around,
 ): Promise<LinesAsked> {
-  const requested = file.known['requested'] ?? (await linesAtProvider(call, file, around));
+  const { requested, reason } = await knownOfFile(call, file, around);
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
-    throw new GatewayError(
-      'invalid_value',
-      'A batch is made of a file whose every line is a request, and that was uploaded here from its beginning to its end.',
-      { param },
-    );
+    throw unusableFile(reason, param);
   const models = requested['models'] as readonly string[];
   allowModels(call, models);
   const references = requested['references'] as readonly (readonly [string, string])[];
@@ -238,19 +240,6 @@ async function requestedLines(
   if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
     throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
   return { ...requested, models: [...models] };
-}
-
-/** Throws 400 where lines are for another endpoint than their batch: they are measured, and charged, by what is asked there. */
-function checkEndpoint({ endpoints }: JsonObject, endpoint: JsonValue | undefined): void {
-  const list: readonly JsonValue[] = Array.isArray(endpoints) ? endpoints : [];
-  const wanted = typeof endpoint === 'string' ? endpointOf(endpoint) : undefined;
-  const other = list.find((one) => typeof one !== 'string' || endpointOf(one) !== wanted);
-  if (other !== undefined)
-    throw new GatewayError(
-      'invalid_value',
-      `The file has a request for ${String(other).slice(0, 100)}, which is not the endpoint of the batch.`,
-      { param: 'endpoint' },
-    );
 }
 
 interface Wanted {

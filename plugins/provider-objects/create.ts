@@ -61,7 +61,7 @@ export function formOf(
   const references = new FormReferences(collection.format, async (found) =>
     checkPlace(await placeOfReferences(call, found, around.finding), place),
   );
-  return beginUpload(bodyOf(call), linesOf(collection, around), references, around.fileSize);
+  return beginUpload(bodyOf(call), { lines: linesOf(collection, around), references }, around.fileSize);
 }
 
 /** The models that a body names: graders and runs of evals have theirs anywhere in it, others at the top. */
@@ -113,12 +113,18 @@ export function linesOf(
   { tools }: Pick<Around, 'tools'>,
   begun?: BegunLines,
 ): RequestLines {
-  return new RequestLines(format, tools.format, begun);
+  const { limits } = tools.settings;
+  return new RequestLines(
+    format,
+    { formats: tools.format, limits, budget: tools.overload.bodyBudget },
+    begun,
+  );
 }
 
-/** What is kept of a file whose lines were read: null stands for one that has anything else in it. */
-export function knownOf(requested: RequestedLines | undefined): JsonObject {
-  return { requested: requested === undefined ? null : ({ ...requested } as unknown as JsonObject) };
+/** What is kept of a file whose lines were read: null, with the reason, for one that has anything else in it. */
+export function knownOf(requested: RequestedLines | undefined, reason?: string): JsonObject {
+  if (requested !== undefined) return { requested: { ...requested } as unknown as JsonObject };
+  return { requested: null, ...(reason === undefined ? {} : { reason }) };
 }
 
 /**
@@ -141,7 +147,7 @@ export async function createByForm(call: Call, collection: Collection, around: A
     } as const;
     return madeAnyway(call, around, async (own) => {
       const seen = await askJson(own, place, collection.format, question, around.answerSize);
-      await keep(own, { collection, place, seen, known: knownOf(form.end()) }, around);
+      await keep(own, { collection, place, seen, known: knownOf(form.end(), form.reason) }, around);
       return seen;
     });
   });

@@ -1,4 +1,5 @@
 import { GatewayError } from 'sluice';
+import { HeldBytes } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
 import { referencesInField, type Reference } from './references.ts';
 
@@ -13,7 +14,7 @@ export class FormReferences {
   readonly #format: ObjectFormat;
   readonly #check: CheckReferences;
   #name = '';
-  #text: Buffer[] = [];
+  readonly #text = new HeldBytes();
   #found: readonly Reference[] = [];
 
   constructor(format: ObjectFormat, check: CheckReferences) {
@@ -24,7 +25,7 @@ export class FormReferences {
   /** Begins a field. Throws 400 for a file under the name of a reference, because providers may read its bytes as the id. */
   begin(name: string, isFile: boolean): void {
     this.#name = name;
-    this.#text = [];
+    this.#text.take();
     if (isFile && referencesInField(name, 'x', this.#format).length > 0)
       throw new GatewayError('invalid_value', `${name.slice(0, 100)} must be a text, not a file.`, {
         param: name.slice(0, 100),
@@ -37,7 +38,7 @@ export class FormReferences {
 
   /** Ends a text field. */
   end(): void {
-    const text = Buffer.concat(this.#text.splice(0)).toString();
+    const text = this.#text.take().toString();
     this.#found = [...this.#found, ...referencesInField(this.#name, text, this.#format)];
   }
 

@@ -1,91 +1,86 @@
 import { Readable } from 'node:stream';
 import { GatewayError, type BodyStream } from 'sluice';
-import type { RequestBody } from 'sluice/internal';
-import { boundaryOf, FormScan } from './multipart.ts';
+import {
+  boundaryOf,
+  encodeFormEnd,
+  encodePartHead,
+  foldedName,
+  FormParser,
+  formType,
+  HeldBytes,
+  newBoundary,
+  type FormToken,
+  type PartHead,
+  type RequestBody,
+} from 'sluice/internal';
 import type { FormReferences } from './form-references.ts';
-import { RequestLines, type RequestedLines } from './request-lines.ts';
+import type { RequestedLines, RequestLines } from './request-lines.ts';
 
-/** How much of a file is waited for before its place is chosen, in bytes: a line that names a model stands in that. */
+/** Number of bytes that are read before the channel is chosen. A line that names a model stands in them, and short forms have a known length. */
 const lookAhead = 256 * 1024;
 
-/** A form with one file that goes to a provider while it comes from a client. */
+/** A form with one file that goes to a provider while it comes from a client. Destroy its bytes if they are not sent. */
 export interface FormUpload {
   /** The model of the file's first line, where that is a request of a batch. */
   readonly model: string | undefined;
   readonly upload: BodyStream;
   readonly headers: Readonly<Record<string, string>>;
-  /** What has been found out when all of it has gone by. */
+  /** Returns what the file asks for, when all of it has been sent; undefined where that is not known. */
   end(): RequestedLines | undefined;
-  /** Why the form was cut, where that was done here: a limit, or something that is no form. */
+  /** Why that is not known. */
+  readonly reason: string | undefined;
+  /** Why the form was cut, where the gateway has cut it: a limit, or something that is no form. */
   readonly wrong: unknown;
 }
 
-/** The longest text between the files of a form, in bytes. */
-const longestText = 64 * 1024;
+/** Where the parts of a form are read while it passes by. */
+export interface FormReaders {
+  readonly lines: RequestLines;
+  readonly references: FormReferences;
+}
+
+/** Maximum length of all texts beside the file, in bytes, and number of parts. */
+const most = { text: 64 * 1024, parts: 100 };
 
 /**
- * Begins to read a form of at most so many bytes, with its file for `lines` and its text fields for `references`, and gives it when it is
- * known where it may go. Throws what is wrong with it by then.
+ * Begins to read a form of at most `limit` bytes, whose file and text fields go to `readers`. Resolves when the channel can be chosen. The
+ * provider is sent a form that is written anew, so that it cannot read another one than was checked. Throws what is wrong with the form by then.
  */
 export async function beginUpload(
   body: RequestBody,
-  lines: RequestLines,
-  references: FormReferences,
+  readers: FormReaders,
   limit: number,
 ): Promise<FormUpload> {
-  const boundary = boundaryOf(body.type);
-  const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  const scan = new FormScan(boundary, partsOf(lines, references));
-  let wrong: unknown;
-  let length = 0;
-  const take = async (): Promise<Buffer | undefined> => {
-    const { done, value } = await source.next();
-    try {
-      if (done === true) {
-        scan.finish();
-        await references.settled();
-        return undefined;
-      }
-      length += value.length;
-      if (length > limit)
-        throw new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
-      scan.push(value);
-      await references.settled();
-      return value;
-    } catch (error) {
-      wrong = error;
-      throw error;
-    }
-  };
-  const early: Buffer[] = [];
+  const passage = new FormPassage(body, readers, limit);
+  const early = new HeldBytes();
   let hasEnded = false;
-  const mustWait = (): boolean => !lines.hasBegun && length < lookAhead && !hasEnded;
-  while (mustWait()) {
-    // oxlint-disable-next-line no-await-in-loop -- one piece after the other
-    const piece = await take();
-    if (piece === undefined) hasEnded = true;
-    else early.push(piece);
-  }
-  async function* pieces(): AsyncGenerator<Buffer> {
-    try {
-      yield* early.splice(0);
-      for (let piece = hasEnded ? undefined : await take(); piece !== undefined; piece = await take())
-        yield piece;
-    } finally {
-      // Who is still sending is read on by whoever answers.
-      await source.return?.();
+  try {
+    while (!hasEnded && early.length < lookAhead) {
+      // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+      const pieces = await passage.next();
+      if (pieces === undefined) hasEnded = true;
+      else for (const piece of pieces) early.push(piece);
     }
+  } catch (error) {
+    await passage.close();
+    throw error;
   }
+  const { length } = early;
+  const bytes = Readable.from(passage.rest(early, hasEnded), {
+    objectMode: false,
+    highWaterMark: 64 * 1024,
+  });
+  bytes.once('close', () => void passage.close());
   return {
-    model: lines.model,
-    headers: { 'content-type': body.type },
-    upload: {
-      bytes: Readable.from(pieces(), { objectMode: false, highWaterMark: 64 * 1024 }),
-      ...(body.length === undefined ? {} : { length: body.length }),
+    model: readers.lines.model,
+    headers: { 'content-type': passage.type },
+    upload: { bytes, ...(hasEnded ? { length } : {}) },
+    end: () => readers.lines.end(),
+    get reason() {
+      return readers.lines.reason;
     },
-    end: () => lines.end(),
     get wrong() {
-      return wrong;
+      return passage.wrong;
     },
   };
 }
@@ -103,41 +98,135 @@ export async function sendForm<Answer>(
   }
 }
 
-/** Passes the file of a form to its reader. One file, and each text once, so that nobody can read another. */
-function partsOf(lines: RequestLines, references: FormReferences) {
-  const seen = new Set<string>();
-  let files = 0;
-  let isFile = false;
-  let text = 0;
-  return {
-    head({ name, isFile: told }: { readonly name: string; readonly isFile: boolean }) {
-      if (!name.endsWith('[]') && seen.has(name))
-        throw new GatewayError('invalid_value', `The form has "${name.slice(0, 100)}" twice.`, {
-          param: name,
-        });
-      seen.add(name);
-      isFile = told || name === 'file';
-      if (isFile) files += 1;
-      references.begin(name, isFile);
-      if (files > 1) throw new GatewayError('invalid_value', 'The form has more than one file.');
-      if (seen.size > 100) throw new GatewayError('invalid_value', 'The form has too many parts.');
-    },
-    data(bytes: Buffer) {
-      if (isFile) {
-        lines.push(bytes);
-        return;
+/** A form on its way from the client to the provider: checked, and encoded anew. */
+class FormPassage {
+  readonly #boundary = newBoundary();
+  readonly #parser: FormParser;
+  readonly #rules = new FormRules();
+  readonly #lines: RequestLines;
+  readonly #references: FormReferences;
+  readonly #limit: number;
+  readonly #source: AsyncIterator<Buffer>;
+  #length = 0;
+  #hasEnded = false;
+  #wrong: unknown;
+
+  constructor(body: RequestBody, { lines, references }: FormReaders, limit: number) {
+    this.#parser = new FormParser(boundaryOf(body.type));
+    this.#source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+    this.#lines = lines;
+    this.#references = references;
+    this.#limit = limit;
+  }
+
+  get type(): string {
+    return formType(this.#boundary);
+  }
+
+  get wrong(): unknown {
+    return this.#wrong;
+  }
+
+  /** Reads the next bytes and returns what the provider is sent for them; undefined at the end. */
+  async next(): Promise<readonly Buffer[] | undefined> {
+    if (this.#hasEnded) return undefined;
+    const { done, value } = await this.#source.next();
+    try {
+      if (done === true) {
+        this.#parser.finish();
+        this.#hasEnded = true;
+        return [encodeFormEnd(this.#boundary)];
       }
-      text += bytes.length;
-      if (text > longestText)
-        throw new GatewayError(
-          'request_too_large',
-          `The texts of the form have more than ${longestText} bytes.`,
-        );
-      references.push(bytes);
-    },
-    end() {
-      if (isFile) lines.flush();
-      else references.end();
-    },
-  };
+      return await this.#encoded(value);
+    } catch (error) {
+      this.#wrong = error;
+      throw error;
+    }
+  }
+
+  /** Yields what was held, and then the rest. */
+  async *rest(early: HeldBytes, hasEnded: boolean): AsyncGenerator<Buffer> {
+    yield early.take();
+    for (let ended = hasEnded; !ended;) {
+      // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+      const pieces = await this.next();
+      ended = pieces === undefined;
+      if (pieces !== undefined) yield* pieces;
+    }
+  }
+
+  /** Lets go of the client, of which whoever answers reads the rest, and of the memory. */
+  async close(): Promise<void> {
+    this.#lines.close();
+    await this.#source.return?.();
+  }
+
+  async #encoded(bytes: Buffer): Promise<readonly Buffer[]> {
+    this.#length += bytes.length;
+    if (this.#length > this.#limit)
+      throw new GatewayError('request_too_large', `The request body is larger than ${this.#limit} bytes.`);
+    const encoded: Buffer[] = [];
+    for (const token of this.#parser.push(bytes)) {
+      this.#rules.check(token);
+      // oxlint-disable-next-line no-await-in-loop -- the next bytes are read when these lines are done
+      if (this.#rules.isFile) await this.#readFile(token);
+      else this.#readText(token);
+      encoded.push(this.#piece(token));
+    }
+    await this.#references.settled();
+    return encoded;
+  }
+
+  async #readFile(token: FormToken): Promise<void> {
+    if (token.type === 'head') this.#references.begin(token.head.name, true);
+    else if (token.type === 'data') await this.#lines.push(token.bytes);
+    else this.#lines.flush();
+  }
+
+  #readText(token: FormToken): void {
+    if (token.type === 'head') this.#references.begin(token.head.name, false);
+    else if (token.type === 'data') this.#references.push(token.bytes);
+    else this.#references.end();
+  }
+
+  #piece(token: FormToken): Buffer {
+    if (token.type === 'head') return encodePartHead(this.#boundary, token.head);
+    return token.type === 'data' ? token.bytes : Buffer.from('\r\n');
+  }
+}
+
+/** Checks the parts of a form: one file, and each text once, so that nobody can read another. */
+class FormRules {
+  readonly #names = new Set<string>();
+  #parts = 0;
+  #files = 0;
+  #text = 0;
+  #isFile = false;
+
+  /** True while the part is the file. One that is only called `file` is read as the file too. */
+  get isFile(): boolean {
+    return this.#isFile;
+  }
+
+  /** Throws 400 for a part that may not be there, and 413 for too long texts. */
+  check(token: FormToken): void {
+    if (token.type === 'head') this.#begin(token.head);
+    if (token.type !== 'data' || this.#isFile) return;
+    this.#text += token.bytes.length;
+    if (this.#text > most.text)
+      throw new GatewayError('request_too_large', `The texts of the form have more than ${most.text} bytes.`);
+  }
+
+  #begin({ name, filename }: PartHead): void {
+    this.#parts += 1;
+    if (this.#parts > most.parts)
+      throw new GatewayError('invalid_value', `The form has more than ${most.parts} parts.`);
+    const folded = foldedName(name);
+    if (!name.endsWith('[]') && this.#names.has(folded))
+      throw new GatewayError('invalid_value', `The form has "${name.slice(0, 100)}" twice.`, { param: name });
+    this.#names.add(folded);
+    this.#isFile = filename !== undefined || name === 'file';
+    if (this.#isFile) this.#files += 1;
+    if (this.#files > 1) throw new GatewayError('invalid_value', 'The form has more than one file.');
+  }
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { lastValueFrom, tap } from 'rxjs';
 import { GatewayError } from 'sluice';
 import {
   isObject,
@@ -15,7 +14,7 @@ import { ask, askJson, isGone } from './ask.ts';
 import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';
 import { Bill } from './bill.ts';
 import type { ObjectFormat } from './collections.ts';
-import { Lines } from './lines.ts';
+import { eachLine } from './lines.ts';
 import { placeOf, type Place } from './place.ts';
 
 /** How providers are asked about batches. Times are in milliseconds. */
@@ -202,12 +201,10 @@ export class Poller {
     if (question !== undefined) {
       const format = kind.slice(0, kind.indexOf('/')) as ObjectFormat;
       const { bytes } = await ask(call, place, format, question);
-      const lines = new Lines((text) => {
-        const answer = answerIn(text, sort);
+      await eachLine(call, bytes, (line) => {
+        const answer = answerIn(line.toString(), sort);
         if (answer !== undefined) bill.add(answer);
       });
-      await lastValueFrom(bytes.pipe(tap((piece) => lines.push(piece))), { defaultValue: undefined });
-      lines.end();
     }
     if (bill.untold > 0)
       this.#tools.log.warn(

@@ -1,6 +1,6 @@
-import { ignoreElements, lastValueFrom, takeWhile, tap } from 'rxjs';
+import { ignoreElements, lastValueFrom, takeWhile } from 'rxjs';
 import type { JsonObject } from 'sluice';
-import type { Call, ProviderObject } from 'sluice/internal';
+import { inOrder, type Call, type ProviderObject } from 'sluice/internal';
 import type { Around } from './around.ts';
 import { ask } from './ask.ts';
 import { collectionOf } from './collections.ts';
@@ -8,27 +8,27 @@ import { knownOf, linesOf } from './create.ts';
 import { placeOf } from './place.ts';
 
 /**
- * What the lines of a file ask for that its provider has put together of parts, which come in any order: it is read there, once. Undefined
- * for a file that has anything else in it, of which no more is read, and for files that went by here.
+ * Returns what is known of a file. One that its provider has put together of parts, which come in any order, is read there, once, and no further
+ * than to the first line that is no request.
  */
-export async function linesAtProvider(
-  call: Call,
-  file: ProviderObject,
-  around: Around,
-): Promise<JsonObject | undefined> {
+export async function knownOfFile(call: Call, file: ProviderObject, around: Around): Promise<JsonObject> {
   const collection = collectionOf('chat-completions', 'files');
-  if (file.kind !== 'chat-completions/files' || file.known['requested'] !== undefined) return undefined;
+  if (file.kind !== 'chat-completions/files' || file.known['requested'] !== undefined) return file.known;
   const place = placeOf(file, around.finding.catalog);
   const question = { method: 'GET', path: `/files/${file.id}/content` } as const;
   const { bytes } = await ask(call, place, collection.format, question);
   const lines = linesOf(collection, around);
   const read = bytes.pipe(
-    tap((piece) => lines.push(piece)),
-    takeWhile(() => lines.isKnown),
+    inOrder<Buffer, boolean>(call, async (piece) => {
+      await lines.push(piece);
+      return [lines.isKnown];
+    }),
+    takeWhile((isKnown) => isKnown),
     ignoreElements(),
   );
-  await lastValueFrom(read, { defaultValue: undefined });
-  const known = knownOf(lines.end());
+  const known = await lastValueFrom(read, { defaultValue: undefined })
+    .then(() => knownOf(lines.end(), lines.reason))
+    .finally(() => lines.close());
   await around.store.see(file, file.seen, { ...file.known, ...known });
-  return known['requested'] as JsonObject | undefined;
+  return known;
 }

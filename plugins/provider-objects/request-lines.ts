@@ -1,10 +1,21 @@
-import type { JsonObject } from 'sluice';
-import { isObject, parseObject, type InternalTools } from 'sluice/internal';
+import { GatewayError, type JsonObject } from 'sluice';
+import {
+  checkMemberNames,
+  checkRequestMembers,
+  checkModelName,
+  HeldMemory,
+  isObject,
+  parseJsonLine,
+  type BodyLimits,
+  type ByteBudget,
+  type InternalTools,
+} from 'sluice/internal';
 import { codecOfLine, endpointOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
 import { Lines } from './lines.ts';
 import { NeedsByModel, type Needs } from './needs.ts';
 import { referencesIn, refersToTurns } from './references.ts';
+import { isSliceOver, nextSlice } from './slices.ts';
 
 /** What the lines of a file ask for, where each is a request of a batch. */
 export interface RequestedLines {
@@ -31,17 +42,30 @@ export interface BegunLines extends RequestedLines {
 
 const most = { models: 50, references: 1000, endpoints: 10 };
 
-/** The longest part of a line that is kept between two requests, in bytes. */
+/** Maximum length of the path that a line is for. */
+const longestEndpoint = 200;
+
+/** Maximum length of the part of a line that is kept between two requests, in bytes. */
 const longestRest = 1024 * 1024;
 
+/** What lines are read with. */
+export interface LineTools {
+  readonly formats: InternalTools['format'];
+  /** Limits of each line: the same as of the body of a call. */
+  readonly limits: BodyLimits;
+  /** Counts the memory that lines take; throws 503 where there is none. */
+  readonly budget?: ByteBudget;
+}
+
 /**
- * Reads a file of requests while it passes by, line by line. As soon as something in it is no such request, or there is more of it than can
- * be kept, nothing is known of it any more.
+ * Reads a file of requests while it passes by, line by line, in slices between which other callers run. As soon as something in it is no such
+ * request, or there is more of it than can be kept, it forgets everything but the reason. Close it: it counts memory.
  */
 export class RequestLines {
   readonly #format: ObjectFormat;
-  readonly #formats: InternalTools['format'];
-  readonly #lines = new Lines((line) => this.#line(line));
+  readonly #tools: LineTools;
+  readonly #memory: HeldMemory;
+  readonly #lines = new Lines();
   readonly #models = new Set<string>();
   readonly #references = new Map<string, readonly [string, string]>();
   readonly #endpoints = new Set<string>();
@@ -49,15 +73,19 @@ export class RequestLines {
   #unreadable: string | undefined;
   #isUnnamed = false;
   #count = 0;
-  #isKnown = true;
+  #reason: string | undefined;
   #isText = false;
 
-  /** Lines of an API, which `formats` can read; `begun` is what was read of them before. */
-  constructor(format: ObjectFormat, formats: InternalTools['format'], begun?: BegunLines) {
+  /** Lines of an API; `begun` is what was read of them before. */
+  constructor(format: ObjectFormat, tools: LineTools, begun?: BegunLines) {
     this.#format = format;
-    this.#formats = formats;
+    this.#tools = tools;
+    this.#memory = new HeldMemory(tools.budget);
     this.#needs = new NeedsByModel(begun?.needs);
-    if (begun === undefined) return;
+    if (begun !== undefined) this.#goOn(begun);
+  }
+
+  #goOn(begun: BegunLines): void {
     this.#isText = true;
     this.#count = begun.count;
     this.#unreadable = begun.unreadable;
@@ -65,12 +93,18 @@ export class RequestLines {
     for (const model of begun.models) this.#models.add(model);
     for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
     for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
-    this.#lines.push(Buffer.from(begun.rest, 'base64'));
+    // The rest of a line has no line break, so that it completes none.
+    this.#lines.push(Buffer.from(begun.rest, 'base64')).next();
   }
 
   /** False when nothing will be known of them, whatever comes. */
   get isKnown(): boolean {
-    return this.#isKnown;
+    return this.#reason === undefined;
+  }
+
+  /** Why nothing is known of them. */
+  get reason(): string | undefined {
+    return this.#reason;
   }
 
   /** The model of the first line; undefined while none has come. */
@@ -78,41 +112,65 @@ export class RequestLines {
     return this.#models.values().next().value;
   }
 
-  /** True when the first line is read, or there is none that is a request. */
-  get hasBegun(): boolean {
-    return this.#count > 0 || !this.#isKnown;
-  }
-
-  push(bytes: Buffer): void {
-    if (!this.#isKnown) return;
-    try {
-      // Films and pictures have no lines: nothing of them is held.
-      if (!this.#isText && bytes.length > 0) {
-        this.#isText = /^\s*\{/.test(bytes.subarray(0, 100).toString('latin1'));
-        if (!this.#isText) this.#giveUp();
-      }
-      if (this.#isKnown) this.#lines.push(bytes);
-    } catch {
-      this.#giveUp();
+  /** Reads some bytes. Resolves when more may come; rejects with 503 where there is no memory for them. */
+  async push(bytes: Buffer): Promise<void> {
+    if (!this.isKnown || !this.#isTextWith(bytes)) return;
+    const lines = this.#lines.push(bytes);
+    for (;;) {
+      const line = this.#tried(() => lines.next().value);
+      if (line === undefined) break;
+      this.#tried(() => this.#line(line));
+      if (!this.isKnown) return;
+      // oxlint-disable-next-line no-await-in-loop -- other callers run between two lines
+      if (isSliceOver()) await nextSlice();
     }
+    this.#memory.hold(this.#lines.held);
   }
 
   /** The file has ended: its last line is complete. */
   flush(): void {
-    if (this.#isKnown) this.#lines.end();
+    if (!this.isKnown) return;
+    const line = this.#lines.end();
+    if (line !== undefined) this.#tried(() => this.#line(line));
   }
 
-  /** What the file asks for, when all of it has come; undefined where that is not known. */
+  /** Returns what the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
     this.flush();
-    return this.#isKnown && this.#count > 0 ? this.#told() : undefined;
+    return this.isKnown && this.#count > 0 ? this.#told() : undefined;
   }
 
-  /** What was read so far, from which others go on; undefined where nothing is known, or too much of a line has come. */
+  /** Returns what was read so far, from which others go on; undefined where nothing is known, or too much of a line has come. */
   begun(): BegunLines | undefined {
-    const { rest } = this.#lines;
-    if (!this.#isKnown || !this.#isText || rest.length > longestRest) return undefined;
-    return { ...this.#told(), rest: rest.toString('base64') };
+    if (!this.isKnown || !this.#isText || this.#lines.held > longestRest) return undefined;
+    return { ...this.#told(), rest: this.#lines.rest.toString('base64') };
+  }
+
+  /** Gives back the memory. */
+  close(): void {
+    this.#lines.clear();
+    this.#memory.close();
+  }
+
+  /** False for films and pictures, which have no lines: nothing of them is held. */
+  #isTextWith(bytes: Buffer): boolean {
+    if (this.#isText) return true;
+    const start = /\S/.exec(bytes.subarray(0, 100).toString('latin1'))?.[0];
+    if (start === undefined && bytes.length < 100) return true;
+    this.#isText = start === '{';
+    if (!this.#isText) this.#giveUp('The file does not begin with a JSON object.');
+    return this.#isText;
+  }
+
+  /** Runs one step of the work. Whatever it throws is the reason why nothing is known, except for a lack of memory. */
+  #tried<Result>(step: () => Result): Result | undefined {
+    try {
+      return step();
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.status >= 500) throw error;
+      this.#giveUp(`Request ${this.#count + 1}: ${error.message}`);
+      return undefined;
+    }
   }
 
   #told(): RequestedLines {
@@ -126,42 +184,54 @@ export class RequestLines {
     };
   }
 
-  #line(text: string): void {
-    if (!this.#isKnown) return;
-    const line = parseObject(text);
+  #line(bytes: Buffer): void {
+    if (!this.isKnown) return;
+    const line = this.#parsed(bytes);
     const body = bodyIn(line, this.#format);
-    if (line === undefined || body === undefined) {
-      this.#giveUp();
-      return;
-    }
-    try {
-      for (const { kind, id } of referencesIn(body, this.#format))
-        this.#references.set(`${kind} ${id}`, [kind, id]);
-    } catch {
-      this.#giveUp();
-      return;
-    }
+    if (body === undefined) throw new GatewayError('invalid_value', 'The line is no request of a batch.');
+    checkRequestMembers(body, { path: 'body', members: this.#tools.limits.members });
+    for (const { kind, id } of referencesIn(body, this.#format))
+      this.#references.set(`${kind} ${id}`, [kind, id]);
     const { model } = body;
     const name = typeof model === 'string' ? model.replace(/^models\//, '') : '';
+    checkModelName(name);
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
     this.#count += 1;
     this.#measure(line, body, name);
-    if (
-      this.#models.size > most.models ||
-      this.#references.size > most.references ||
-      this.#endpoints.size > most.endpoints
-    )
-      this.#giveUp();
+    this.#checkCounts();
+    this.#memory.hold(0);
+  }
+
+  /** Throws for a line that is no JSON within the limits, or that others may read as several lines or as another object. */
+  #parsed(bytes: Buffer): JsonObject {
+    // JSON allows this between two members, and many programs end a line there.
+    if (bytes.includes(0x0d))
+      throw new GatewayError('invalid_value', 'The line has a carriage return in it.');
+    const line = parseJsonLine(bytes, this.#tools.limits, 'The line', this.#memory);
+    checkMemberNames(line);
+    return line;
+  }
+
+  #checkCounts(): void {
+    for (const [name, { size }] of [
+      ['models', this.#models],
+      ['references', this.#references],
+      ['endpoints', this.#endpoints],
+    ] as const)
+      if (size > most[name])
+        throw new GatewayError('invalid_value', `The file has more than ${most[name]} ${name}.`);
   }
 
   #measure(line: JsonObject, body: JsonObject, model: string): void {
     const isChat = this.#format === 'chat-completions';
     const endpoint = isChat ? endpointOfLine(line, body) : undefined;
+    if (endpoint !== undefined && endpoint.length > longestEndpoint)
+      throw new GatewayError('invalid_value', `The url has more than ${longestEndpoint} characters.`);
     if (endpoint !== undefined) this.#endpoints.add(endpoint);
     if (this.#unreadable !== undefined) return;
     const [format, operation] = codecOfLine(this.#format, line, body) ?? ['', 'chat'];
-    const codec = this.#formats(format)?.codecs[operation];
+    const codec = this.#tools.formats(format)?.codecs[operation];
     try {
       if (codec === undefined) throw new Error('its endpoint is not known here');
       this.#needs.add(model, codec, isChat && model === '' ? { ...body, model: 'model' } : body);
@@ -171,14 +241,14 @@ export class RequestLines {
     }
   }
 
-  #giveUp(): void {
-    this.#isKnown = false;
+  #giveUp(reason: string): void {
+    this.#reason = reason;
+    this.close();
   }
 }
 
 /** The request in a line. Where a format names no model in it, the batch does. */
-function bodyIn(line: JsonObject | undefined, format: ObjectFormat): JsonObject | undefined {
-  if (line === undefined) return undefined;
+function bodyIn(line: JsonObject, format: ObjectFormat): JsonObject | undefined {
   if (format === 'generate-content') return isObject(line['request']) ? line['request'] : undefined;
   const { body } = line;
   // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { caller, GatewayError, type JsonObject } from 'sluice';
 import {
   isObject,
@@ -13,12 +12,10 @@ import {
 import type { Around } from './around.ts';
 import { mostOf, NeedsByModel, type Needs } from './needs.ts';
 import type { Place } from './place.ts';
+import { isSliceOver, nextSlice } from './slices.ts';
 
 /** Milliseconds for which a claim is held while its provider answers: longer than any takes, and all that is held when the gateway is killed. */
 const whileAsked = 600_000;
-
-/** How many requests are measured before others get their turn. */
-const atOnce = 200;
 
 /** What the requests of a batch need, by the public name of their model. */
 export type NeedsOf = () => Promise<Readonly<Record<string, Needs>>>;
@@ -84,8 +81,8 @@ export async function measured(
       if (!(error instanceof GatewayError)) throw error;
       throw new GatewayError('invalid_value', `${pathOf(index)}: ${error.message}`, { param: pathOf(index) });
     }
-    // oxlint-disable-next-line no-await-in-loop -- others have their turn
-    if (index % atOnce === atOnce - 1) await setImmediate();
+    // oxlint-disable-next-line no-await-in-loop -- other callers run between two requests
+    if (isSliceOver()) await nextSlice();
   }
   return needs.all;
 }

@@ -25,6 +25,8 @@ interface UploadSession {
   /** How many bytes have gone by, and what was read of them; no lines where that is not known any more. */
   readonly offset: number;
   readonly lines?: BegunLines;
+  /** Why nothing is known of them. */
+  readonly reason?: string;
 }
 
 /** Providers forget an upload that does not go on after some days. Milliseconds. */
@@ -106,9 +108,9 @@ export function addResumable(around: Around): void {
       (offset === 0 || begun !== undefined);
     const lines = linesOf(collection, around, begun);
     let length = 0;
-    const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, (piece) => {
+    const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, async (piece) => {
       length += piece.length;
-      if (isNext) lines.push(piece);
+      if (isNext) await lines.push(piece);
     });
     try {
       const answer = await ask(call, place, format, {
@@ -123,7 +125,7 @@ export function addResumable(around: Around): void {
       const body = await jsonOf(answer, around.answerSize);
       const { file } = body;
       if (isObject(file)) {
-        const known = knownOf(isNext ? lines.end() : undefined);
+        const known = knownOf(isNext ? lines.end() : undefined, lines.reason ?? session.reason);
         await keep(call, { collection, place, seen: file, known }, around);
         await sessions.delete(id);
       } else if (answer.headers[`${words}status`] === 'final') {
@@ -131,13 +133,21 @@ export function addResumable(around: Around): void {
       } else if (length > 0) {
         const now = isNext ? lines.begun() : undefined;
         const { lines: _before, ...rest } = session;
-        const next = { ...rest, offset: offset + length, ...(now === undefined ? {} : { lines: now }) };
+        const { reason } = lines;
+        const next = {
+          ...rest,
+          offset: offset + length,
+          ...(now === undefined ? {} : { lines: now }),
+          ...(reason === undefined ? {} : { reason }),
+        };
         await sessions.set(id, next, sessionLife);
       }
       return of<GatewayEvent>({ type: 'result', value: body });
     } catch (error) {
       upload.bytes.destroy();
       throw wrong() ?? error;
+    } finally {
+      lines.close();
     }
   };
 
@@ -218,7 +228,7 @@ function queryIn(address: string | string[] | undefined, path: string): Readonly
 }
 
 /** A body as it comes, cut where it is too long. */
-function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => void) {
+function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => Promise<void>) {
   const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let wrong: unknown;
   let length = 0;
@@ -230,7 +240,7 @@ function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => voi
           wrong = new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
           throw wrong;
         }
-        look(next.value);
+        await look(next.value);
         yield next.value;
       }
     } finally {

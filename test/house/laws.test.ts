@@ -337,9 +337,6 @@ describe('one of a kind', () => {
     'channels/demo/video.ts': 'the boxes of a film that is written here',
     'core/upstream/reader.ts': 'the pieces of one read of the socket',
     'core/upstream/socket.ts': 'the head of a refusal, up to its limit',
-    'plugins/provider-objects/form-references.ts':
-      'one text field of a form that a client sends, up to the limit of the form',
-    'plugins/provider-objects/multipart.ts': 'the rest of a form that a client sends, up to a boundary',
     'plugins/quota/meter.ts': 'a sample of a fixed size',
     'plugins/translation/answer.ts': 'the first bytes of a file, and an error up to its limit',
     'plugins/translation/bytes.ts': 'the parts of one read',

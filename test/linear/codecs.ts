@@ -221,7 +221,7 @@ function frameWork(): Work[] {
   });
 }
 
-const unlimited = { body: Infinity, depth: 1_000_000, values: Infinity };
+const unlimited = { body: Infinity, depth: 1_000_000, values: Infinity, members: Infinity };
 
 /** Cuts of one stream, as a network may make them; each byte for itself takes a hundred in this program. */
 const cuts: readonly { readonly name: string; readonly length: number; readonly most: number }[] = [

@@ -33,7 +33,7 @@ function callOf(format: Format, operation: Operation, body: JsonObject, params: 
 function longCallOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams): Call {
   const exchange = exchangeOf(format, operation, body, params);
   const { wire, codec } = exchange;
-  const outline = outlineOf(wire.bytes, { depth: 100, values: 100_000 });
+  const outline = outlineOf(wire.bytes, { depth: 100, values: 100_000, members: 2000 });
   if (outline === undefined) throw new Error('A request has an outline.');
   exchange.outline(outline, codec.validate(outline.body, params));
   return firstView(exchange);

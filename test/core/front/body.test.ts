@@ -14,7 +14,7 @@ import { parseJsonBody, withoutMark } from '../../../core/front/json-body.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';
 
-const limits = { body: 1024 * 1024, depth: 16, values: 1000 };
+const limits = { body: 1024 * 1024, depth: 16, values: 1000, members: 200 };
 const seed = 20_261_120;
 
 function codeOf(run: () => unknown): string {

@@ -3,7 +3,7 @@ import { MarkedTexts } from '../../../core/formats/_shared/outline/marks.ts';
 import { outlineOf } from '../../../core/formats/_shared/outline/index.ts';
 import type { JsonObject, JsonValue } from '../../../core/model/json.ts';
 
-const limits = { depth: 64, values: 10_000 };
+const limits = { depth: 64, values: 10_000, members: 1000 };
 const words = 'Twelve "words"\\of\nwhich\u00e9\ud83d\ude00 some have to be escaped, one after the other. ';
 
 /** A body with a long text inside of its tools and one outside, the marks that stand for them, and what reads these. */

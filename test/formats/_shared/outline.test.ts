@@ -11,7 +11,7 @@ import { near } from '../../fuzz/_mutate.ts';
 import { allFormats, fixturesOf, requestOf } from '../../support/fixtures.ts';
 import { tries } from '../../support/tries.ts';
 
-const limits = { depth: 64, values: 10_000 };
+const limits = { depth: 64, values: 10_000, members: 1000 };
 const seed = 20_261_122;
 
 /** What stands for each text that was left out. */

@@ -17,7 +17,7 @@ import { allFormats, fixturesOf, requestOf } from '../../support/fixtures.ts';
 import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
-const limits = { depth: 64, values: 10_000 };
+const limits = { depth: 64, values: 10_000, members: 1000 };
 
 /** A call whose outline was checked alone, as long ones are, or one that was decoded whole. */
 function callOf(format: Format, text: string, params: RouteParams, isLong: boolean): Call | undefined {

@@ -79,7 +79,7 @@ function start(): Scanner {
  */
 export function outlineOf(
   bytes: Buffer,
-  limits: { readonly depth: number; readonly values: number },
+  limits: { readonly depth: number; readonly values: number; readonly members: number },
   counted: (values: number) => void = () => {},
 ): Outline | undefined {
   if (bytes.length > most) return undefined;
@@ -104,11 +104,12 @@ export function outlineOf(
     spans,
   );
   if (length < 0) return undefined;
+  const members = bytesOf.readUInt32LE(8);
+  if (members > limits.members) return undefined;
   counted(bytesOf.readUInt32LE(148));
   const text = bytesOf.toString('utf8', to, to + length);
   const body = parsed(text, to, to + length);
   if (body === undefined) return undefined;
-  const members = bytesOf.readUInt32LE(8);
   if (members > 1 && members !== Object.keys(body).length) return undefined;
   const [from, until] = [bytesOf.readUInt32LE(0), bytesOf.readUInt32LE(4)];
   return {

@@ -1,0 +1,157 @@
+import type { PartHead } from '../model/form.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import { parsePartHead, refusedPart } from './part-head.ts';
+
+/** What a form consists of, in its order: each part begins with its head and has its end. */
+export type FormToken =
+  | { readonly type: 'head'; readonly head: PartHead }
+  | { readonly type: 'data'; readonly bytes: Buffer }
+  | { readonly type: 'end' };
+
+/** Where the parser stands. `first`: a head has ended, and it is not known how its data begins. */
+type State = 'start' | 'head' | 'first' | 'data' | 'behind' | 'end';
+
+/** Maximum length of the headers of a part, in bytes. */
+const longestHead = 8 * 1024;
+const headEnd = Buffer.from('\r\n\r\n');
+const lineEnd = Buffer.from('\r\n');
+
+/** Returns the boundary that a content type names. Throws 415 for a body that is no form, and 400 unless it names exactly one, as RFC 2046 has it. */
+export function boundaryOf(contentType: string): string {
+  if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType))
+    throw new GatewayError('unsupported_media_type', 'Content-Type must be multipart/form-data.');
+  const [, parameters = ''] = /^\s*multipart\/form-data[ \t]*(.*)$/i.exec(contentType) ?? [];
+  const each = /[ \t]*;[ \t]*(boundary|charset)=(?:"([^"\\]*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]+))[ \t]*/iy;
+  const found = new Map<string, string>();
+  for (let at = 0; at < parameters.length; at = each.lastIndex) {
+    each.lastIndex = at;
+    const [, name = '', quoted, plain = ''] = each.exec(parameters) ?? [];
+    if (name === '' || found.has(name.toLowerCase())) throw noBoundary();
+    found.set(name.toLowerCase(), quoted ?? plain);
+  }
+  const boundary = found.get('boundary') ?? '';
+  if (!/^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/.test(boundary)) throw noBoundary();
+  return boundary;
+}
+
+function noBoundary(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    'Content-Type must name one boundary between the parts of the form, of 1 to 70 letters.',
+  );
+}
+
+/**
+ * Parses `multipart/form-data` while it comes, as browsers and SDKs write it (RFC 7578) and no more liberally: what is read here must be what
+ * every framework reads. Throws 400 for anything else. Holds no more than the head of a part.
+ */
+export class FormParser {
+  readonly #delimiter: Buffer;
+  #state: State = 'start';
+  /** As if a line had ended before the form, so that its first boundary is like the others. */
+  #rest: Buffer = lineEnd;
+  #hasBlank = false;
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`);
+  }
+
+  /** Adds some bytes and yields what they complete. */
+  *push(bytes: Buffer): Generator<FormToken, undefined> {
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    for (let token = this.#step(); token !== undefined; token = this.#step())
+      if (token !== 'moved') yield token;
+    return undefined;
+  }
+
+  /** Throws where the form is not complete. */
+  finish(): void {
+    const isComplete = this.#state === 'end' && (this.#rest.length === 0 || this.#rest.equals(lineEnd));
+    if (!isComplete) throw refusedPart('it has no end');
+  }
+
+  /** Returns the next token, `moved` where there may be one behind, and undefined where more bytes must come. */
+  #step(): FormToken | 'moved' | undefined {
+    switch (this.#state) {
+      case 'start':
+        return this.#start();
+      case 'head':
+        return this.#head();
+      case 'first':
+        return this.#first();
+      case 'data':
+        return this.#data();
+      case 'behind':
+        return this.#behind();
+      case 'end':
+        if (this.#rest.length > 2) throw refusedPart('something stands behind its end');
+        return undefined;
+    }
+  }
+
+  #start(): 'moved' | undefined {
+    const delimiter = this.#delimiter;
+    // Some clients write an empty line before the form.
+    if (!this.#hasBlank && this.#rest.subarray(0, headEnd.length).equals(headEnd)) {
+      this.#hasBlank = true;
+      return this.#move(lineEnd.length, 'start');
+    }
+    if (this.#rest.length < delimiter.length) return undefined;
+    if (!this.#rest.subarray(0, delimiter.length).equals(delimiter))
+      throw refusedPart('it does not begin with its boundary');
+    return this.#move(delimiter.length, 'behind');
+  }
+
+  #behind(): 'moved' | undefined {
+    if (this.#rest.length < 2) return undefined;
+    const two = this.#rest.subarray(0, 2).toString('latin1');
+    if (two !== '\r\n' && two !== '--') throw refusedPart('its boundary goes on');
+    return this.#move(2, two === '--' ? 'end' : 'head');
+  }
+
+  #head(): FormToken | undefined {
+    const end = this.#rest.indexOf(headEnd);
+    if (end > longestHead || (end < 0 && this.#rest.length > longestHead))
+      throw refusedPart(`the headers of a part have more than ${longestHead} bytes`);
+    if (end < 0) return undefined;
+    const head = parsePartHead(this.#rest.subarray(0, end));
+    this.#move(end + headEnd.length, 'first');
+    return { type: 'head', head };
+  }
+
+  /** Throws for a boundary in place of the data: some frameworks read an empty part there, others its text. */
+  #first(): 'moved' | undefined {
+    const boundary = this.#delimiter.subarray(lineEnd.length);
+    const start = this.#rest.subarray(0, boundary.length);
+    if (!start.equals(boundary.subarray(0, start.length))) return this.#move(0, 'data');
+    if (start.length < boundary.length) return undefined;
+    throw refusedPart('a part has no data');
+  }
+
+  #data(): FormToken | undefined {
+    const end = this.#rest.indexOf(this.#delimiter);
+    if (end === 0) {
+      this.#move(this.#delimiter.length, 'behind');
+      return { type: 'end' };
+    }
+    const bytes = this.#rest.subarray(0, end < 0 ? this.#certain() : end);
+    if (bytes.length === 0) return undefined;
+    this.#move(bytes.length, 'data');
+    return { type: 'data', bytes };
+  }
+
+  /** Number of bytes that cannot belong to a delimiter of which the rest has not come. */
+  #certain(): number {
+    const from = Math.max(0, this.#rest.length - this.#delimiter.length);
+    const start = this.#rest.subarray(from).lastIndexOf(lineEnd[0] ?? 0) + from;
+    const tail = this.#rest.subarray(Math.max(from, start));
+    const isDelimiter = start >= from && this.#delimiter.subarray(0, tail.length).equals(tail);
+    return isDelimiter ? start : this.#rest.length;
+  }
+
+  #move(bytes: number, state: State): 'moved' {
+    this.#rest = this.#rest.subarray(bytes);
+    this.#state = state;
+    return 'moved';
+  }
+}

@@ -1,0 +1,71 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { boundaryOf, FormParser } from '../../../core/front/multipart.ts';
+import { cut } from '../../support/cut.ts';
+import { tries } from '../../support/tries.ts';
+
+interface Part {
+  readonly name: string;
+  readonly isFile: boolean;
+  readonly content: string;
+}
+
+/** Returns the parts of a form that comes in these pieces. */
+function parsed(pieces: readonly Buffer[], boundary: string): readonly Part[] {
+  const parts: { name: string; isFile: boolean; content: string }[] = [];
+  let ended = 0;
+  const parser = new FormParser(boundary);
+  for (const piece of pieces)
+    for (const token of parser.push(piece)) {
+      const last = parts.at(-1);
+      if (token.type === 'head')
+        parts.push({ name: token.head.name, isFile: token.head.filename !== undefined, content: '' });
+      else if (token.type === 'end') ended += 1;
+      else if (last !== undefined) last.content += token.bytes.toString('latin1');
+    }
+  parser.finish();
+  expect(ended).toBe(parts.length);
+  return parts;
+}
+
+test('a form is read the same however it is cut, and whatever in it looks like its boundary', () => {
+  const content = fc
+    .array(fc.constantFrom('a', '\r', '\n', '-', '--', 'b', '\r\n--', '\r\n', '\u00ff'))
+    .map((all) => all.join(''));
+  const part = fc.record({ name: fc.stringMatching(/^[a-z]{1,5}$/), isFile: fc.boolean(), content });
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 4 }), fc.array(fc.nat(), { maxLength: 8 }), (parts, places) => {
+      const boundary = 'bxbx';
+      const text = parts
+        .map(
+          ({ name, isFile, content: value }) =>
+            `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${isFile ? '; filename="f"' : ''}\r\n\r\n${value}\r\n`,
+        )
+        .join('');
+      const form = Buffer.from(`${text}--${boundary}--\r\n`, 'latin1');
+      expect(parsed(cut(form, places), boundary)).toEqual(parts);
+    }),
+    { numRuns: tries(2000) },
+  );
+});
+
+test.each([
+  ['what has no boundary', 'text'],
+  ['a form without an end', '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n'],
+  ['a part without a name', '--b\r\ncontent-disposition: form-data\r\n\r\nx\r\n--b--'],
+  [
+    'a part with two names',
+    '--b\r\ncontent-disposition: form-data; name="a"\r\ncontent-disposition: form-data; name="b"\r\n\r\nx\r\n--b--',
+  ],
+  ['a boundary that goes on', '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n--bc\r\n--b--'],
+  ['a head without an end', `--b\r\ncontent-disposition: form-data; name="a"; x="${'y'.repeat(20_000)}"`],
+])('%s is damaged', (_, text) => {
+  expect(() => parsed([Buffer.from(text)], 'b')).toThrow('The form is damaged');
+});
+
+test('a boundary is read from the content type as it is written', () => {
+  expect(boundaryOf('multipart/form-data; boundary=abc')).toBe('abc');
+  expect(boundaryOf('Multipart/Form-Data; charset=utf-8; boundary="a b:c"')).toBe('a b:c');
+  expect(() => boundaryOf('application/json')).toThrow('must be multipart/form-data');
+  expect(() => boundaryOf('multipart/form-data')).toThrow('must name one boundary');
+});
