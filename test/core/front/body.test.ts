@@ -257,3 +257,12 @@ describe('the bytes of a body over a socket', () => {
     },
   );
 });
+
+test('more fields at the top than the limit are refused before they are parsed, and so many one level down are not', () => {
+  const fields = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `"f${index}":1`).join(',');
+  const parse = (body: string): unknown => parseJsonBody(Buffer.from(body), limits);
+  expect(() => parse(`{${fields(201)}}`)).toThrow('The body has more than 200 fields.');
+  expect(parse(`{${fields(200)}}`)).toBeTypeOf('object');
+  expect(parse(`{"metadata":{${fields(300)}}}`)).toBeTypeOf('object');
+});

@@ -1,0 +1,191 @@
+import { Busboy } from '@fastify/busboy';
+import { describe, expect, test } from 'vitest';
+import { boundaryOf, FormParser } from '../../../core/front/multipart.ts';
+import { encodeFormEnd, encodePartHead } from '../../../core/upstream/form.ts';
+
+interface Part {
+  readonly name: string;
+  readonly filename: string | undefined;
+  content: string;
+}
+
+const text = 'form-data; name="purpose"';
+const file = 'form-data; name="file"; filename="a.jsonl"';
+
+/** A form whose second part has these lines as its head. */
+const formOf = (head: string, content = 'lines'): Buffer =>
+  Buffer.from(
+    `--b\r\nContent-Disposition: ${text}\r\n\r\nbatch\r\n--b\r\n${head}\r\n\r\n${content}\r\n--b--\r\n`,
+  );
+
+/** Parses a form, and encodes it anew under another boundary. */
+function passed(form: Buffer): { readonly parts: readonly Part[]; readonly encoded: Buffer } {
+  const parser = new FormParser('b');
+  const parts: Part[] = [];
+  const encoded: Buffer[] = [];
+  for (const token of parser.push(form))
+    if (token.type === 'head') {
+      parts.push({ name: token.head.name, filename: token.head.filename, content: '' });
+      encoded.push(encodePartHead('new', token.head));
+    } else if (token.type === 'data') {
+      const last = parts.at(-1);
+      if (last !== undefined) last.content += token.bytes.toString();
+      encoded.push(token.bytes);
+    } else encoded.push(Buffer.from('\r\n'));
+  parser.finish();
+  return { parts, encoded: Buffer.concat([...encoded, encodeFormEnd('new')]) };
+}
+
+/** Reads a form with a parser that is not ours. */
+function readByBusboy(form: Buffer): Promise<readonly Part[]> {
+  const parts: Part[] = [];
+  const parser = new Busboy({
+    headers: { 'content-type': 'multipart/form-data; boundary=new' },
+    isPartAFile: (_name, _type, filename) => filename !== undefined,
+  });
+  parser.on('field', (name, content) => void parts.push({ name: name ?? '', filename: undefined, content }));
+  parser.on('file', (name, stream, filename) => {
+    const part = { name: name ?? '', filename: filename ?? '', content: '' };
+    parts.push(part);
+    stream.on('data', (chunk: Buffer) => (part.content += chunk.toString()));
+  });
+  return new Promise((resolve, reject) => {
+    parser.on('finish', () => resolve(parts));
+    parser.on('error', reject);
+    parser.end(form);
+  });
+}
+
+describe('a part that frameworks read in different ways is refused:', () => {
+  test.each([
+    [
+      'a blank before the equals sign',
+      'Content-Disposition: form-data; name="q"; name ="file"; filename ="b"',
+    ],
+    ['a blank behind the equals sign', 'Content-Disposition: form-data; name= "file"; filename= "b"'],
+    ['two names', 'Content-Disposition: form-data; name="q"; name="file"; filename="b"'],
+    ['two names that differ in case', 'Content-Disposition: form-data; name="q"; Name="file"'],
+    ['two filenames', `Content-Disposition: ${file}; filename="b"`],
+    ['a starred name', `Content-Disposition: form-data; name*=utf-8''file; filename="b"`],
+    ['a name and a starred name', `Content-Disposition: form-data; name="q"; name*=utf-8''file`],
+    ['a continued name', 'Content-Disposition: form-data; name*0="fi"; name*1="le"'],
+    ['an unknown encoding of a filename', `Content-Disposition: form-data; name="q"; filename*=utf-16''%00a`],
+    ['an unknown parameter', 'Content-Disposition: form-data; name="q"; size=3'],
+    ['an escaped quote in a name', 'Content-Disposition: form-data; name="q\\"; filename=\\"b"'],
+    ['a backslash at the end of a name', 'Content-Disposition: form-data; name="q\\"; filename="b"'],
+    ['a name without its closing quote', 'Content-Disposition: form-data; name="q'],
+    ['text behind a quoted name', 'Content-Disposition: form-data; name="q"file; filename="b"'],
+    ['an empty parameter', 'Content-Disposition: form-data;; name="q"'],
+    ['no name', 'Content-Disposition: form-data; filename="b"'],
+    ['an empty name', 'Content-Disposition: form-data; name=""'],
+    ['no disposition', 'Content-Type: text/plain'],
+    ['another disposition', 'Content-Disposition: attachment; name="q"; filename="b"'],
+    ['two dispositions', `Content-Disposition: ${text}\r\nContent-Disposition: ${file}`],
+    ['a folded header', 'Content-Disposition: form-data; name="q"\r\n ; filename="b"'],
+    ['a header folded by a tab', 'Content-Disposition: form-data;\r\n\tname="file"; filename="b"'],
+    ['a blank before the colon', `Content-Disposition : ${file}`],
+    ['a line feed alone', `Content-Disposition: ${text}\nContent-Type: a/b`],
+    ['a carriage return alone', `Content-Disposition: ${text}\rContent-Type: a/b`],
+    ['a zero byte', 'Content-Disposition: form-data; name="q\0"; filename="b"'],
+    ['base64', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: base64`],
+    ['quoted-printable', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: quoted-printable`],
+    ['gzip', `Content-Disposition: ${file}\r\nContent-Encoding: gzip`],
+    ['a form in the form', `Content-Disposition: ${text}\r\nContent-Type: multipart/mixed; boundary=c`],
+    ['a text in another charset', `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=utf-16`],
+  ])('%s', (_, head) => {
+    expect(() => passed(formOf(head))).toThrow('The form is damaged or not plain multipart/form-data');
+  });
+
+  test('bytes that are not UTF-8', () => {
+    const head = Buffer.from(`Content-Disposition: form-data; name="q\xff"`, 'latin1');
+    const form = Buffer.concat([Buffer.from('--b\r\n'), head, Buffer.from('\r\n\r\nx\r\n--b--\r\n')]);
+    expect(() => passed(form)).toThrow('not valid UTF-8');
+  });
+});
+
+describe('a form whose parts can be cut in different ways is refused:', () => {
+  const part = `Content-Disposition: ${text}\r\n\r\nx`;
+  test.each([
+    ['text before it', `hello\r\n--b\r\n${part}\r\n--b--\r\n`],
+    ['a second form behind it', `--b\r\n${part}\r\n--b--\r\n--b\r\n${part}\r\n--b--\r\n`],
+    ['text behind it', `--b\r\n${part}\r\n--b--\r\nhello`],
+    ['blanks behind a boundary', `--b \r\n${part}\r\n--b--\r\n`],
+    ['a boundary that ends with a line feed', `--b\n${part}\r\n--b--\r\n`],
+    ['a boundary that goes on', `--b\r\n${part}\r\n--bc\r\n${part}\r\n--b--\r\n`],
+    ['a boundary in place of the data', `--b\r\nContent-Disposition: ${text}\r\n\r\n--b--\r\n`],
+    ['no end', `--b\r\n${part}\r\n--b\r\n`],
+  ])('%s', (_, form) => {
+    expect(() => passed(Buffer.from(form))).toThrow('The form is damaged or not plain multipart/form-data');
+  });
+
+  test.each([
+    'multipart/form-data; boundary=a; boundary=b',
+    'multipart/form-data; boundary=a; Boundary=b',
+    "multipart/form-data; boundary*=utf-8''a",
+    'multipart/form-data; boundary = a',
+    'multipart/form-data; boundary="a b "',
+    'multipart/form-data; boundary="a\\"b"',
+    'multipart/form-data; boundary=""',
+    `multipart/form-data; boundary=${'a'.repeat(71)}`,
+    'multipart/form-data; boundary=a, multipart/form-data; boundary=b',
+    'multipart/form-data; x=1; boundary=a',
+  ])('the content type %s', (type) => {
+    expect(() => boundaryOf(type)).toThrow('must name one boundary');
+  });
+});
+
+/** Heads as clients write them: https://github.com/encode/httpx, urllib3, Go's mime/multipart, OkHttp, reqwest, curl, .NET, form-data, Guzzle. */
+const written: readonly (readonly [client: string, head: string, filename: string])[] = [
+  [
+    'browsers and undici',
+    `Content-Disposition: form-data; name="file"; filename="a%22b.txt"\r\nContent-Type: text/plain`,
+    'a%22b.txt',
+  ],
+  [
+    'httpx',
+    `Content-Disposition: form-data; name="file"; filename="ä.txt"\r\nContent-Type: text/plain`,
+    'ä.txt',
+  ],
+  ['httpx with a backslash', `Content-Disposition: form-data; name="file"; filename="a\\\\b.txt"`, 'b.txt'],
+  ['old urllib3', `Content-Disposition: form-data; name="file"; filename*=utf-8''%C3%A4.txt`, 'ä.txt'],
+  [
+    'Go',
+    `Content-Disposition: form-data; name="file"; filename="a\\"b.txt"\r\nContent-Type: application/octet-stream`,
+    'a"b.txt',
+  ],
+  [
+    'OkHttp',
+    `Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\nContent-Length: 5`,
+    'a.txt',
+  ],
+  [
+    'Retrofit',
+    `Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Transfer-Encoding: binary`,
+    'a.txt',
+  ],
+  ['reqwest', `Content-Disposition: form-data; name="file"; filename*=utf-8''my%20file.txt`, 'my file.txt'],
+  [
+    '.NET',
+    `Content-Type: text/plain\r\nContent-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt`,
+    'a.txt',
+  ],
+  [
+    'curl',
+    `Content-Disposition: form-data; name="file"; filename="x\\\\y\\\\a.txt"\r\nContent-Type: text/plain`,
+    'a.txt',
+  ],
+];
+
+test.each(written)(
+  'a file as %s writes it is read, and encoded so that others read the same',
+  async (_, head, filename) => {
+    const { parts, encoded } = passed(formOf(head));
+    expect(parts).toEqual([
+      { name: 'purpose', filename: undefined, content: 'batch' },
+      { name: 'file', filename, content: 'lines' },
+    ]);
+    const expected = parts.map((part) => ({ ...part, filename: part.filename?.replaceAll('"', '%22') }));
+    const read = await readByBusboy(encoded);
+    expect(read.toSorted((a, b) => b.name.localeCompare(a.name))).toEqual(expected);
+  },
+);
