@@ -14,6 +14,7 @@ import { EffortCounter } from './effort.ts';
 import { countedWork, otherWork } from './others.ts';
 import { gatewayWork, MeasuredGateway } from './gateway.ts';
 import { factor, measure, type Work } from './measure.ts';
+import { lineWork } from './lines.ts';
 import { PluginBench } from './plugin-bench.ts';
 import { pluginWork } from './plugins.ts';
 import { readerWork } from './readers.ts';
@@ -119,6 +120,7 @@ if (process.argv.includes('--counts')) {
   const bench = await PluginBench.start();
   const gateway = await MeasuredGateway.start();
   const works = [
+    ...lineWork(),
     ...otherWork,
     ...readerWork,
     ...codecWork,

@@ -1,0 +1,41 @@
+import chatCompletions from '../../core/formats/chat-completions/index.ts';
+import { RequestLines } from '../../plugins/provider-objects/request-lines.ts';
+import type { Work } from './measure.ts';
+
+const limits = { body: Infinity, depth: 1000, values: Infinity, members: Infinity };
+const lineOf = (content: string): string =>
+  `{"custom_id":"a","url":"/v1/chat/completions","body":{"model":"m","messages":[${content}]}}\n`;
+const hello = '{"role":"user","content":"Hello"}';
+
+const files: readonly { readonly name: string; make(size: number): string }[] = [
+  { name: 'many lines', make: (size) => lineOf(hello).repeat(size) },
+  { name: 'a long line', make: (size) => lineOf(hello.replace('Hello', 'a'.repeat(64 * size))) },
+  { name: 'many values in a line', make: (size) => lineOf(`${'{},'.repeat(size)}{}`) },
+  { name: 'empty lines', make: (size) => '{'.padEnd(64 * size, '\n') },
+];
+
+/** Lines of batches, in long and in short pieces. */
+export function lineWork(): Work[] {
+  return files.flatMap(({ name, make }) =>
+    [64, 64 * 1024].map((length): Work => ({
+      part: 'batches: read lines',
+      shape: `${name}, in reads of ${length} bytes`,
+      oneStep: false,
+      most: 128 * 1024,
+      make: (size) => {
+        const bytes = Buffer.from(make(size));
+        return {
+          bytes: bytes.length,
+          async run() {
+            const lines = new RequestLines('chat-completions', { formats: () => chatCompletions, limits });
+            for (let at = 0; at < bytes.length; at += length)
+              // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+              await lines.push(bytes.subarray(at, at + length));
+            lines.end();
+            lines.close();
+          },
+        };
+      },
+    })),
+  );
+}
