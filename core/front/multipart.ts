@@ -1,6 +1,7 @@
+import { isAscii } from 'node:buffer';
 import type { PartHead } from '../model/form.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import { parsePartHead, refusedPart } from './part-head.ts';
+import { notUtf8, parsePartHead, refusedPart } from './part-head.ts';
 
 /** What a form consists of, in its order: each part begins with its head and has its end. */
 export type FormToken =
@@ -51,6 +52,7 @@ export class FormParser {
   /** As if a line had ended before the form, so that its first boundary is like the others. */
   #rest: Buffer = lineEnd;
   #hasBlank = false;
+  #mustBeAscii = false;
 
   constructor(boundary: string) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
@@ -66,8 +68,8 @@ export class FormParser {
 
   /** Throws where the form is not complete. */
   finish(): void {
-    const isComplete = this.#state === 'end' && (this.#rest.length === 0 || this.#rest.equals(lineEnd));
-    if (!isComplete) throw refusedPart('it has no end');
+    const isBlank = this.#rest.equals(headEnd.subarray(0, this.#rest.length));
+    if (this.#state !== 'end' || !isBlank || this.#rest.length % 2 !== 0) throw refusedPart('it has no end');
   }
 
   /** Returns the next token, `moved` where there may be one behind, and undefined where more bytes must come. */
@@ -84,7 +86,8 @@ export class FormParser {
       case 'behind':
         return this.#behind();
       case 'end':
-        if (this.#rest.length > 2) throw refusedPart('something stands behind its end');
+        // Some clients end the form with an empty line.
+        if (this.#rest.length > headEnd.length) throw refusedPart('something stands behind its end');
         return undefined;
     }
   }
@@ -114,7 +117,8 @@ export class FormParser {
     if (end > longestHead || (end < 0 && this.#rest.length > longestHead))
       throw refusedPart(`the headers of a part have more than ${longestHead} bytes`);
     if (end < 0) return undefined;
-    const head = parsePartHead(this.#rest.subarray(0, end));
+    const { head, mustBeAscii } = parsePartHead(this.#rest.subarray(0, end));
+    this.#mustBeAscii = mustBeAscii;
     this.#move(end + headEnd.length, 'first');
     return { type: 'head', head };
   }
@@ -136,6 +140,7 @@ export class FormParser {
     }
     const bytes = this.#rest.subarray(0, end < 0 ? this.#certain() : end);
     if (bytes.length === 0) return undefined;
+    if (this.#mustBeAscii && !isAscii(bytes)) throw notUtf8();
     this.#move(bytes.length, 'data');
     return { type: 'data', bytes };
   }

@@ -8,14 +8,21 @@ const longestName = 200;
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** One parameter of a disposition: no blanks around `=`, a token or a quoted string. The alternatives share no first letter, so that it is linear. */
 const parameter = /[ \t]*;[ \t]*([A-Za-z]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]+))/uy;
-/** RFC 8187: what .NET writes beside `filename`, and reqwest and old versions of urllib3 instead of it, for names that are not ASCII. */
+/** RFC 8187: .NET and Apache HttpClient 5 write it beside `filename`, old versions of urllib3 instead of it for names that are not ASCII. */
 const extended = /^utf-8'[A-Za-z0-9-]*'((?:[!#$&+.^_`|~0-9A-Za-z-]|%[0-9A-Fa-f]{2})+)$/i;
+
+/** Headers of one part. */
+export interface ParsedHead {
+  readonly head: PartHead;
+  /** True for a text whose charset is the same as UTF-8 only where all of its bytes are ASCII. */
+  readonly mustBeAscii: boolean;
+}
 
 /**
  * Parses the headers of a part, as RFC 7578 and the official SDKs write them, and nothing else. Frameworks read other spellings in different
  * ways: a part that is a text to one is a file to the other. Throws 400 for anything that could be read in two ways.
  */
-export function parsePartHead(bytes: Buffer): PartHead {
+export function parsePartHead(bytes: Buffer): ParsedHead {
   if (!isUtf8(bytes)) throw refusedPart('the headers of a part are not valid UTF-8');
   const headers = headersIn(bytes.toString());
   const disposition = headers.get('content-disposition');
@@ -23,10 +30,13 @@ export function parsePartHead(bytes: Buffer): PartHead {
   checkEncodings(headers);
   const { name, filename } = namesIn(disposition);
   const type = headers.get('content-type') ?? '';
-  checkType(type, filename !== undefined);
+  if (/^multipart\b/i.test(type)) throw refusedPart('a part is a form itself');
   const [mimeType = ''] = type.split(';', 1);
   const fallback = filename === undefined ? 'text/plain' : 'application/octet-stream';
-  return { name, filename, mimeType: mimeType.trim().toLowerCase() || fallback };
+  return {
+    head: { name, filename, mimeType: mimeType.trim().toLowerCase() || fallback },
+    mustBeAscii: filename === undefined && hasAsciiCharset(type),
+  };
 }
 
 /** 400 for a form that is not written as forms are. */
@@ -51,7 +61,7 @@ function headersIn(text: string): ReadonlyMap<string, string> {
   return headers;
 }
 
-/** Throws for encodings that change bytes: Retrofit, Apache HttpClient and multipart-post name one of those that do not. */
+/** Throws for encodings that change bytes: Retrofit, Apache HttpClient 4 and multipart-post name one of those that do not. */
 function checkEncodings(headers: ReadonlyMap<string, string>): void {
   const encoding = headers.get('content-transfer-encoding');
   if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding))
@@ -59,12 +69,20 @@ function checkEncodings(headers: ReadonlyMap<string, string>): void {
   if (headers.has('content-encoding')) throw refusedPart('a part has a content-encoding');
 }
 
-/** Throws for a form inside the form, and for a text that is not UTF-8. */
-function checkType(type: string, isFile: boolean): void {
-  if (/^multipart\b/i.test(type)) throw refusedPart('a part is a form itself');
-  const charset = isFile ? undefined : /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1];
-  if (charset !== undefined && !/^(?:utf-?8|us-ascii)$/i.test(charset))
-    throw refusedPart('a text is not UTF-8');
+/**
+ * True where the type of a text names a charset that agrees with UTF-8 on ASCII alone: Apache HttpClient says ISO-8859-1 of texts to which
+ * the caller gives no type. Throws for other charsets.
+ */
+function hasAsciiCharset(type: string): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1];
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return false;
+  if (!/^(?:us-ascii|iso-8859-1)$/i.test(charset)) throw notUtf8();
+  return true;
+}
+
+/** 400 for a text that frameworks may decode as something else than UTF-8. */
+export function notUtf8(): GatewayError {
+  return refusedPart('a text is not UTF-8');
 }
 
 function namesIn(disposition: string): { readonly name: string; readonly filename: string | undefined } {

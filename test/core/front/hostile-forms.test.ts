@@ -134,20 +134,34 @@ describe('a form whose parts can be cut in different ways is refused:', () => {
   });
 });
 
-/** Heads as clients write them: https://github.com/encode/httpx, urllib3, Go's mime/multipart, OkHttp, reqwest, curl, .NET, form-data, Guzzle. */
+/**
+ * Heads of files as clients write them. Sent by curl 7.88, Chromium 156, Node.js 24 (undici), Go 1.26, requests 2.34 with urllib3 2.8, httpx 0.28 and
+ * aiohttp 3.14 (November 2026). The others stand in their sources: MultipartFormDataContent.cs and ContentDispositionHeaderValue.cs of .NET,
+ * MultipartBody.kt of OkHttp (which HttpRequestBodies.kt of the OpenAI SDK for Java follows), RequestFactory.java of Retrofit, multipart.rs of
+ * reqwest, MultipartStream.php of Guzzle, parts.rb of multipart-post, FormBodyPartBuilder.java and HttpRFC7578Multipart.java of Apache HttpClient,
+ * form_data.js of form-data, format_header_param_rfc2231 in fields.py of urllib3.
+ */
 const written: readonly (readonly [client: string, head: string, filename: string])[] = [
   [
-    'browsers and undici',
+    'Chromium, undici, requests, httpx, curl and OkHttp',
     `Content-Disposition: form-data; name="file"; filename="a%22b.txt"\r\nContent-Type: text/plain`,
     'a%22b.txt',
   ],
   [
-    'httpx',
+    'browsers and Python',
     `Content-Disposition: form-data; name="file"; filename="ä.txt"\r\nContent-Type: text/plain`,
     'ä.txt',
   ],
-  ['httpx with a backslash', `Content-Disposition: form-data; name="file"; filename="a\\\\b.txt"`, 'b.txt'],
-  ['old urllib3', `Content-Disposition: form-data; name="file"; filename*=utf-8''%C3%A4.txt`, 'ä.txt'],
+  [
+    'Go and reqwest with a backslash',
+    `Content-Disposition: form-data; name="file"; filename="a\\\\b.txt"`,
+    'b.txt',
+  ],
+  [
+    'old versions of urllib3',
+    `Content-Disposition: form-data; name="file"; filename*=utf-8''%C3%A4.txt`,
+    'ä.txt',
+  ],
   [
     'Go',
     `Content-Disposition: form-data; name="file"; filename="a\\"b.txt"\r\nContent-Type: application/octet-stream`,
@@ -163,16 +177,35 @@ const written: readonly (readonly [client: string, head: string, filename: strin
     `Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Transfer-Encoding: binary`,
     'a.txt',
   ],
-  ['reqwest', `Content-Disposition: form-data; name="file"; filename*=utf-8''my%20file.txt`, 'my file.txt'],
   [
     '.NET',
     `Content-Type: text/plain\r\nContent-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt`,
     'a.txt',
   ],
   [
-    'curl',
-    `Content-Disposition: form-data; name="file"; filename="x\\\\y\\\\a.txt"\r\nContent-Type: text/plain`,
+    '.NET with a name that is not ASCII',
+    `Content-Disposition: form-data; name=file; filename="=?utf-8?B?w6QudHh0?="; filename*=utf-8''%C3%A4.txt`,
+    'ä.txt',
+  ],
+  [
+    'Apache HttpClient 5',
+    `Content-Disposition: form-data; name="file"; filename="%C3%A4.txt"; filename*="UTF-8''%C3%A4.txt"`,
+    'ä.txt',
+  ],
+  [
+    'multipart-post',
+    `Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Length: 5\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: binary`,
     'a.txt',
+  ],
+  [
+    'aiohttp',
+    `Content-Type: text/plain\r\nContent-Disposition: form-data; name="file"; filename="%C3%A4%20b.txt"`,
+    '%C3%A4%20b.txt',
+  ],
+  [
+    'curl --form-escape',
+    `Content-Disposition: form-data; name="file"; filename="a\\"b.txt"\r\nContent-Type: text/plain`,
+    'a"b.txt',
   ],
 ];
 
@@ -189,3 +222,29 @@ test.each(written)(
     expect(read.toSorted((a, b) => b.name.localeCompare(a.name))).toEqual(expected);
   },
 );
+
+test.each([
+  [
+    'Apache HttpClient',
+    'Content-Disposition: form-data; name="q"\r\nContent-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit',
+  ],
+  ['.NET', 'Content-Type: text/plain; charset=utf-8\r\nContent-Disposition: form-data; name=q'],
+  ['Retrofit', 'Content-Disposition: form-data; name="q"\r\nContent-Transfer-Encoding: binary'],
+  [
+    'the OpenAI SDK for Java',
+    'Content-Disposition: form-data; name="q"\r\nContent-Type: text/plain; charset=utf-8',
+  ],
+])('a text as %s writes it is read', (_, head) => {
+  expect(passed(formOf(head)).parts[1]).toEqual({ name: 'q', filename: undefined, content: 'lines' });
+});
+
+test('a text whose charset is ISO-8859-1 is refused where UTF-8 would be another text', () => {
+  const head = `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=ISO-8859-1`;
+  expect(() => passed(formOf(head, 'ä'))).toThrow('a text is not UTF-8');
+});
+
+test('a form that ends with an empty line is read', () => {
+  expect(
+    passed(Buffer.concat([formOf(`Content-Disposition: ${file}`), Buffer.from('\r\n')])).parts,
+  ).toHaveLength(2);
+});
