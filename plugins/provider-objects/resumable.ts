@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { of, type Observable } from 'rxjs';
-import { addReplyHeaders, GatewayError, type GatewayEvent } from 'sluice';
+import { addReplyHeaders, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { isObject, type Call, type RequestBody } from 'sluice/internal';
 import { keep, noObject, type Around } from './around.ts';
 import { ask, jsonOf } from './ask.ts';
 import { collectionOf, isId } from './collections.ts';
-import { bodyOf, knownOf, linesOf } from './create.ts';
-import type { BegunLines } from './request-lines.ts';
+import { bodyOf, knownOf, linesOf, madeAnyway } from './create.ts';
+import type { BegunLines, RequestLines } from './request-lines.ts';
 import { ownedObject } from './endpoints.ts';
 import { passedOn } from './passed.ts';
 import { ownerOf } from './owner.ts';
@@ -112,8 +112,8 @@ export function addResumable(around: Around): void {
       length += piece.length;
       if (isNext) await lines.push(piece);
     });
-    try {
-      const answer = await ask(call, place, format, {
+    const send = async (own: Call): Promise<JsonObject> => {
+      const answer = await ask(own, place, format, {
         method: 'POST',
         path,
         service: 'upload',
@@ -126,23 +126,18 @@ export function addResumable(around: Around): void {
       const { file } = body;
       if (isObject(file)) {
         const known = knownOf(isNext ? lines.end() : undefined, lines.reason ?? session.reason);
-        await keep(call, { collection, place, seen: file, known }, around);
+        await keep(own, { collection, place, seen: file, known }, around);
         await sessions.delete(id);
       } else if (answer.headers[`${words}status`] === 'final') {
         await sessions.delete(id);
       } else if (length > 0) {
-        const now = isNext ? lines.begun() : undefined;
-        const { lines: _before, ...rest } = session;
-        const { reason } = lines;
-        const next = {
-          ...rest,
-          offset: offset + length,
-          ...(now === undefined ? {} : { lines: now }),
-          ...(reason === undefined ? {} : { reason }),
-        };
+        const next = continued(session, length, isNext ? lines : undefined, lines.reason);
         await sessions.set(id, next, sessionLife);
       }
-      return of<GatewayEvent>({ type: 'result', value: body });
+      return body;
+    };
+    try {
+      return of<GatewayEvent>({ type: 'result', value: await madeAnyway(call, around, send) });
     } catch (error) {
       upload.bytes.destroy();
       throw wrong() ?? error;
@@ -213,6 +208,22 @@ function toldIn(
       return typeof value === 'string' ? [[words + word, value]] : [];
     }),
   );
+}
+
+/** The upload after `length` more bytes, with what `lines` have read of it; undefined where that is not known any more, for the `reason`. */
+function continued(
+  { lines: _before, ...rest }: UploadSession,
+  length: number,
+  lines: RequestLines | undefined,
+  reason: string | undefined,
+): UploadSession {
+  const begun = lines?.begun();
+  return {
+    ...rest,
+    offset: rest.offset + length,
+    ...(begun === undefined ? {} : { lines: begun }),
+    ...(reason === undefined ? {} : { reason }),
+  };
 }
 
 /** By what the provider knows the upload. Its path is the one where it began; where it leads elsewhere it is not followed. */

@@ -1,13 +1,10 @@
-import { startObjectServer, type AskedObject, type Json } from './object-server.ts';
+import { startObjectServer, type Json, type ObjectServer } from './object-server.ts';
 
 /** A provider on a free port that keeps files, caches and batches in memory, as the reference of the Gemini API describes them. */
-export interface GeminiObjects {
-  readonly url: string;
-  readonly requests: AskedObject[];
+export interface GeminiObjects extends ObjectServer {
   readonly batches: Map<string, Json>;
   /** Ends a batch: with these answers in its description, or in a file. */
   finish(id: string, answers: readonly Json[], where: 'inline' | 'file'): void;
-  close(): Promise<void>;
 }
 
 /** Starts one. */
@@ -152,10 +149,9 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       });
     return missing();
   });
-  return {
-    ...server,
+  return Object.assign(server, {
     batches,
-    finish(id, answers, where) {
+    finish(id: string, answers: readonly Json[], where: 'inline' | 'file') {
       const batch = batches.get(id);
       if (batch === undefined) throw new Error(`There is no batch ${id}.`);
       const lines = answers.map((one) => JSON.stringify(one)).join('\n');
@@ -171,5 +167,5 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
         output,
       });
     },
-  };
+  });
 }

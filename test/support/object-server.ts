@@ -16,12 +16,19 @@ export interface AskedObject {
 /** Answers with JSON, or with the text or bytes that are given. */
 export type Answer = (status: number, value: unknown, headers?: Record<string, string>) => void;
 
-/** A server on a free port that answers each request when all of it has come. */
-export async function startObjectServer(handle: (asked: AskedObject, answer: Answer) => void): Promise<{
+/** A server that answers in place of a provider. */
+export interface ObjectServer {
   readonly url: string;
   readonly requests: AskedObject[];
+  /** Answers wait for this. */
+  delays: Promise<void> | undefined;
   close(): Promise<void>;
-}> {
+}
+
+/** Starts a server on a free port that answers each request when all of it has come. */
+export async function startObjectServer(
+  handle: (asked: AskedObject, answer: Answer) => void,
+): Promise<ObjectServer> {
   const requests: AskedObject[] = [];
   const answerTo =
     (response: ServerResponse): Answer =>
@@ -44,19 +51,23 @@ export async function startObjectServer(handle: (asked: AskedObject, answer: Ans
         body: Buffer.concat(chunks),
       };
       requests.push(asked);
-      handle(asked, answerTo(response));
+      const answer = (): void => handle(asked, answerTo(response));
+      if (started.delays === undefined) answer();
+      else void started.delays.then(answer);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
+  const started: ObjectServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    delays: undefined,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
+  return started;
 }
 
 /** The text of the one file in a form. */
