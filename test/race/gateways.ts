@@ -11,6 +11,8 @@ export interface RacingGateway {
   readonly url: string;
   /** What it wrote, for when something went wrong. */
   readonly output: string[];
+  /** Makes it replace its workers. */
+  reload(): void;
   /** Ends it as a power cut would. */
   kill(): Promise<void>;
   /** Lets it end in its own time. */
@@ -26,6 +28,10 @@ export interface Shared {
   readonly lease: number;
   /** Dollars per million tokens. */
   readonly price: { readonly input: number; readonly output: number };
+  /** Redis that has the rates. Default: each gateway counts by itself. */
+  readonly redis?: string;
+  /** Default `warn`. */
+  readonly logLevel?: 'info' | 'warn';
 }
 
 /** Starts so many gateways on one database. */
@@ -35,7 +41,8 @@ export async function startGateways(count: number, shared: Shared): Promise<Raci
     listen: { port: 0, host: '127.0.0.1' },
     database: shared.database,
     prices: { 'race-*': shared.price },
-    log: { level: 'warn' },
+    log: { level: shared.logLevel ?? 'warn' },
+    ...(shared.redis === undefined ? {} : { shared: { url: shared.redis } }),
     overload: { lag: 600_000 },
     // One of eight calls fails: the others are to go on fighting for the budget.
     health: { enabled: false },
@@ -75,11 +82,15 @@ async function start(config: string, cwd: string): Promise<RacingGateway> {
   );
   const output: string[] = [];
   const exited = once(child, 'exit');
+  let hasStarted = false;
   const url = await new Promise<string>((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       output.push(chunk.toString());
+      if (hasStarted) return;
       const [, found] = /listens on (http:\/\/\S+)/.exec(output.join('')) ?? [];
-      if (found !== undefined) resolve(found.replace('localhost', '127.0.0.1'));
+      if (found === undefined) return;
+      hasStarted = true;
+      resolve(found.replace('localhost', '127.0.0.1'));
     };
     child.stdout?.on('data', onData);
     child.stderr?.on('data', onData);
@@ -92,5 +103,11 @@ async function start(config: string, cwd: string): Promise<RacingGateway> {
     else child.kill(signal);
     await exited;
   };
-  return { url, output, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
+  return {
+    url,
+    output,
+    reload: () => void child.kill('SIGHUP'),
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+  };
 }

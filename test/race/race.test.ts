@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startPostgres, withoutPostgres } from '../support/postgres.ts';
+import { startRedis, withoutRedis } from '../support/redis.ts';
+import { runLeavers } from './leavers.ts';
 import { race } from './run.ts';
 
 const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0 };
@@ -19,6 +21,45 @@ describe('gateways on one database, against one budget, one of them killed', () 
         expect(await race({ gateways: 2, calls: 40, database })).toEqual(nothing);
       } finally {
         await postgres.close();
+      }
+    },
+  );
+});
+
+describe('clients that leave at random moments, with a reload in the middle', () => {
+  const noFaults = {
+    recorded: 0,
+    counted: 0,
+    logged: 0,
+    errors: 0,
+    refused: 0,
+    reservations: 0,
+    difference: 0,
+  };
+
+  test('are recorded as such, and leave no reservation behind, on SQLite', async () => {
+    const { faults, events } = await runLeavers({ leavers: 300 });
+    expect(faults).toEqual(noFaults);
+    const { left } = events;
+    expect(left).toBeGreaterThan(0);
+    expect(events.reserved).toBeGreaterThan(0);
+    expect(events).toMatchObject({ countedLeft: left, loggedLeft: left, reloads: 1 });
+  });
+
+  const without = missing ?? withoutRedis();
+  test.skipIf(without !== undefined)(
+    `are recorded as such, and leave no reservation behind, on Postgres and Redis${without === undefined ? '' : `, ${without}`}`,
+    async () => {
+      const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+      try {
+        const database = await postgres.createDatabase();
+        const { faults, events } = await runLeavers({ leavers: 300, database, redis: redis.url });
+        expect(faults).toEqual(noFaults);
+        const { left } = events;
+        expect(left).toBeGreaterThan(0);
+        expect(events).toMatchObject({ countedLeft: left, loggedLeft: left, reloads: 1 });
+      } finally {
+        await Promise.all([postgres.close(), redis.close()]);
       }
     },
   );

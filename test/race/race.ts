@@ -2,20 +2,56 @@
  * `npm run race`: 200 calls at once through each of four gateways, on one database and against one key whose budget is enough for about a
  * third of them; then the same with a provider that gives more than it is asked for, and with one gateway killed in the middle, which tells
  * how many answers it had delivered that nobody is charged for. `--postgres` for a PostgreSQL of its own instead of an SQLite file. The last line says what must be zero, and the exit code is 1 unless it is.
+ *
+ * `npm run race -- --leavers 10000`: in its place so many calls whose clients leave at random moments, with a reload in the middle. None may be
+ * recorded as a failure of the gateway's, and no reservation may be left. `--redis` for a Redis of its own that has rates and concurrency.
  */
+import { parseArgs } from 'node:util';
 import { startPostgres } from '../support/postgres.ts';
+import { startRedis } from '../support/redis.ts';
+import { runLeavers } from './leavers.ts';
 import { race } from './run.ts';
 
-const postgres = process.argv.includes('--postgres') ? await startPostgres() : undefined;
-try {
-  const { overshoot, unsettled, unrecorded } = await race({
-    gateways: 4,
-    calls: 200,
-    say: (line) => console.log(line),
-    ...(postgres === undefined ? {} : { database: await postgres.createDatabase() }),
-  });
+const { values } = parseArgs({
+  options: {
+    postgres: { type: 'boolean', default: false },
+    redis: { type: 'boolean', default: false },
+    leavers: { type: 'string' },
+  },
+});
+const postgres = values.postgres ? await startPostgres() : undefined;
+const redis = values.redis ? await startRedis() : undefined;
+const shared = {
+  say: (line: string) => console.log(line),
+  ...(postgres === undefined ? {} : { database: await postgres.createDatabase() }),
+};
+
+async function raceForBudget(): Promise<boolean> {
+  const { overshoot, unsettled, unrecorded } = await race({ gateways: 4, calls: 200, ...shared });
   console.log(`overshoot ${overshoot}, unsettled ${unsettled}, unrecorded ${unrecorded}`);
-  process.exitCode = overshoot + unsettled + unrecorded === 0 ? 0 : 1;
+  return overshoot + unsettled + unrecorded === 0;
+}
+
+async function leaveEarly(leavers: number): Promise<boolean> {
+  if (!Number.isSafeInteger(leavers) || leavers < 1)
+    throw new Error('--leavers must be a whole number from 1.');
+  const { faults } = await runLeavers({
+    leavers,
+    ...shared,
+    ...(redis === undefined ? {} : { redis: redis.url }),
+  });
+  const { recorded, counted, logged, errors, refused, reservations, difference } = faults;
+  console.log(
+    `5xx: ${recorded} recorded, ${counted} counted, ${logged} logged; errors ${errors}, refused ${refused}, reservations left ${reservations}, difference ${difference}`,
+  );
+  return Object.values(faults).every((count) => count === 0);
+}
+
+try {
+  const isSound =
+    values.leavers === undefined ? await raceForBudget() : await leaveEarly(Number(values.leavers));
+  process.exitCode = isSound ? 0 : 1;
 } finally {
   await postgres?.close();
+  await redis?.close();
 }
