@@ -1,5 +1,5 @@
 import type { ChannelTools, Upstream } from 'sluice';
-import { hideSecret } from 'sluice/internal';
+import { hideSecret, type KeyRegion } from 'sluice/internal';
 import { AwsIdentity } from './_aws-identity.ts';
 import type { AwsCredentials } from './_aws-signature.ts';
 import { refusalTeller } from './_refusals.ts';
@@ -17,26 +17,11 @@ export interface PlaceOptions {
 
 type Tools = Pick<ChannelTools, 'keys' | 'log'>;
 
-/** Each region with each key is a key of its own to the gateway, which knows what to do with keys that fail. */
-export function inRegions<
-  Chosen extends {
-    readonly regions?: readonly string[] | undefined;
-    readonly key?: string | undefined;
-    readonly keys?: readonly string[];
-  },
->(chosen: Chosen): Chosen {
-  const { regions, key, keys, ...rest } = chosen;
-  if (regions === undefined) return chosen;
-  const all = [key, ...(keys ?? [])].filter((one) => one !== undefined);
-  const places = regions.flatMap((region) =>
-    all.length === 0 ? [region] : all.map((one) => `${region} ${one}`),
-  );
-  return { ...rest, regions, keys: places } as unknown as Chosen;
-}
-
 /** A region, and who asks there. */
 export interface Place {
   readonly region: string;
+  /** Index of its key in `tools.keys`; undefined where it has none. */
+  readonly key?: number;
   readonly apiKey?: string;
   readonly credentials?: () => Promise<AwsCredentials>;
   /** Tells the log of an identity that was found and is refused. */
@@ -44,7 +29,7 @@ export interface Place {
   forget(): void;
 }
 
-/** The places of a channel, one for each of its keys. Throws where no region is named. */
+/** Returns the places of a channel: each of its regions with each of its keys. Throws where no region is named. */
 export function placesOf(chosen: PlaceOptions, tools: Tools): readonly Place[] {
   const { region, regions, baseUrl } = chosen;
   const home = region ?? regions?.[0] ?? regionIn(baseUrl);
@@ -56,20 +41,26 @@ export function placesOf(chosen: PlaceOptions, tools: Tools): readonly Place[] {
     identities.set(where, known);
     return known;
   };
-  const keys: readonly (string | undefined)[] = tools.keys.length === 0 ? [undefined] : tools.keys;
-  return keys.map((key) => {
-    const [where = home, own] = regions === undefined ? [home, key] : (key ?? home).split(' ', 2);
-    return placeOf(where, own, () => identity(home), tools);
+  const { keys } = tools;
+  return [...new Set(regions ?? [home])].flatMap((where): readonly Place[] => {
+    if (keys.length === 0) return [placeOf(where, undefined, () => identity(home), tools)];
+    return keys.map((key, index) => ({ ...placeOf(where, key, () => identity(home), tools), key: index }));
   });
 }
 
-/** In order of preference the regions are sites (`ChannelParts.sites`), of which each is asked where none before it can answer. */
-export function sitesOf(
+/** Returns the regions of a channel with several. In order of preference each is a site, asked only where none before it can answer. */
+export function regionsOf(
   { regions, regionOrder }: PlaceOptions,
   places: readonly Place[],
-): { readonly sites?: readonly number[] } {
-  if (regions === undefined || regionOrder === 'turns') return {};
-  return { sites: places.map(({ region }) => regions.indexOf(region)) };
+): { readonly regions?: readonly KeyRegion[] } {
+  if (regions === undefined) return {};
+  return {
+    regions: places.map(({ region, key }) => ({
+      region,
+      ...(key === undefined ? {} : { key }),
+      ...(regionOrder === 'turns' ? {} : { site: regions.indexOf(region) }),
+    })),
+  };
 }
 
 /** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */

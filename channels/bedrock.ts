@@ -4,7 +4,6 @@ import {
   countTokens,
   defineChannel,
   isChat,
-  type ChannelEntry,
   type ChannelOptions,
   type JsonObject,
   type ModelTraits,
@@ -17,7 +16,7 @@ import { awsHeaders } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
 import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
-import { bedrockEndpoint, inRegions, placesOf, sitesOf, type Place } from './_bedrock-places.ts';
+import { bedrockEndpoint, placesOf, regionsOf, type Place } from './_bedrock-places.ts';
 import { unframed, withNumber } from './_bedrock-streams.ts';
 import { claudeTraits } from './anthropic.ts';
 
@@ -66,7 +65,11 @@ const makers = [
   'zai',
 ];
 
-const kind = defineChannel({
+/**
+ * Amazon Bedrock. Chat through Converse; Claude in its own words through InvokeModel. A `key` is an API key of Bedrock's, or
+ * `ACCESS|SECRET` (`ACCESS|SECRET|SESSION`); without one the default chain of AWS finds credentials.
+ */
+export default defineChannel({
   name: 'bedrock',
   catalogue: ['bedrock', 'bedrock_converse'],
   models: [
@@ -96,7 +99,7 @@ const kind = defineChannel({
         'vary-image': [invokeFormat],
       },
       codecs: invokeCodecs,
-      ...sitesOf(chosen, places),
+      ...regionsOf(chosen, places),
       traits: traitsOf,
       listModels: () => listModels(chosen, tools, places),
       open: (call, request) =>
@@ -104,15 +107,6 @@ const kind = defineChannel({
     };
   },
 });
-
-/**
- * Amazon Bedrock. Chat through Converse; Claude in its own words through InvokeModel. A `key` is an API key of Bedrock's, or
- * `ACCESS|SECRET` (`ACCESS|SECRET|SESSION`); without one the default chain of AWS finds credentials.
- */
-export default Object.assign(
-  (chosen: ChannelOptions & z.input<typeof options> = {}): ChannelEntry => kind(inRegions(chosen)),
-  { spec: kind.spec },
-);
 
 /** Asks the first region that answers. */
 async function listModels(

@@ -7,7 +7,7 @@ import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
 import { withTrueHeaders } from '../sdk/exact-bytes.ts';
 import { sentences } from './config.ts';
 import { type Settings } from '../settings/index.ts';
-import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
+import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools, KeyRegion } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { createHttpClient } from '../upstream/send.ts';
@@ -188,7 +188,7 @@ function channelOf(
     models: namesOf(names),
     priority: options.priority ?? 0,
     weight: options.weight ?? 1,
-    keys: channelKeys(keys, parts.sites),
+    keys: channelKeys(keys, parts.regions),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
@@ -242,14 +242,21 @@ function channelOf(
   };
 }
 
-/** Hashes tell keys apart, in the log and across restarts, and give none of them away. */
-function channelKeys(keys: readonly string[], sites?: readonly number[]): readonly ChannelKey[] {
+/** Returns the keys of a channel. Hashes tell them apart, in the log and across restarts, and give none of them away; regions go by their names. */
+function channelKeys(keys: readonly string[], regions?: readonly KeyRegion[]): readonly ChannelKey[] {
+  if (regions !== undefined) return regions.map((one, index) => regionKey(keys, one, index));
   if (keys.length === 0) return [{ id: '', index: 0 }];
-  return keys.map((key, index) => {
-    const id = createHash('sha256').update(key).digest('hex').slice(0, 12);
-    const site = sites?.[index];
-    return { id, index, ...(site === undefined ? {} : { site }) };
-  });
+  return keys.map((key, index) => ({ id: hashOf(key), index }));
+}
+
+function regionKey(keys: readonly string[], { region, key, site }: KeyRegion, index: number): ChannelKey {
+  const value = key === undefined ? undefined : keys[key];
+  const id = value === undefined ? region : `${region} ${hashOf(value)}`;
+  return { id, index, ...(site === undefined ? {} : { site }) };
+}
+
+function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 12);
 }
 
 function systemPromptOf({ systemPrompt }: ChannelOptions): SystemPrompt | undefined {

@@ -48,6 +48,15 @@ export interface ChannelTools extends author.ChannelTools {
   readonly format: (name: string) => Format | undefined;
 }
 
+/** A region of a provider, and the key that is sent there. */
+export interface KeyRegion {
+  readonly region: string;
+  /** Index in `ChannelTools.keys`. Absent: none is sent. */
+  readonly key?: number;
+  /** See `ChannelKey.site`. */
+  readonly site?: number;
+}
+
 /** What one instance of a channel kind can do. */
 export interface ChannelParts extends author.ChannelParts {
   /** Shapes that only this kind speaks: a codec for an operation, under its own format name in `speaks`. */
@@ -57,8 +66,8 @@ export interface ChannelParts extends author.ChannelParts {
    * Where a batch of the chat-completions API names its model, whose lines name none: `model`, or `request_params.model`. Absent: its lines do.
    */
   readonly batchModel?: string;
-  /** Where each key is good for: see `ChannelKey.site`. Absent: all stand at one place, and take turns. */
-  readonly sites?: readonly number[];
+  /** The regions of the provider, each with each of its keys, in the order of `ChannelKey.index`. Absent: one region with all keys. */
+  readonly regions?: readonly KeyRegion[];
   /** See `Channel.connect`. */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
 }

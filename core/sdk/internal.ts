@@ -167,7 +167,7 @@ export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
-export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
+export type { ChannelParts, ChannelTools, Handler, KeyRegion, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
 export { cannotCarry, errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
 export type { Valve } from './gate.ts';

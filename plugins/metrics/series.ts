@@ -157,7 +157,7 @@ export class Series {
     });
     const standing = new Gauge({
       name: 'sluice_channel_standing',
-      help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, empty where there is none.',
+      help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, or its region and its id, or empty.',
       labelNames: ['channel', 'key', 'standing'],
       registers,
       aggregator: 'max',

@@ -12,6 +12,7 @@ import { passEventStream, writeEventStream } from '../../core/formats/_shared/ev
 import type { JsonObject } from '../../core/model/json.ts';
 import { bedrock } from '../clients/converse-client.ts';
 import { anthropic, openai } from '../clients/sdks.ts';
+import { adminPassword, logIn } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 
@@ -36,6 +37,7 @@ afterEach(async () => {
 async function start(
   script: Script,
   options: Parameters<typeof bedrockChannel>[0] = {},
+  settings: Partial<Parameters<typeof startGateway>[0]> = {},
 ): Promise<{
   readonly gateway: TestGateway;
   readonly requests: SeenRequest[];
@@ -43,6 +45,7 @@ async function start(
 }> {
   upstream = await startUpstream(script);
   gateway = await startGateway({
+    ...settings,
     channels: [
       bedrockChannel({ region: 'us-east-1', key: 'bedrock-key', baseUrl: upstream.url, ...options }),
     ],
@@ -390,6 +393,37 @@ describe('who asks', () => {
     }
     expect(new Set(tried)).toEqual(new Set(['us-east-1', 'eu-west-1']));
   });
+
+  test.each([
+    ['an identity', undefined, ['us-east-1', 'eu-west-1']],
+    ['a key', 'AKID|secret', [/^us-east-1 [0-9a-f]{12}$/, /^eu-west-1 [0-9a-f]{12}$/]],
+  ])(
+    'regions go by their names in metrics, in the admin API and in the log (%s)',
+    async (_who, key, expected) => {
+      vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDENV');
+      vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'hidden-word');
+      vi.stubEnv('AWS_SESSION_TOKEN', undefined);
+      vi.stubEnv('AWS_PROFILE', undefined);
+      const { client: sdk, gateway: running } = await start(
+        whole({ message: 'Denied.' }, 403),
+        { region: undefined, key, regions: ['us-east-1', 'eu-west-1'] },
+        { adminPassword },
+      );
+      await expect(sdk.send(new ConverseCommand({ modelId: llama, ...ask }))).rejects.toMatchObject({
+        $metadata: { httpStatusCode: 502 },
+      });
+      const metrics = await (await fetch(`${running.url}/metrics`)).text();
+      const shown = [...metrics.matchAll(/^sluice_channel_standing\{.*key="([^"]*)",standing="up"/gm)];
+      const names = expected.map((one): unknown =>
+        typeof one === 'string' ? one : expect.stringMatching(one),
+      );
+      expect(shown.map(([, id]) => id)).toEqual(names);
+      const { channels } = await (await logIn(running.url)).ask('listChannels');
+      expect(channels[0]?.keys.map(({ id }) => id)).toEqual(names);
+      if (key === undefined)
+        expect(JSON.stringify(running.lines)).toContain('Amazon Bedrock in us-east-1 refused');
+    },
+  );
 
   test.each([
     ['is limited', 429],

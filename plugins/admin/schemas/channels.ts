@@ -40,7 +40,11 @@ export const channel = z.object({
   keys: z
     .array(
       z.object({
-        id: z.string().describe('tells keys apart, and gives none away'),
+        id: z
+          .string()
+          .describe(
+            'a hash of the key, behind the region where the channel has several; without a key the region, or empty',
+          ),
         ...health,
         failures: count,
       }),
