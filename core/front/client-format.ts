@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isSigned } from '../formats/_shared/signed.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -33,18 +34,10 @@ export function errorFormat(url: string, headers: Readonly<IncomingHttpHeaders>)
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
   if (/^\/v1(?:beta|\/projects\/|\/publishers\/|\/models\/.+:)/.test(path)) return 'generate-content';
-  if (path.startsWith('/model/')) return 'converse';
+  if (path.startsWith('/model/') || path.startsWith('/foundation-models')) return 'converse';
   if (path.startsWith('/v1/messages')) return 'messages';
   if (isSigned(headers)) return 'converse';
   return listFormat(headers, new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)));
-}
-
-/** True for requests of the SDKs of a cloud whose errors are exceptions, whether they sign a request or show a bearer token. */
-function isSigned({
-  authorization,
-  'amz-sdk-invocation-id': invocation,
-}: Readonly<IncomingHttpHeaders>): boolean {
-  return invocation !== undefined || authorization?.startsWith('AWS4-HMAC-SHA256 ') === true;
 }
 
 /** As {@link errorFormat}, for bytes that Node's parser refused: what of their first line and headers can be read decides. */

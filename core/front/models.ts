@@ -33,7 +33,8 @@ export function listingCodec(format: Format, wanted: string | undefined, query: 
           if (format.models === undefined)
             throw new GatewayError('unknown_url', 'This format has no model list.');
           if (wanted === undefined) return format.models.list(models, query);
-          const one = models.find(({ id }) => id === wanted);
+          const named = format.models.idOf?.(wanted) ?? wanted;
+          const one = models.find(({ id }) => id === wanted) ?? models.find(({ id }) => id === named);
           if (one === undefined) {
             throw new GatewayError(
               'model_not_found',

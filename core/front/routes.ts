@@ -44,20 +44,24 @@ function addFormats(front: Front, router: Router, fixed: FixedRoutes): void {
     list(front.formatNamed(listFormat(ctx.headers, queryOf(ctx))), one)(ctx);
   router.get('/v1/models', listByHeaders(false));
   router.get('/v1/models/*model', listByHeaders(true));
-  for (const format of front.gateway.formats) {
-    for (const route of format.routes) {
-      const { operation, method, path, query } = route;
-      if (operation === 'list-models' || operation === 'get-model') {
-        router.register(path, [method], list(format, operation === 'get-model'));
-        continue;
-      }
-      const handler = callRoute(front, format, route, codecOf(format, route, operation));
-      if (query === undefined) {
-        router.register(path, [method], (ctx: Context) => handler(ctx));
-        fixed.add(route, handler);
-      } else router.register(path, [method], whereQuery(query, handler));
+  const all = front.gateway.formats.flatMap((format) => format.routes.map((route) => ({ format, route })));
+  const chosen = all.filter(({ route }) => route.isFor !== undefined);
+  // Headers choose among the routes of these paths. The router asks routes with a condition first.
+  const shared = new Set(chosen.map(({ route }) => keyOf(route)));
+  for (const { format, route } of new Set([...chosen, ...all])) {
+    const { operation, method, path } = route;
+    if (operation === 'list-models' || operation === 'get-model') {
+      router.register(path, [method], list(format, operation === 'get-model'));
+      continue;
     }
+    const handler = callRoute(front, format, route, codecOf(format, route, operation));
+    router.register(path, [method], isConditional(route) ? where(route, handler) : (ctx) => handler(ctx));
+    if (route.query === undefined && !shared.has(keyOf(route))) fixed.add(route, handler);
   }
+}
+
+function keyOf({ method, path }: Route): string {
+  return `${method} ${path}`;
 }
 
 function codecOf(format: Format, { path }: Route, operation: Operation): Codec {
@@ -67,11 +71,17 @@ function codecOf(format: Format, { path }: Route, operation: Operation): Codec {
   return codec;
 }
 
-/** The route for requests whose query says these things; others may fit another route of the same path. */
-function whereQuery(query: NonNullable<Route['query']>, handler: RouteCall) {
+function isConditional({ query, isFor }: Route): boolean {
+  return query !== undefined || isFor !== undefined;
+}
+
+/** Handles requests with the query and the headers of a route; others may fit another route of the same path. */
+function where({ query = {}, isFor }: Route, handler: RouteCall) {
   const wanted = Object.entries(query);
   return (ctx: Context, next: () => Promise<unknown>): unknown =>
-    wanted.every(([name, value]) => queryOf(ctx).get(name) === value) ? handler(ctx) : next();
+    isFor?.(ctx.headers) !== false && wanted.every(([name, value]) => queryOf(ctx).get(name) === value)
+      ? handler(ctx)
+      : next();
 }
 
 /** 426 for a plain request to the path of a WebSocket. */

@@ -14,6 +14,8 @@ export interface ModelListing {
   /** `query` is the request's query (limit, after_id, pageSize, pageToken …). Throws 400 on nonsense. */
   list(models: readonly ListedModel[], query: URLSearchParams): JsonObject;
   one(model: ListedModel): JsonObject;
+  /** Returns the id of a model that a path names by an address. Absent: paths name ids. */
+  idOf?(named: string): string;
 }
 
 /** An error as it goes over the wire. */

@@ -13,6 +13,8 @@ export interface Route {
   readonly operation: Operation | 'get-model';
   /** Only requests whose query says this; the path's other requests belong to somebody else. */
   readonly query?: Readonly<Record<string, string>>;
+  /** Returns true for the requests of this route, by their headers in lower case. Absent: all requests to the path, but for those of a route that has it. */
+  isFor?(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean;
   /** How bodies may come. Default: JSON alone. */
   readonly accepts?: readonly ('json' | 'form')[];
   /** True where clients call their JSON `application/octet-stream`, too. */

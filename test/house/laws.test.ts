@@ -240,6 +240,10 @@ describe('what the core knows', () => {
     'anthropic_version',
     'anthropic_beta',
     'bedrock-2023-05-31',
+    // The service in addresses of models, and members of requests to it.
+    'bedrock',
+    'bedrockRerankingConfiguration',
+    'BEDROCK_RERANKING_MODEL',
     // How one format tells of limits.
     'anthropic-ratelimit-',
     'x-goog-api-key',

@@ -83,3 +83,13 @@ export function loseRerankLimits(
   if (maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
   if (overlapTokens !== undefined) lose('overlap_tokens');
 }
+
+/** Returns each document once, the best first, ties in the order of the request. Scores of documents that nobody sent are dropped. */
+export function rankedScores(scores: readonly RerankScore[], count: number): readonly RerankScore[] {
+  const known = new Map<number, RerankScore>();
+  for (const score of scores) {
+    if (Number.isInteger(score.index) && score.index >= 0 && score.index < count && !known.has(score.index))
+      known.set(score.index, score);
+  }
+  return [...known.values()].toSorted((one, other) => other.score - one.score || one.index - other.index);
+}

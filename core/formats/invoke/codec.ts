@@ -1,3 +1,4 @@
+import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Codec, RouteParams, StreamDecoder, StreamEncoder } from '../../sdk/format.ts';
@@ -20,7 +21,19 @@ function withBetas(request: ChatRequest, { anthropic_beta: betas }: JsonObject):
 }
 
 function decode(body: JsonObject, params: RouteParams, how: 'validate' | 'decodeRequest'): ChatRequest {
-  return withBetas(chatCodec[how](asMessages(body, params), params), body);
+  try {
+    return withBetas(chatCodec[how](asMessages(body, params), params), body);
+  } catch (error) {
+    if (body.anthropic_version !== undefined || !(error instanceof GatewayError) || error.status !== 400)
+      throw error;
+    throw otherBody(error);
+  }
+}
+
+/** InvokeModel of the provider takes a body of its own for each maker's models; only those of one maker name their version. */
+function otherBody({ code, message, param }: GatewayError): GatewayError {
+  const sentence = `InvokeModel takes bodies in the messages format here, with "anthropic_version": "${bodyVersion}". Use Converse, which takes all models alike. (${message})`;
+  return new GatewayError(code, sentence, param === undefined ? {} : { param });
 }
 
 /** Messages in an envelope. */

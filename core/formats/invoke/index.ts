@@ -1,4 +1,5 @@
 import type { Format, Route } from '../../sdk/format.ts';
+import { withoutAddress } from '../_shared/model-address.ts';
 import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
 import { chat } from './codec.ts';
 import { name } from './wire.ts';
@@ -11,7 +12,7 @@ function method(path: string, stream: boolean): Route {
     operation: 'chat',
     // The SDKs take bytes, and say no more of them.
     untyped: true,
-    params: ({ model }) => ({ model: model ?? '', stream }),
+    params: ({ model }) => ({ model: withoutAddress(model ?? ''), stream }),
   };
 }
 

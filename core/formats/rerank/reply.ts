@@ -1,8 +1,9 @@
 import type { JsonObject, JsonValue } from '../../model/json.ts';
-import type { RerankResult, RerankScore } from '../../model/rerank.ts';
+import type { RerankResult } from '../../model/rerank.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
+import { rankedScores } from '../_shared/rerank.ts';
 import { unusable } from '../_shared/upstream-error/index.ts';
 
 /**
@@ -22,7 +23,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       const { body, model } = context;
       const documents = Array.isArray(body.documents) ? (body.documents as readonly JsonValue[]) : [];
       const most = wantedOf(body) ?? documents.length;
-      const results = ranked(result.scores, documents.length)
+      const results = rankedScores(result.scores, documents.length)
         .slice(0, most)
         .map(({ index, score }) => ({
           index,
@@ -50,16 +51,6 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
 function wantedOf(body: JsonObject): number | undefined {
   const wanted = body.top_n ?? body.top_k;
   return typeof wanted === 'number' ? wanted : undefined;
-}
-
-/** Each document once, the best first, ties by their place. What a provider says of documents that nobody sent is left out. */
-function ranked(scores: readonly RerankScore[], count: number): readonly RerankScore[] {
-  const known = new Map<number, RerankScore>();
-  for (const score of scores) {
-    if (Number.isInteger(score.index) && score.index >= 0 && score.index < count && !known.has(score.index))
-      known.set(score.index, score);
-  }
-  return [...known.values()].toSorted((one, other) => other.score - one.score || one.index - other.index);
 }
 
 function shown(document: JsonValue | undefined): JsonValue {
