@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { callKey } from '../../../core/sdk/call-key.ts';
-import { chatOf } from '../../../core/sdk/call.ts';
+import { chatOf, type Call } from '../../../core/sdk/call.ts';
+import { makeCall } from '../../../core/sdk/testing/call.ts';
+import { estimateTokens } from '../../../core/tokens/index.ts';
 import { testCall } from '../../support/call.ts';
 
 describe('a view of a call', () => {
@@ -50,6 +52,31 @@ describe('a view of a call', () => {
     expect(call.with({ settings: { temperature: 0 } }).patchable).toBe(false);
     expect(call.with({ messages: [] }).patchable).toBe(false);
     expect(call.with({ system: [] }).patchable).toBe(false);
+    const systemPrompt = { text: 'Be kind.', place: 'before' } as const;
+    expect(call.with({ systemPrompt }).patchable).toBe(false);
+  });
+
+  test('tells the operator’s instructions beside the client’s, until a plugin replaces them all', () => {
+    const { call } = testCall({ model: 'x' });
+    const told = (view: Call): unknown => chatOf(view).system.flatMap(({ content }) => content);
+    const view = call.with({ systemPrompt: { text: 'Be kind.', place: 'before' } });
+    expect(told(view)).toEqual([{ type: 'text', text: 'Be kind.' }]);
+    expect(told(view.with({ model: 'y' }))).toEqual(told(view));
+    const system = [{ role: 'system', content: [{ type: 'text', text: 'Be short.' }] }] as const;
+    expect(told(view.with({ system }))).toEqual([{ type: 'text', text: 'Be short.' }]);
+  });
+
+  test('estimates the input by the words of a chat, and by the bytes of what nobody has decoded', async () => {
+    const words = testCall({ model: 'x' });
+    const bytes = words.exchange.wire.bytes.length;
+    expect(words.call.replyContext().inputEstimate).toBe(estimateTokens(bytes));
+    expect(chatOf(words.call).messages).toEqual([]);
+    expect(words.call.replyContext().inputEstimate).toBe(0);
+    const input = { model: 'x', input: ['one', 'two'] };
+    const embeddings = await makeCall({ operation: 'embed', format: 'embeddings', body: input });
+    embeddings.read();
+    expect(embeddings.call.request.operation).toBe('embed');
+    expect(embeddings.call.replyContext().inputEstimate).toBe(estimateTokens(JSON.stringify(input).length));
   });
 
   test('reads another body as if the client had written it, and the old one stays the client’s', () => {

@@ -56,6 +56,23 @@ describe('a call that goes on without its client', () => {
     expect(told.slice(2)).toEqual(['inner left', 'outer left']);
   });
 
+  test('is watched by plugins that look only at its end, and reports what they throw to them', async () => {
+    const { call } = testCall({ model: 'x' });
+    const told: unknown[] = [];
+    const mistake = new Error('mistake');
+    followDetached(call, () => ({ end: (how) => told.push(how) }));
+    followDetached(call, () => ({
+      event: () => {
+        throw mistake;
+      },
+      failed: (error) => told.push(error),
+    }));
+    const own = new DetachedCalls().detach(call);
+    expect(await all(await own.send(async () => of(head)))).toEqual([head]);
+    own.end();
+    expect(told).toEqual([mistake, 'complete']);
+  });
+
   test('needs nobody to follow it', async () => {
     const { call } = testCall({ model: 'x' });
     const own = new DetachedCalls().detach(call);

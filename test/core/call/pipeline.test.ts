@@ -53,6 +53,12 @@ describe('the order of plugins', () => {
     ).toEqual(['a', 'compaction', 'vault', 'translation']);
   });
 
+  test('lets a plugin that names itself wait for nobody', () => {
+    expect(
+      ordered({ name: 'a', stage: 'shape', after: ['a'], before: ['a'] }, { name: 'b', stage: 'shape' }),
+    ).toEqual(['a', 'b']);
+  });
+
   test('names plugins that wait for each other', () => {
     expect(
       ordered({ name: 'a', stage: 'shape', after: ['b'] }, { name: 'b', stage: 'shape', after: ['a'] }),
