@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../../core/call/exchange.ts';
 import type { Upstream } from '../../../core/sdk/channel.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
+import type { Gate } from '../../../core/sdk/gate.ts';
 import type { HttpClient } from '../../../core/sdk/http.ts';
 import { createHttpClient } from '../../../core/upstream/send.ts';
 import { all, outcome } from '../../support/answer.ts';
@@ -39,12 +42,44 @@ afterAll(async () => {
   await upstream.close();
 });
 
-function begin(url = upstream.url, client = http): { readonly answer: Promise<Upstream>; leave(): void } {
+interface Begun {
+  readonly answer: Promise<Upstream>;
+  readonly gate: Gate;
+  leave(): void;
+}
+
+function begin(url = upstream.url, client = http): Begun {
   const { call, exchange } = testCall();
   exchanges.push(exchange);
   const headers = { 'content-type': 'application/json', 'x-test-version': '7' };
   const answer = client.send(call, { url: `${url}/v1/chat`, headers, body: Buffer.from(requestBody) });
-  return { answer, leave: () => exchange.end() };
+  return { answer, gate: call.gate, leave: () => exchange.end() };
+}
+
+/** Bytes of the answer that the gateway's side has taken. */
+let taken = 0;
+
+/** Writes an answer as fast as it is taken. */
+const writing = (whole: Buffer) => async (_request: unknown, response: ServerResponse) => {
+  taken = 0;
+  const piece = 64 * 1024;
+  for (let sent = 0; sent < whole.length; sent += piece) {
+    // oxlint-disable-next-line no-await-in-loop
+    if (!response.write(whole.subarray(sent, sent + piece))) await once(response, 'drain');
+    taken = sent + piece;
+  }
+  response.end();
+};
+
+/** Waits until the provider can write no more. */
+async function heldBack(): Promise<void> {
+  let before = 0;
+  await eventually(async () => {
+    const earlier = before;
+    before = taken;
+    await setTimeout(50);
+    return taken > 0 && taken === earlier;
+  });
 }
 
 const ask = (client = http): Promise<Upstream> => begin(upstream.url, client).answer;
@@ -96,6 +131,32 @@ describe('a provider', () => {
     const failure = 'data: {"error":{"message":"overloaded"}}\n\n';
     script = (_, response) => void response.writeHead(200, stream).end(frames[0] + failure);
     expect((await all(await ask())).toString()).toBe(frames[0] + failure);
+  });
+
+  it('that writes more than is held before anybody reads is held back, and then read to its end', async () => {
+    const whole = Buffer.alloc(8 * 1024 * 1024, 'many words ');
+    const { answer } = begin();
+    script = writing(whole);
+    const held = await answer;
+    await heldBack();
+    expect((await all(held)).equals(whole)).toBe(true);
+  });
+
+  it('that was held back before anybody read is not read while the client takes nothing', async () => {
+    const whole = Buffer.alloc(8 * 1024 * 1024, 'many words ');
+    const { answer, gate } = begin();
+    script = writing(whole);
+    const held = await answer;
+    await heldBack();
+    gate.close();
+    let read = 0;
+    let isOver = false;
+    held.bytes.subscribe({ next: ({ length }) => void (read += length), complete: () => (isOver = true) });
+    await setTimeout(100);
+    expect(read).toBeLessThan(whole.length / 8);
+    gate.open();
+    await eventually(() => isOver);
+    expect(read).toBe(whole.length);
   });
 
   it('that breaks off in the middle of a frame has not ended', async () => {
