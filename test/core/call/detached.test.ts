@@ -60,7 +60,7 @@ describe('a call that goes on without its client', () => {
     const { call } = testCall({ model: 'x' });
     const told: unknown[] = [];
     const mistake = new Error('mistake');
-    followDetached(call, () => ({ end: (how) => told.push(how) }));
+    followDetached(call, () => ({ end: (how) => told.push(how), failed: (error) => told.push(error) }));
     followDetached(call, () => ({
       event: () => {
         throw mistake;
