@@ -12,7 +12,7 @@ export interface TestProxy {
   close(): Promise<void>;
 }
 
-/** Starts a proxy on a free port. `allows` gives the status for a CONNECT; only 200 opens a tunnel, undefined leaves it without an answer. Every tunnel leads to `port`. */
+/** Starts a proxy on a free port. `allows` gives the status for a CONNECT; only 2xx opens a tunnel, undefined leaves it without an answer. Every tunnel leads to `port`. */
 export async function startProxy(
   port: number,
   allows: (request: IncomingMessage) => number | undefined = () => 200,
@@ -27,7 +27,7 @@ export async function startProxy(
     clients.add(client);
     client.on('close', () => clients.delete(client));
     const status = allows(request);
-    if (status !== 200) {
+    if (status === undefined || status < 200 || status > 299) {
       if (status !== undefined) client.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
       return;
     }
@@ -40,7 +40,7 @@ export async function startProxy(
     upstream.on('error', () => client.destroy());
     upstream.on('close', () => client.destroy());
     upstream.on('connect', () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      client.write(`HTTP/1.1 ${status} Connection established\r\n\r\n`);
       upstream.pipe(client);
       client.pipe(upstream);
     });

@@ -126,7 +126,15 @@ describe('through a proxy', () => {
     expect(JSON.stringify(provider.requests[0]?.headers)).not.toContain(basic);
   });
 
-  it.each([403, 407, 502])('a %i of the proxy is a failure without addresses', async (status) => {
+  // RFC 9110, 9.3.6: any 2xx to CONNECT means that the tunnel stands.
+  it.each([200, 201, 299])('a %i of the proxy opens the tunnel', async (status) => {
+    const provider = await plainProvider((_, response) => void response.end('{"a":1}'));
+    const proxy = await proxyTo(provider.url, () => status);
+    const reply = await send(client({ proxy: proxy.url }), 'http://provider.test/');
+    expect((await all(reply)).toString()).toBe('{"a":1}');
+  });
+
+  it.each([300, 403, 407, 502])('a %i of the proxy is a failure without addresses', async (status) => {
     const provider = await plainProvider((_, response) => void response.end('{}'));
     const proxy = await proxyTo(provider.url, () => status);
     const error = await failure(send(client({ proxy: proxy.url }), 'http://provider.test/'));

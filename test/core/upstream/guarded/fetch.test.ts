@@ -372,6 +372,17 @@ describe('private space', () => {
 });
 
 describe('servers that misbehave', () => {
+  test('a redirect whose page never ends is let go of', async () => {
+    const server = await serve((request, response) => {
+      if (request.url === '/next') asPng(response);
+      else response.writeHead(302, { location: '/next' }).write('This page has moved');
+    });
+    expect((await fetchImage(server.url)).mimeType).toBe('image/png');
+    const [request] = server.requests;
+    expect(request).toBeDefined();
+    if (request !== undefined) await ended(request.socket);
+  });
+
   test('a file that announces too much is not read', async () => {
     const server = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': 'image/png', 'content-length': '5000' });
