@@ -63,7 +63,9 @@ describe('a view of a call', () => {
     expect(told(view)).toEqual([{ type: 'text', text: 'Be kind.' }]);
     expect(told(view.with({ model: 'y' }))).toEqual(told(view));
     const system = [{ role: 'system', content: [{ type: 'text', text: 'Be short.' }] }] as const;
-    expect(told(view.with({ system }))).toEqual([{ type: 'text', text: 'Be short.' }]);
+    const replaced = view.with({ model: 'y', decoded: true }).with({ system });
+    expect(told(replaced)).toEqual([{ type: 'text', text: 'Be short.' }]);
+    expect(replaced.edits).toEqual({ model: 'y', decoded: true, system });
   });
 
   test('estimates the input by the words of a chat, and by the bytes of what nobody has decoded', async () => {

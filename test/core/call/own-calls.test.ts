@@ -59,6 +59,7 @@ describe('a call about what a provider keeps', () => {
     expect(call).toMatchObject({ operation: 'state', model: 'served-model', body: {} });
     expect(call.target).toBe(target);
     expect(call.format.name).toBe('messages');
+    expect(call.id).toMatch(/^req_[0-9a-f]{32}$/);
     expect(call.hasEnded).toBe(false);
     end();
     expect(call.hasEnded).toBe(true);
