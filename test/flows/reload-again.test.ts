@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
 import { freePort } from '../support/free-port.ts';
+import { patience } from '../support/patience.ts';
 import { SocketClient } from '../support/websocket.ts';
 import { ask, config, failed, marker, nextLine, reloaded, status } from './_reload.ts';
 
@@ -106,11 +107,18 @@ describe('a reload, the first one and those after it,', () => {
   });
 
   test('lets a response that is made in the background be finished', async () => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    // Longer than a reload takes on a busy machine.
+    const silence = 20_000;
+    // A replaced process ends with its last connection.
+    const headers = {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      connection: 'close',
+    };
     const begun = await fetch(`${door.url}/v1/responses`, {
       method: 'POST',
-      headers: { ...headers, connection: 'close' },
-      body: JSON.stringify({ model: 'demo', input: 'hello !silence=20k', background: true }),
+      headers,
+      body: JSON.stringify({ model: 'demo', input: `hello !silence=${silence}`, background: true }),
     });
     const { id } = (await begun.json()) as { id: string };
     const next = nextLine(door, reloaded);
@@ -120,7 +128,7 @@ describe('a reload, the first one and those after it,', () => {
       ((await (await fetch(`${door.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
         .status;
     expect(await stateOf()).toBe('in_progress');
-    await expect.poll(stateOf, { interval: 200 }).toBe('completed');
+    await expect.poll(stateOf, { interval: 200, timeout: silence + patience.wait }).toBe('completed');
     await expect.poll(() => door.workers().length).toBe(1);
   });
 
