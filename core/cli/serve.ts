@@ -4,12 +4,13 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config/config.ts';
 import { version } from '../config/installation/home.ts';
-import { createLog, hideSecret, maskSecrets, type Log } from '../log.ts';
+import { createLog, hideSecret, maskSecrets } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
 import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
+import { firstLogLevel } from '../settings/environment.ts';
 import { openAdminPassword } from '../state/admin-password.ts';
 import { examine } from './check.ts';
 import { describeGateway } from './describe.ts';
@@ -24,6 +25,10 @@ const grace = 4_000;
 
 // A signal to the whole group is the primary's to answer.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+
+let log = createLog(firstLogLevel());
+// Before the operator's files are loaded, because Node itself prints the failing line of source, which may hold keys.
+endOnBugs();
 
 let running: { readonly server: RunningServer; readonly drain: number } | undefined;
 
@@ -40,8 +45,7 @@ async function start(order: StartOrder): Promise<void> {
     const workers = countOf(config);
     const problems = problemsOf(config, order);
     if (problems.length > 0) throw new ConfigError(problems);
-    const log = createLog(config.settings.log.level);
-    endOnBugs(log);
+    log = createLog(config.settings.log.level);
     const server = await startServer(withFreePort(config, order), log, link.processes(order.worker, workers));
     running = { server, drain: config.settings.timeouts.drain };
     const facts = await factsOf(config, workers, server, order);
@@ -161,7 +165,7 @@ function bannerOf({ url, firstKey, gateway }: RunningServer, password: string | 
 }
 
 /** After a failure that nobody caught the state is unknown: it is written down, and the primary starts another process. */
-function endOnBugs(log: Log): void {
+function endOnBugs(): void {
   const fail = (what: string) => (error: unknown) => {
     log.fatal({ error }, what);
     process.exit(1);

@@ -3,6 +3,8 @@ import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { ChannelEntry, PluginEntry } from '../sdk/define.ts';
 import { loadModule } from './installation/load.ts';
+import { LoadError } from './installation/load-error.ts';
+import { maskSecrets } from '../log.ts';
 import { settingsSchema, type Settings } from '../settings/index.ts';
 import { hideSecretsIn } from '../settings/secret.ts';
 import { loadEnvironmentFile, env } from '../settings/environment.ts';
@@ -55,9 +57,8 @@ export async function importConfig(
   try {
     return { exported: (await loadModule(file)).default, file };
   } catch (error) {
-    throw new ConfigError([
-      `${file} does not load: ${error instanceof Error ? error.message : String(error)}`,
-    ]);
+    if (!(error instanceof LoadError)) throw error;
+    throw new ConfigError([`${error.place} does not load: ${maskSecrets(error.message)}`]);
   }
 }
 

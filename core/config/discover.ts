@@ -2,6 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadModule } from './installation/load.ts';
+import { LoadError } from './installation/load-error.ts';
+import { maskSecrets } from '../log.ts';
 
 /** One definition that a folder holds. */
 export interface Discovered {
@@ -46,7 +48,8 @@ export async function discover(
         );
       else found.push({ name, file, value: module.default });
     } catch (error) {
-      problems.push(`${file}: does not load: ${error instanceof Error ? error.message : String(error)}`);
+      if (!(error instanceof LoadError)) throw error;
+      problems.push(`${error.place}: does not load: ${maskSecrets(error.message)}`);
     }
   }
   return { found, problems };

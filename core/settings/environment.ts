@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hideSecret } from '../log.ts';
+import { hideSecret, logLevels } from '../log.ts';
 
 /** Names of variables that hold secrets. */
 const secretName = /KEY|SECRET|TOKEN|PASS|CREDENTIAL/i;
@@ -29,4 +29,10 @@ export function loadEnvironmentFile(root: string): void {
 /** True when NODE_ENV says that this is production. */
 export function isProduction(): boolean {
   return process.env.NODE_ENV === 'production';
+}
+
+/** Returns the level of the log until the config is known. */
+export function firstLogLevel(): string {
+  const level = env('SLUICE_LOG', 'info');
+  return logLevels.some((one) => one === level) ? level : 'info';
 }

@@ -161,7 +161,7 @@ describe('problems', () => {
     const problems = await problemsOf(config, files);
     const tails = problems.map((problem) => problem.replace(/^\/.*\/(plugins|channels)\//, '$1/'));
     expect(tails).toEqual([
-      'channels/half.ts: does not load: half written',
+      'channels/half.ts:1:7: does not load: half written',
       'gateway.config.ts, channels[0] "empty": key is empty. Set the variable it is read from, or remove the channel.',
       `gateway.config.ts, channels[1] "aimless": models is missing. Name the models that this channel serves: models: ['…'].`,
       'gateway.config.ts, channels[3]: the id "twin" is taken by another channel. Give one of them another id.',

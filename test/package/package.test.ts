@@ -274,11 +274,11 @@ describe('the package', () => {
       ],
       [
         `import 'typo'; export default {};`,
-        /gateway\.config\.ts does not load: .* \(in \S+node_modules\/typo\/index\.js\)/,
+        /gateway\.config\.ts does not load: .* \(in \S+node_modules\/typo\/index\.js:\d+:\d+\)/,
       ],
       [
         `import 'needy'; export default {};`,
-        /does not load: no licence \(in \S+node_modules\/needy\/index\.js\)/,
+        /does not load: no licence \(in \S+node_modules\/needy\/index\.js:\d+:\d+\)/,
       ],
       [
         `import 'absent'; export default {};`,

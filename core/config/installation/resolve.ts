@@ -26,6 +26,17 @@ const folders = ['core/', 'plugins/', 'channels/'].map((folder) => pathToFileURL
 /** Modules of ours that were found, by their URLs. */
 const present = new Set<string>();
 
+/** Imports that cannot be resolved, by their errors. */
+const failedImports = new WeakMap<
+  object,
+  { readonly specifier: string; readonly parent: string | undefined }
+>();
+
+/** Returns the import that failed with this error. */
+export function failedImportOf(error: unknown) {
+  return typeof error === 'object' && error !== null ? failedImports.get(error) : undefined;
+}
+
 let isRegistered = false;
 let found: Set<string> | undefined;
 
@@ -69,7 +80,10 @@ export function resolveHere(): void {
         if ('url' in resolved) found?.add(resolved.url);
         return resolved;
       } catch (error) {
-        if (!brought.test(specifier)) throw error;
+        if (!brought.test(specifier)) {
+          if (error instanceof Error) failedImports.set(error, { specifier, parent: context.parentURL });
+          throw error;
+        }
         return nextResolve(specifier, { ...context, parentURL: import.meta.url });
       }
     },

@@ -80,7 +80,7 @@ test('shows every problem at once, of whatever kind, and ends with code 1', asyn
     'gateway.config.ts: unknown option "listne". Check the spelling, or remove it.',
     'gateway.config.ts, channels[1]: the channel is not called. Write it with parentheses: groq().',
     'gateway.config.ts, channels[0] "groq": key is empty. Set the variable it is read from, or remove the channel.',
-    expect.stringMatching(/plugins\/broken\.ts: does not load: half written$/),
+    expect.stringMatching(/plugins\/broken\.ts:1:7: does not load: half written$/),
     'gateway.config.ts, plugins[0] "logging": unknown option "success". Check the spelling, or remove it.',
     '',
     '6 problems.',

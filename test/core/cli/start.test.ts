@@ -128,7 +128,7 @@ describe('sluice start', () => {
     expect(stderr.trim().split('\n')).toEqual([
       'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
       'gateway.config.ts, plugins[0]: not a plugin, but a string. Import one from plugins/, or from a package, and call it with its options.',
-      expect.stringMatching(/plugins\/broken\.ts: does not load: half written$/),
+      expect.stringMatching(/plugins\/broken\.ts:1:7: does not load: half written$/),
     ]);
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });

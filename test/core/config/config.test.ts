@@ -170,7 +170,7 @@ describe('a config file', () => {
       `${join(folder, 'none.ts')} does not exist. Name the file with --config`,
     );
     await expect(loadConfig(join(folder, 'broken.ts'))).rejects.toThrow(
-      `${join(folder, 'broken.ts')} does not load: half written`,
+      `${join(folder, 'broken.ts')}:1:7 does not load: half written`,
     );
   });
 });
