@@ -7,7 +7,7 @@ import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, maskSecrets } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
 import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
-import type { Facts, StartOrder } from '../processes/messages.ts';
+import { trialTime, type Facts, type StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
 import { firstLogLevel } from '../settings/environment.ts';
@@ -52,6 +52,7 @@ async function start(order: StartOrder): Promise<void> {
     // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
     const files = filesOf(config.file);
     link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
+    setTimeout(() => link.send({ type: 'tried' }), trialTime);
     giveBackMemory(server);
     collectSeldom();
   } catch (error) {

@@ -1,73 +1,101 @@
 import type { Log } from '../log.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** Workers that may end early, one after the other, before a gateway that never ran soundly is given up. */
+/** Maximum number of consecutive early exits before the start of a worker fails. */
 export const mostEarlyEnds = 3;
 
-/** The first wait before a worker is started in the place of one that ended, in milliseconds: each is twice the one before. */
+/** Delay before the first restart of a worker, in milliseconds. Each further delay is twice the one before. */
 export const firstPause = 200;
 
-/** How often workers are started anew because files changed while they read them, and the wait before, in milliseconds. */
+/** Maximum number of rounds when files change while workers read them, and the delay between rounds, in milliseconds. */
 const mostRounds = 5;
 const settleTime = 300;
 
-/** What the start of a generation needs of whoever wants it. */
+/** Functions that starting a generation needs. */
 export interface Launcher {
-  /** The number of a generation that begins now: higher than those before. */
+  /** Returns the number of a new generation, higher than all before. */
   nextGeneration(): number;
   /** Starts a worker, by its number among those of its generation. */
   fork(number: number, generation: number): WorkerProcess;
-  /** Waits so many milliseconds, but no longer than until the gateway stops. */
+  /** Waits for a time in milliseconds, or until the gateway stops. */
   pause(time: number): Promise<void>;
   isStopping(): boolean;
-  /** The log as it is now. */
+  /** Returns the current log. */
   log(): Log;
 }
 
-/** How the start of a generation came out. */
+/** Result of starting a generation. */
 export type Launched =
   | { readonly workers: readonly WorkerProcess[] }
   | { readonly problems: readonly string[] };
 
+/** Result of starting the workers of a generation once: some may serve although others failed. */
+export interface Round {
+  readonly workers: readonly WorkerProcess[];
+  /** Numbers of the workers that did not start. */
+  readonly missing: readonly number[];
+  readonly problems: readonly string[];
+}
+
 /**
- * Starts a new generation, all of which have read the same files: where these changed in between, the workers leave and others start.
+ * Starts a new generation in which all workers have read the same files. When files change during the start, starts the workers again.
+ * Workers of a failed generation retire, because clients may already be connected to them.
  */
 export async function launchGeneration(launcher: Launcher): Promise<Launched> {
   for (let round = 0; round < mostRounds && !launcher.isStopping(); round += 1) {
     if (round > 0) await launcher.pause(settleTime);
-    const launched = await launchRound(launcher);
-    if ('problems' in launched) return launched;
-    const { workers } = launched;
-    const files = workers[0]?.facts?.files;
-    if (files !== undefined && workers.every(({ facts }) => facts?.files === files)) return launched;
+    const { workers, problems } = await launchRound(launcher);
+    const failure = problems.length > 0 ? problems : await tryOut(workers);
+    if (failure.length === 0 && haveReadTheSame(workers)) return { workers };
+    for (const worker of workers) worker.retire();
+    if (failure.length > 0) return { problems: failure };
     launcher
       .log()
       .warn({ round: round + 1 }, 'files changed while workers read them: they are started again');
-    for (const worker of workers) worker.stop();
   }
-  if (launcher.isStopping()) return stopping;
+  if (launcher.isStopping()) return { problems: stopping };
   return { problems: ['The files of the configuration change again and again while workers read them.'] };
 }
 
-const stopping = { problems: ['The gateway is stopping.'] };
+const stopping = ['The gateway is stopping.'];
 
-/** Starts one worker, which says how many there shall be, and then the others. */
-async function launchRound(launcher: Launcher): Promise<Launched> {
-  const generation = launcher.nextGeneration();
-  const first = await launchOne(launcher, 1, generation);
-  if ('problems' in first) return first;
-  const wanted = first.worker.facts?.workers ?? 1;
-  const others = await Promise.all(
-    Array.from({ length: wanted - 1 }, (_, index) => launchOne(launcher, index + 2, generation)),
-  );
-  const workers = [first, ...others].flatMap((one) => ('worker' in one ? [one.worker] : []));
-  const problems = others.flatMap((one) => ('problems' in one ? one.problems : []));
-  if (problems.length === 0) return { workers };
-  for (const worker of workers) worker.retire();
-  return { problems: [...new Set(problems)] };
+/** Returns true if every worker has read the same, unchanged files. */
+export function haveReadTheSame(workers: readonly WorkerProcess[]): boolean {
+  const files = workers[0]?.facts?.files;
+  return files !== undefined && workers.every(({ facts }) => facts?.files === files);
 }
 
-/** A worker that serves. One that ends without a word may be tried again. */
+/** Returns why the workers cannot take over: one of them ended during its trial time. */
+async function tryOut(workers: readonly WorkerProcess[]): Promise<readonly string[]> {
+  const trials = await Promise.all(workers.map(({ trial }) => trial));
+  const failed = trials.find((trial) => 'ended' in trial);
+  if (failed === undefined) return [];
+  return [`A worker process ended just after its start (${failed.ended}). The log says why.`];
+}
+
+/**
+ * Starts one worker, which reads how many there are in all, and then the others. `firstServes` runs in between, because clients can reach
+ * the first worker from then on.
+ */
+export async function launchRound(
+  launcher: Launcher,
+  firstServes: (worker: WorkerProcess) => void = () => {},
+): Promise<Round> {
+  const generation = launcher.nextGeneration();
+  const first = await launchOne(launcher, 1, generation);
+  if ('problems' in first) return { workers: [], missing: [1], problems: first.problems };
+  firstServes(first.worker);
+  const others = Array.from({ length: (first.worker.facts?.workers ?? 1) - 1 }, (_, index) => index + 2);
+  const starts = await Promise.all(others.map((number) => launchOne(launcher, number, generation)));
+  const problems = starts.flatMap((start) => ('problems' in start ? start.problems : []));
+  return {
+    workers: [first, ...starts].flatMap((start) => ('worker' in start ? [start.worker] : [])),
+    missing: others.filter((_, index) => 'problems' in (starts[index] ?? {})),
+    problems: [...new Set(problems)],
+  };
+}
+
+/** Starts a worker, and tries again if it ends without a reason. */
 async function launchOne(
   launcher: Launcher,
   number: number,
@@ -76,12 +104,13 @@ async function launchOne(
   let how = '';
   for (let tries = 0; tries < mostEarlyEnds; tries += 1) {
     if (tries > 0) await launcher.pause(firstPause * 2 ** (tries - 1));
-    if (launcher.isStopping()) return stopping;
+    if (launcher.isStopping()) return { problems: stopping };
     const worker = launcher.fork(number, generation);
     const start = await worker.start;
     if ('facts' in start) return { worker };
     if ('problems' in start) return { problems: start.problems };
     how = start.ended;
+    launcher.log().warn({ worker: number, how }, 'a worker ended before it could serve');
   }
   return { problems: [`A worker process ended before it could serve (${how}), ${mostEarlyEnds} times.`] };
 }

@@ -68,11 +68,19 @@ export type ToWorker =
   | { readonly type: 'health'; readonly news: HealthNews }
   | { readonly type: 'peers'; readonly news: PeerNews };
 
+/**
+ * Time in milliseconds that all workers of a new generation must serve before those of the old one leave. It catches a config or a plugin
+ * that throws just after its start, for example in a timer. The worker measures it, because a busy machine may not let it run at once.
+ */
+export const trialTime = 500;
+
 /** From a worker to the primary. */
 export type ToPrimary =
   /** It listens to what it is told: what was sent before is lost. */
   | { readonly type: 'awake' }
   | { readonly type: 'ready'; readonly facts: Facts }
+  /** It has served for {@link trialTime}. */
+  | { readonly type: 'tried' }
   /** It cannot start, for these reasons. */
   | { readonly type: 'failed'; readonly problems: readonly string[] }
   | { readonly type: 'reload'; readonly id: number }

@@ -1,17 +1,14 @@
 import { createLog, type Log } from '../log.ts';
+import { firstLogLevel } from '../settings/environment.ts';
 import { Desks } from './desks.ts';
-import { firstPause, launchGeneration, mostEarlyEnds, type Launcher } from './launch.ts';
+import { haveReadTheSame, launchGeneration, launchRound, type Launcher, type Round } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
 import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 import { publicWords } from './public-words.ts';
+import { ReloadQueue } from './reload-queue.ts';
+import { Restarts } from './restarts.ts';
 import { Watch } from './watch.ts';
 import { prepareWorkers, WorkerProcess, type Question } from './worker-process.ts';
-
-/** A worker that ended earlier after it had begun to serve is no good, in milliseconds. */
-const soundAfter = 10_000;
-
-/** The longest wait before a worker is started in the place of one that ended, in milliseconds. */
-const longestPause = 10_000;
 
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
@@ -36,25 +33,23 @@ export class Primary {
   readonly #options: PrimaryOptions;
   readonly #workers = new Set<WorkerProcess>();
   readonly #desks = new Desks();
-  readonly #givenUp = Promise.withResolvers<string>();
-  #log: Log = createLog('silent');
+  /** Replaced when the config is known: what happens before that must not go unsaid. */
+  #log: Log = createLog(firstLogLevel());
   /** What is in force: the facts of the first worker of the generation that serves. */
   #facts: Facts | undefined;
   /** What workers ask for where the config leaves the port open. */
   #freePort = 0;
   #generation = 0;
   readonly #launcher: Launcher;
+  readonly #restarts: Restarts;
   /** The generation that serves. */
   #inForce = 0;
   #since = Date.now();
   #stopping = false;
+  readonly #started = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
-  #reloading: Promise<ReloadOutcome> | undefined;
-  #queued: Promise<ReloadOutcome> | undefined;
+  readonly #reloads = new ReloadQueue((reason) => this.#reload(reason));
   #lastReload: ProcessesStatus['lastReload'];
-  #crashes = 0;
-  #earlyEnds = 0;
-  #isSound = false;
   #watch: Watch | undefined;
 
   constructor(options: PrimaryOptions) {
@@ -67,43 +62,57 @@ export class Primary {
       isStopping: () => this.#stopping,
       log: () => this.#log,
     };
+    this.#restarts = new Restarts({
+      ...this.#launcher,
+      isInForce: (generation) => generation === this.#inForce,
+      isServing: () => this.#isServing(),
+      restarted: ({ files }) => {
+        if (files !== this.#facts?.files)
+          void this.reload('files had changed when a worker took the place of another');
+      },
+      root: () => this.#facts?.root,
+    });
   }
 
-  /** Resolves to a sentence when workers end again and again, and there is no point in going on. */
+  /** Resolves to a reason when no worker serves and new ones end again and again. */
   get givenUp(): Promise<string> {
-    return this.#givenUp.promise;
+    return this.#restarts.givenUp;
   }
 
-  /** Starts the first workers. The problems say why it cannot: they are none when it was told to stop meanwhile. */
+  /**
+   * Starts the first workers. Fails, with the problems, only if none of them can serve: from the first one on there are clients. The
+   * problems are empty if the gateway was stopped meanwhile.
+   */
   async start(): Promise<{ readonly ok: boolean; readonly problems: readonly string[] }> {
-    const outcome = await launchGeneration(this.#launcher);
+    const round = await launchRound(this.#launcher, (first) => this.#enforce([first]));
     if (this.#stopping) return { ok: false, problems: [] };
-    if ('problems' in outcome) {
+    const [first] = round.workers;
+    if (first === undefined) {
       await this.kill();
-      return { ok: false, problems: outcome.problems };
+      return { ok: false, problems: round.problems };
     }
-    const [first] = outcome.workers;
-    this.#enforce(outcome.workers);
-    if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
+    if (first.facts?.banner !== undefined) this.#options.show(first.facts.banner);
+    this.#started.resolve();
+    this.#complete(round);
     return { ok: true, problems: [] };
   }
 
-  /** Puts in force what the files say now. Whoever asks while it is being done hears of a second one, which follows. */
-  reload(reason: string): Promise<ReloadOutcome> {
-    if (this.#reloading !== undefined) {
-      this.#queued ??= this.#reloading.then(() => {
-        this.#queued = undefined;
-        return this.reload(reason);
-      });
-      return this.#queued;
+  /** Tries again the workers of the first start that failed, or follows files that changed during it. */
+  #complete({ workers, missing, problems }: Round): void {
+    for (const number of missing) {
+      this.#restarts.report(number, problems);
+      void this.#restarts.fill(number, this.#inForce, 'early');
     }
-    this.#reloading = this.#reload(reason).finally(() => {
-      this.#reloading = undefined;
-    });
-    return this.#reloading;
+    if (missing.length === 0 && !haveReadTheSame(workers))
+      void this.reload('files changed while workers read them');
   }
 
-  /** Lets open calls finish within the drain time. Resolves when no worker is left. */
+  /** Loads the files as they are now. During a reload, callers share a second one that follows it. */
+  reload(reason: string): Promise<ReloadOutcome> {
+    return this.#reloads.run(reason);
+  }
+
+  /** Lets open calls finish within `timeouts.drain`. Resolves when no worker is left. */
   async stop(signal: string): Promise<void> {
     this.#startNoMore();
     this.#log.info({ signal }, 'stopping: open calls may finish');
@@ -144,17 +153,17 @@ export class Primary {
       reloads: true,
       watching: this.#watch !== undefined,
       ...(this.#lastReload === undefined ? {} : { lastReload: this.#lastReload }),
-      crashes: this.#crashes,
+      crashes: this.#restarts.crashes,
       workers: [...this.#workers].map(({ status }) => status),
     };
   }
 
   async #reload(reason: string): Promise<ReloadOutcome> {
-    if (this.#stopping || this.#facts === undefined)
-      return { ok: false, problems: [`The gateway is ${this.#stopping ? 'stopping' : 'starting'}.`] };
+    // The workers of the first start belong to one generation: another one must not take over in between.
+    await Promise.race([this.#started.promise, this.#stopped.promise]);
+    if (this.#stopping) return { ok: false, problems: ['The gateway is stopping.'] };
     this.#log.info({ reason }, 'reloading');
     const began = performance.now();
-    const before = [...this.#workers].filter(({ state }) => state !== 'leaving');
     const launched = await launchGeneration(this.#launcher);
     const at = Date.now();
     const ms = Math.round(performance.now() - began);
@@ -169,7 +178,6 @@ export class Primary {
       return { ok: false, problems };
     }
     this.#enforce(launched.workers);
-    for (const worker of before) worker.retire();
     this.#limitLeaving();
     const [first] = launched.workers;
     if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
@@ -186,15 +194,14 @@ export class Primary {
       order: () => this.#startOrder(number),
       ready: () => {
         this.#desks.join(worker);
-        setTimeout(() => {
-          if (this.#workers.has(worker)) this.#isSound = true;
-        }, soundAfter).unref();
+        this.#restarts.watch(() => this.#workers.has(worker));
       },
       asked: (question) => this.#answer(worker, question),
       ended: (how) => {
         this.#workers.delete(worker);
         this.#desks.forget(worker);
-        if (worker.state === 'serving' && generation === this.#inForce) void this.#replace(worker, how);
+        if (worker.state === 'serving' && generation === this.#inForce)
+          void this.#restarts.replace(worker, how);
       },
       log: () => this.#log,
     });
@@ -205,8 +212,7 @@ export class Primary {
   #startOrder(worker: number): StartOrder {
     const facts = this.#facts;
     // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
-    if (facts !== undefined && [...this.#workers].every(({ state }) => state !== 'serving'))
-      this.#freePort = facts.foundPort;
+    if (facts !== undefined && !this.#isServing()) this.#freePort = facts.foundPort;
     return {
       type: 'start',
       ...(this.#options.config === undefined ? {} : { config: this.#options.config }),
@@ -233,39 +239,11 @@ export class Primary {
     }
   }
 
-  /** A worker ended by itself: another one takes its place, later each time that it does not last. */
-  async #replace(lost: WorkerProcess, how: string | number): Promise<void> {
-    if (this.#stopping) return;
-    this.#crashes += 1;
-    const lasted = Date.now() - lost.since;
-    this.#earlyEnds = lasted < soundAfter ? this.#earlyEnds + 1 : 0;
-    this.#log.error(
-      { worker: lost.worker, how, lasted },
-      'a worker ended by itself: another one takes its place',
-    );
-    for (;;) {
-      if (!this.#isSound && this.#earlyEnds >= mostEarlyEnds) {
-        this.#givenUp.resolve(
-          `A worker process ended ${mostEarlyEnds} times, each time soon after its start (${how}). The log says why.`,
-        );
-        return;
-      }
-      await this.#pause(Math.min(longestPause, firstPause * 2 ** Math.max(0, this.#earlyEnds - 1)));
-      // After a reload its place belongs to another one.
-      if (this.#stopping || lost.generation !== this.#inForce) return;
-      const start = await this.#fork(lost.worker, lost.generation).start;
-      if (this.#stopping) return;
-      if ('facts' in start) {
-        if (start.facts.files !== this.#facts?.files)
-          void this.reload('files had changed when a worker took the place of another');
-        return;
-      }
-      this.#earlyEnds += 1;
-      const problems = 'problems' in start ? publicWords(start.problems, this.#facts?.root) : [start.ended];
-      this.#log.error({ worker: lost.worker, problems }, 'a worker cannot start: it is tried again');
-    }
+  #isServing(): boolean {
+    return [...this.#workers].some(({ state }) => state === 'serving');
   }
 
+  /** Puts a generation in force: the workers of all others leave, also those that started only while it did. */
   #enforce(workers: readonly WorkerProcess[]): void {
     const [first] = workers;
     if (first?.facts === undefined) return;
@@ -273,9 +251,11 @@ export class Primary {
     this.#facts = first.facts;
     this.#inForce = first.generation;
     this.#since = Date.now();
-    // Whatever has ended before its generation was in force has been replaced by nobody.
-    for (const worker of workers) if (!this.#workers.has(worker)) void this.#replace(worker, 'early');
     if (before?.logLevel !== first.facts.logLevel) this.#log = createLog(first.facts.logLevel);
+    // A worker that ended before its generation was in force has not been replaced yet.
+    for (const worker of workers)
+      if (!this.#workers.has(worker)) void this.#restarts.replace(worker, 'early');
+    for (const worker of this.#workers) if (worker.generation !== this.#inForce) worker.retire();
     if (!this.#options.watch || before?.file === first.facts.file) return;
     this.#watch?.close();
     this.#watch = new Watch(first.facts.file, () => void this.reload('a file has changed'));

@@ -15,8 +15,11 @@ export type Start =
   /** It ended without a word. */
   | { readonly ended: string };
 
+/** Result of a worker's trial time: it still serves, or it ended with a signal or an exit code. */
+export type Trial = { readonly serves: true } | { readonly ended: string | number };
+
 /** What a worker asks of the primary process once it serves. */
-export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'failed' }>;
+export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'tried' | 'failed' }>;
 
 /** What the primary process does for a worker. */
 export interface WorkerOwner {
@@ -43,8 +46,11 @@ export class WorkerProcess {
   readonly worker: number;
   readonly generation: number;
   readonly start: Promise<Start>;
-  readonly ended: Promise<void>;
-  readonly #process: Worker;
+  readonly trial: Promise<Trial>;
+  /** Resolves to the signal or the exit code. */
+  readonly ended: Promise<string | number>;
+  /** Absent if the system refused to start the process. */
+  readonly #process: Worker | undefined;
   readonly #owner: WorkerOwner;
   #state: WorkerStatus['state'] = 'starting';
   #since = Date.now();
@@ -56,26 +62,27 @@ export class WorkerProcess {
     this.worker = worker;
     this.generation = generation;
     this.#owner = owner;
-    // Its folder is one of this version of Node, within the one that is to be named.
-    const compiled = getCompileCacheDir();
-    this.#process = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) });
     const started = Promise.withResolvers<Start>();
-    const ended = Promise.withResolvers<void>();
+    const trial = Promise.withResolvers<Trial>();
+    const ended = Promise.withResolvers<string | number>();
     this.start = started.promise;
+    this.trial = trial.promise;
     this.ended = ended.promise;
-    this.#process.on('message', (message: ToPrimary) => this.#heard(message, started.resolve));
-    // A message to a process that has just ended: its exit is what counts.
-    this.#process.on('error', () => {});
-    this.#process.once('exit', (code, signal) => {
-      started.resolve({ ended: signal ?? `code ${code}` });
-      ended.resolve();
-      this.#owner.ended(signal ?? code);
+    this.#process = forkProcess((how) => {
+      started.resolve({ ended: typeof how === 'number' ? `code ${how}` : how });
+      trial.resolve({ ended: how });
+      ended.resolve(how);
+      this.#owner.ended(how);
+    });
+    this.#process?.on('message', (message: ToPrimary) => {
+      if (message.type === 'tried') trial.resolve({ serves: true });
+      else this.#heard(message, started.resolve);
     });
   }
 
   /** No other process of this gateway has it. */
   get id(): number {
-    return this.#process.id;
+    return this.#process?.id ?? 0;
   }
 
   get state(): WorkerStatus['state'] {
@@ -95,7 +102,7 @@ export class WorkerProcess {
   get status(): WorkerStatus {
     return {
       worker: this.worker,
-      pid: this.#process.process.pid ?? 0,
+      pid: this.#process?.process.pid ?? 0,
       state: this.#state,
       version: this.#facts?.version ?? '',
       since: this.#since,
@@ -103,12 +110,12 @@ export class WorkerProcess {
   }
 
   tell(message: ToWorker): void {
-    if (this.#process.isConnected()) this.#process.send(message);
+    if (this.#process?.isConnected()) this.#process.send(message);
   }
 
   /** Tells it what it can do without. False where it was not sent, because the worker reads nothing. */
   offer(message: ToWorker): boolean {
-    if (this.#isBehind || !this.#process.isConnected()) return false;
+    if (this.#isBehind || !this.#process?.isConnected()) return false;
     this.#isBehind = !this.#process.send(message, undefined, {}, () => {
       this.#isBehind = false;
     });
@@ -132,10 +139,10 @@ export class WorkerProcess {
   }
 
   kill(): void {
-    this.#process.process.kill('SIGKILL');
+    this.#process?.process.kill('SIGKILL');
   }
 
-  #heard(message: ToPrimary, started: (start: Start) => void): void {
+  #heard(message: Exclude<ToPrimary, { type: 'tried' }>, started: (start: Start) => void): void {
     switch (message.type) {
       case 'awake':
         this.tell(this.#state === 'leaving' ? { type: 'stop' } : this.#owner.order());
@@ -165,6 +172,31 @@ export class WorkerProcess {
     }, time);
     void this.ended.then(() => clearTimeout(timer));
   }
+}
+
+/**
+ * Starts a process. `ended` runs once, later, with its signal or exit code, or with the reason why the system did not start it. Such a
+ * process has no exit: a lack of descriptors or processes is an `error` event, and a lack of memory is thrown.
+ */
+function forkProcess(ended: (how: string | number) => void): Worker | undefined {
+  // The folder of the cache is one of this version of Node, within the one that is to be named.
+  const compiled = getCompileCacheDir();
+  try {
+    const worker = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) });
+    worker.once('exit', (code, signal) => ended(signal ?? code));
+    worker.on('error', (error) => {
+      // Other errors are of messages to a process that has just ended: its exit counts.
+      if (worker.process.pid === undefined) ended(refusalOf(error));
+    });
+    return worker;
+  } catch (error) {
+    queueMicrotask(() => ended(refusalOf(error)));
+    return undefined;
+  }
+}
+
+function refusalOf(error: unknown): string {
+  return `the system did not start it: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /**
