@@ -3,6 +3,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Log } from '../log.ts';
 import type { WorkerStatus } from '../state/links/processes.ts';
+import { settleLostConnections } from './handed-connections.ts';
 import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 
 /** For a worker to end after its time has passed, in milliseconds: then it is killed. */
@@ -74,6 +75,8 @@ export class WorkerProcess {
       ended.resolve(how);
       this.#owner.ended(how);
     });
+    if (this.#process !== undefined)
+      settleLostConnections(this.#process.process, (count) => this.#lostConnections(count));
     this.#process?.on('message', (message: ToPrimary) => {
       if (message.type === 'tried') trial.resolve({ serves: true });
       else this.#heard(message, started.resolve);
@@ -162,6 +165,15 @@ export class WorkerProcess {
       default:
         this.#owner.asked(message);
     }
+  }
+
+  #lostConnections(count: number): void {
+    this.#owner
+      .log()
+      .error(
+        { worker: this.worker, pid: this.#process?.process.pid, count },
+        'connections were closed: they did not reach the worker, which may have no file descriptors left. Raise its limit (ulimit -n)',
+      );
   }
 
   /** Kills it when it has not ended in its time: something in it is stuck. */

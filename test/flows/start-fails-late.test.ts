@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -199,7 +199,8 @@ describe('a reload that fails keeps the workers that serve:', () => {
     const [worker] = door.workers();
     expect(await wrong()).toEqual([]);
     const line = nextLine(door, failed);
-    const lift = limitFiles(door.pid, readdirSync(`/proc/${door.pid}/fd`).length);
+    // Descriptors 0 to 2 are open, so that there are no others.
+    const lift = limitFiles(door.pid, 3);
     door.signal('SIGHUP');
     expect(String((await line())['problem'])).toContain('EMFILE');
     lift();

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { configWith, key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
+import { hasLimits, limitFiles } from '../support/file-limit.ts';
 
 let gateway: OperatedGateway | undefined;
 afterEach(async () => {
@@ -109,6 +112,48 @@ test('a single worker that is killed is replaced on the same port', async () => 
   await door.logged('a worker ended by itself: another one takes its place');
   await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
 });
+
+test('connections that a worker was offered and never took are closed when it ends', async () => {
+  const door = await start('channels: [demo()]');
+  const { hostname, port } = new URL(door.url);
+  const [worker = 0] = door.workers();
+  // Stopped, it acknowledges nothing.
+  process.kill(worker, 'SIGSTOP');
+  const ends = Array.from({ length: 3 }, async () => {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    await new Promise((resolve) => socket.once('close', resolve));
+  });
+  // Time to be offered one. Those that were not are closed with the port.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  process.kill(worker, 'SIGKILL');
+  await Promise.all(ends);
+  await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
+});
+
+test.skipIf(!hasLimits)(
+  'a worker that could not take a connection serves again when it has file descriptors, and the log says why',
+  async () => {
+    const door = await start('channels: [demo()]');
+    const { hostname, port } = new URL(door.url);
+    const [worker = 0] = door.workers();
+    // Descriptors 0 to 2 are open, so that there are no others.
+    const lift = limitFiles(worker, 3);
+    const closed = Array.from({ length: 3 }, async () => {
+      const socket = connect(Number(port), hostname).on('error', () => {});
+      await once(socket, 'close');
+    });
+    await Promise.all(closed);
+    const line = await door.logged(
+      'connections were closed: they did not reach the worker, which may have no file descriptors left. Raise its limit (ulimit -n)',
+    );
+    expect(line).toMatchObject({ level: 'error', worker: 1, pid: worker });
+    lift();
+    expect(await many(5, door)).toEqual([200, 200, 200, 200, 200]);
+    expect(door.workers()).toEqual([worker]);
+  },
+);
 
 /** The statuses that several requests for the list of models get. */
 async function lists(door: OperatedGateway, secret: string, count: number): Promise<number[]> {
