@@ -1,6 +1,8 @@
 # Sluice in a container: docker build -t sluice . && docker run -p 8080:8080 -v sluice-data:/data sluice
 # The first start prints the first API key and the password of the dashboard. SLUICE_BOOTSTRAP_KEY and SLUICE_ADMIN_PASSWORD
 # set them; OPENAI_API_KEY and the like switch channels on.
+# A stop takes up to 40 seconds: 5 in which /readyz answers 503 and calls are still served (timeouts.drainDelay), then 30 for open calls
+# (timeouts.drain). Docker kills after 10: use docker stop --time 45, stop_grace_period: 45s, or terminationGracePeriodSeconds: 45.
 FROM node:24-slim AS page
 
 WORKDIR /app
@@ -28,6 +30,7 @@ RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 8080
+STOPSIGNAL SIGTERM
 
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.SLUICE_PORT || 8080}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

@@ -29,6 +29,8 @@ export interface RunningServer {
   readonly isIdle: boolean;
   /** Calls that have ended since the start. */
   readonly ended: number;
+  /** Tells load balancers that it is about to stop: `/readyz` answers 503, connections close after their call. Everything is still served. */
+  announce(): void;
   /** Takes no more calls, lets open ones finish until the drain time has passed, then closes everything. */
   close(): Promise<void>;
   /**
@@ -113,6 +115,7 @@ export async function startServer(
       get ended() {
         return surroundings.overload.ended;
       },
+      announce: () => app.announce(),
       close: () => ending.stop(),
       retire: () => ending.retire(),
     };

@@ -35,6 +35,7 @@ let running: { readonly server: RunningServer; readonly drain: number } | undefi
 const link = new PrimaryLink({
   start: (order) => void start(order),
   retire: () => void end('retire'),
+  announce: () => running?.server.announce(),
   stop: () => void end('close'),
 });
 
@@ -129,6 +130,7 @@ async function factsOf(
     file,
     root,
     logLevel: settings.log.level,
+    drainDelay: settings.timeouts.drainDelay,
     drain: settings.timeouts.drain,
     reload: settings.timeouts.reload,
     ...(isFirst || showsOnce ? { banner: `${bannerOf(server, password)}\n` } : {}),

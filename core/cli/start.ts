@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { extname } from 'node:path';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { giveBackMemory } from '../processes/memory.ts';
 import { Primary } from '../processes/primary.ts';
@@ -16,7 +17,9 @@ The first start makes a database, an admin password and a first API key, which a
 --watch: a change to the config, to .env, or to a plugin or channel beside the config is followed at once.
 
 SIGHUP: follows such changes. Open calls are not touched; a config that is wrong changes nothing, and the log says why.
-SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends. A second one ends at once.`,
+SIGTERM: announces the stop for timeouts.drainDelay (/readyz answers 503), then takes no more calls, lets open ones
+finish, and ends. SIGINT (Ctrl-C in a terminal) does the same without the announcement.
+A second signal ends the announcement; where there is none it ends everything at once.`,
   async run(args) {
     const { values } = readArguments(args, { watch: { type: 'boolean' } });
     const primary = new Primary({
@@ -25,11 +28,12 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       watch: values.watch === true,
       show: (text) => console.log(text),
     });
+    const fromTerminal = isatty(0) || isatty(1);
     const stop = stopSignal(primary);
     const starting = primary.start();
     const signalled = await Promise.race([stop, starting]);
     if (typeof signalled === 'string') {
-      await primary.stop(signalled);
+      await primary.stop(signalled, false);
       return 0;
     }
     if (!signalled.ok) {
@@ -46,7 +50,7 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       console.error(outcome.problem);
       return 1;
     }
-    await primary.stop(outcome.signal);
+    await primary.stop(outcome.signal, outcome.signal === 'SIGTERM' || !fromTerminal);
     return 0;
   },
 };
@@ -54,15 +58,16 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
 /** One Ctrl-C may arrive twice: from the terminal, and from npm or our launcher, which pass it on. */
 const sameKeyPress = 500;
 
-/** Waits for the first signal that asks for an end. The second ends everything at once. SIGHUP asks for a reload. */
+/** Waits for the first signal that asks for an end. The next one ends the announcement or else everything. SIGHUP asks for a reload. */
 function stopSignal(primary: Primary): Promise<NodeJS.Signals> {
   const hadTerminal = hasTerminal();
   return new Promise((resolve) => {
     let askedAt: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
-      if (askedAt !== undefined && performance.now() - askedAt > sameKeyPress)
-        void primary.kill().finally(() => process.exit(1));
-      askedAt ??= performance.now();
+      const isRepeated = askedAt !== undefined && performance.now() - askedAt < sameKeyPress;
+      if (isRepeated) return;
+      if (askedAt !== undefined && !primary.hurry()) void primary.kill().finally(() => process.exit(1));
+      askedAt = performance.now();
       resolve(signal);
     };
     process.on('SIGTERM', onSignal);

@@ -26,6 +26,8 @@ export interface App {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Answers what is not even HTTP. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
+  /** From now on `/readyz` answers 503 and connections close after their call. New connections and WebSockets are still served. */
+  announce(): void;
   /**
    * Closes connections after their call from now on. `stop`: nobody follows, and it says `not ready`. `replaced`: another process takes
    * the new connections, and whatever comes over the old ones is served.
@@ -48,6 +50,12 @@ export function createApp(gateway: Gateway, parts: FrontParts): App {
   );
   startTicking(front, sockets);
   const listener = createListener(front, sockets);
+  let isDraining = false;
+  const closeAfterCalls = (): void => {
+    if (front.draining) return;
+    front.draining = true;
+    for (const reply of front.replies.values()) reply.closeAfterwards();
+  };
   return {
     listener,
     continueListener(request, response) {
@@ -57,10 +65,14 @@ export function createApp(gateway: Gateway, parts: FrontParts): App {
     wantsSocket: (request) => request.httpVersionMajor === 1 && sockets.wants(request),
     upgrade: sockets.upgrade,
     clientError: (error, socket) => refuseUnreadable(socket, front, error),
+    announce() {
+      front.announced = true;
+      closeAfterCalls();
+    },
     drain(why) {
-      if (!front.draining) {
-        front.draining = true;
-        for (const reply of front.replies.values()) reply.closeAfterwards();
+      closeAfterCalls();
+      if (!isDraining) {
+        isDraining = true;
         notices.emit('draining');
         sockets.settle();
       }

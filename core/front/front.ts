@@ -29,6 +29,8 @@ export class Front {
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Connections are closed after their call from now on. */
   draining = false;
+  /** The gateway is about to stop: `/readyz` answers 503. */
+  announced = false;
   /** It ends, and nobody follows. */
   stopping = false;
 

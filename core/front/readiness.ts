@@ -39,10 +39,11 @@ export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
 
   return async function readiness(ctx) {
     const [database, isKnown] = await Promise.all([databaseState(parts.stores), knows(ctx)]);
-    const ready = !front.stopping && database === 'ok';
+    const isEnding = front.announced || front.stopping;
+    const ready = !isEnding && database === 'ok';
     ctx.status = ready ? 200 : 503;
     ctx.body = {
-      status: ready ? 'ready' : front.stopping ? 'draining' : 'not ready',
+      status: ready ? 'ready' : isEnding ? 'draining' : 'not ready',
       database,
       shared: parts.rates.state,
       ...(isKnown ? { channels: standings(gateway.catalog.channels, parts.health) } : {}),

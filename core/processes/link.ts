@@ -9,6 +9,7 @@ import type { ProcessLines } from '../config/surroundings.ts';
 export interface Orders {
   start(order: StartOrder): void;
   retire(): void;
+  announce(): void;
   stop(): void;
 }
 
@@ -28,6 +29,9 @@ export class PrimaryLink {
           return;
         case 'retire':
           orders.retire();
+          return;
+        case 'announce':
+          orders.announce();
           return;
         case 'stop':
           orders.stop();

@@ -48,6 +48,8 @@ export interface Facts {
   readonly file: string;
   readonly root: string;
   readonly logLevel: string;
+  /** Time between the announcement of a stop and the close of the listener, in milliseconds. */
+  readonly drainDelay: number;
   /** For open calls to finish, in milliseconds: when the gateway stops, and when another worker has taken over. */
   readonly drain: number;
   readonly reload: number;
@@ -60,6 +62,8 @@ export type ToWorker =
   | StartOrder
   /** Another one has taken over: finish what is open. */
   | { readonly type: 'retire' }
+  /** The gateway is about to stop: `/readyz` answers 503, and everything is still served. */
+  | { readonly type: 'announce' }
   /** The gateway stops. */
   | { readonly type: 'stop' }
   | { readonly type: 'reloaded'; readonly id: number; readonly outcome: ReloadOutcome }

@@ -1,5 +1,6 @@
 import { createLog, type Log } from '../log.ts';
 import { firstLogLevel } from '../settings/environment.ts';
+import { Announcement } from './announcement.ts';
 import { Desks } from './desks.ts';
 import { haveReadTheSame, launchGeneration, launchRound, type Launcher, type Round } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
@@ -46,6 +47,7 @@ export class Primary {
   #inForce = 0;
   #since = Date.now();
   #stopping = false;
+  readonly #announcement = new Announcement();
   readonly #started = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
   readonly #reloads = new ReloadQueue((reason) => this.#reload(reason));
@@ -112,13 +114,30 @@ export class Primary {
     return this.#reloads.run(reason);
   }
 
-  /** Lets open calls finish within `timeouts.drain`. Resolves when no worker is left. */
-  async stop(signal: string): Promise<void> {
+  /**
+   * Announces the stop for `timeouts.drainDelay` unless `announces` is false, then lets open calls finish within `timeouts.drain`. Resolves
+   * when no worker is left.
+   */
+  async stop(signal: string, announces = true): Promise<void> {
     this.#startNoMore();
+    const delay = announces && this.#isServing() ? (this.#facts?.drainDelay ?? 0) : 0;
+    if (delay > 0) {
+      this.#log.info(
+        { signal, delay },
+        'stopping soon: /readyz answers 503, and new connections are still served',
+      );
+      for (const worker of this.#workers) worker.announce();
+      await this.#announcement.last(delay, this.#allEnded());
+    }
     this.#log.info({ signal }, 'stopping: open calls may finish');
     for (const worker of this.#workers) worker.stop();
     await this.#allEnded();
     this.#log.info('stopped');
+  }
+
+  /** Ends the announcement of a stop early. Returns false if there is none. */
+  hurry(): boolean {
+    return this.#announcement.end();
   }
 
   /** Ends all workers at once. */

@@ -134,6 +134,12 @@ export class WorkerProcess {
     this.#endWithin((this.#facts?.reload ?? 0) + grace);
   }
 
+  /** The gateway is about to stop: it still serves, and load balancers are told. */
+  announce(): void {
+    if (this.#state === 'starting') this.stop();
+    else this.tell({ type: 'announce' });
+  }
+
   /** The gateway stops: it finishes what it has, in the time that this gives. */
   stop(): void {
     this.#state = 'leaving';

@@ -26,6 +26,11 @@ export function loadEnvironmentFile(root: string): void {
   if (existsSync(file)) process.loadEnvFile(file);
 }
 
+/** Returns true if standard output is a terminal: a person watches, and no load balancer is waiting. */
+export function writesToTerminal(): boolean {
+  return process.stdout.isTTY;
+}
+
 /** True when NODE_ENV says that this is production. */
 export function isProduction(): boolean {
   return process.env.NODE_ENV === 'production';

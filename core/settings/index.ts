@@ -4,7 +4,7 @@ import { logLevels } from '../log.ts';
 import { isAddressRange } from '../model/addresses.ts';
 import { fetchSchema } from './fetch.ts';
 import { pricesSchema } from './prices.ts';
-import { overloadSchema, workersSchema } from './processes.ts';
+import { drainDelaySchema, overloadSchema, workersSchema } from './processes.ts';
 import { realtimeSchema } from './realtime.ts';
 import { healthSchema, routingSchema } from './routing.ts';
 
@@ -99,6 +99,7 @@ export const settingsSchema = z.strictObject({
         .min(50)
         .default(3_600_000)
         .describe('longest life of a WebSocket; its running calls may end first'),
+      drainDelay: drainDelaySchema,
       drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
       reload: z
         .int()

@@ -1,7 +1,21 @@
 import { z } from 'zod';
+import { writesToTerminal, isProduction } from './environment.ts';
 
 /** How many processes serve: a number, or one for each core. */
 export const workersSchema = z.union([z.int().min(1).max(256), z.literal('auto')]).default(1);
+
+/** Default announcement of a stop in production: longer than two polls of a load balancer, in milliseconds. */
+const announcement = 5_000;
+
+/** How long a stop is announced before the listener closes. */
+export const drainDelaySchema = z
+  .int()
+  .min(0)
+  .max(600_000)
+  .default(() => (isProduction() && !writesToTerminal() ? announcement : 0))
+  .describe(
+    'time in ms between SIGTERM and the close of the listener, in which /readyz answers 503 and new connections are still served. Default 5000 when NODE_ENV is production and standard output is no terminal, else 0',
+  );
 
 /** When calls are refused before the process is at risk. */
 export const overloadSchema = z

@@ -289,7 +289,7 @@ describe('a response that is made in the background when the gateway is told to 
   const laterSaid = async (time: number, delay: number): Promise<unknown> => {
     const database = `sqlite:${operatorFolder()}/sluice.db`;
     const text = configWith(
-      `database: '${database}', timeouts: { drain: ${time} }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
+      `database: '${database}', timeouts: { drain: ${time}, drainDelay: 0 }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
     );
     const headers = { authorization: `Bearer ${operatedKey}`, 'content-type': 'application/json' };
     const gateway = await operate({ 'gateway.config.mjs': text });

@@ -300,7 +300,7 @@ test('a stopping gateway lets the call of a socket finish, and closes the others
     response.end(frames.slice(-voice.ending).join(''));
   });
   const door = await startProcess(
-    `timeouts: { drain: 20_000 }, channels: [anthropic({ key: 'k', baseUrl: '${provider.url}/v1', models: ['via-messages'] })]`,
+    `timeouts: { drain: 20_000, drainDelay: 0 }, channels: [anthropic({ key: 'k', baseUrl: '${provider.url}/v1', models: ['via-messages'] })]`,
   );
   try {
     const address = `${door.url}/v1/responses`;

@@ -19,7 +19,7 @@ const start = async (members: string, args: readonly string[] = []): Promise<Ope
   return gateway;
 };
 
-const two = `workers: 2, channels: [demo()]`;
+const two = `workers: 2, timeouts: { drainDelay: 0 }, channels: [demo()]`;
 
 /** A call over a connection of its own, so that it may reach any worker. */
 async function ask(door: OperatedGateway, secret = key, words = 'hello'): Promise<number> {

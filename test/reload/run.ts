@@ -60,7 +60,7 @@ export async function tryReloads({
 }: ReloadPlan): Promise<ReloadResult> {
   const config = (more: string): string =>
     configWith(
-      `workers: 2, log: { level: 'info' }, timeouts: { drain: ${drain} }, channels: [demo({ pace: ${pace} })], ${more}`,
+      `workers: 2, log: { level: 'info' }, timeouts: { drain: ${drain}, drainDelay: 0 }, channels: [demo({ pace: ${pace} })], ${more}`,
     );
   const gateway = await operate({ 'gateway.config.ts': config(''), 'plugins/marker.ts': marker('one') });
   try {
