@@ -2,26 +2,53 @@
  * `npm run reload`: 500 open streams through a gateway with two workers, in all formats; a reload with another config and another plugin,
  * one with a config that is wrong, and the end of the gateway, while calls go on. The last line says what must be zero, and the exit code
  * is 1 unless it is.
+ *
+ * `npm run reload -- --rolling`: two gateways behind a load balancer that polls `/readyz`, restarted one after the other, three times each,
+ * while 100 streams and 20 callers go on. They share PostgreSQL and Redis where these are installed; else each has a SQLite database.
  */
+import { shareStores } from './shared-stores.ts';
 import { tryReloads } from './run.ts';
+import { tryRolling } from './rolling.ts';
 
-const result = await tryReloads({
-  streams: 500,
-  pace: 500,
-  longest: 1_000,
-  drain: 10_000,
-  say: (line) => console.log(line),
-});
-const { streams, completeWhileStopping, errorsTooEarly, calls, failedCalls, reasons, exit } = result;
-for (const reason of reasons) console.log(reason);
-console.log(
-  `500 streams: ${streams.complete} complete (${completeWhileStopping} of them while it stopped), ${streams.error} ended by their format's error at the deadline; ${calls} calls meanwhile`,
-);
-console.log(`broken ${streams.broken}, cut early ${errorsTooEarly}, calls that failed ${failedCalls}`);
-process.exitCode =
-  streams.broken + errorsTooEarly + failedCalls === 0 &&
-  streams.complete > 0 &&
-  streams.error > 0 &&
-  exit === 0
-    ? 0
-    : 1;
+const say = (line: string): void => console.log(line);
+process.exitCode = (await (process.argv.includes('--rolling') ? roll() : reload())) ? 0 : 1;
+
+async function reload(): Promise<boolean> {
+  const result = await tryReloads({ streams: 500, pace: 500, longest: 1_000, drain: 10_000, say });
+  const { streams, completeWhileStopping, errorsTooEarly, calls, failedCalls, reasons, exit } = result;
+  for (const reason of reasons) say(reason);
+  say(
+    `500 streams: ${streams.complete} complete (${completeWhileStopping} of them while it stopped), ${streams.error} ended by their format's error at the deadline; ${calls} calls meanwhile`,
+  );
+  say(`broken ${streams.broken}, cut early ${errorsTooEarly}, calls that failed ${failedCalls}`);
+  const wrong = streams.broken + errorsTooEarly + failedCalls;
+  return wrong === 0 && streams.complete > 0 && streams.error > 0 && exit === 0;
+}
+
+async function roll(): Promise<boolean> {
+  const stores = await shareStores();
+  try {
+    say(`stores: ${stores.kind}`);
+    const plan = {
+      rounds: 3,
+      streams: 100,
+      callers: 20,
+      longest: 60,
+      pace: 100,
+      poll: 500,
+      drainDelay: 5_000,
+      hurries: false,
+    };
+    const result = await tryRolling({ ...plan, members: stores.members, say });
+    const { restarts, calls, streams, refused, cut, unserved, failedCalls, brokenStreams, reasons } = result;
+    for (const reason of reasons) say(reason);
+    say(`${restarts} restarts, ${calls} calls and ${streams} streams meanwhile`);
+    say(
+      `refused ${refused}, cut ${cut}, without a gateway ${unserved}, calls that failed ${failedCalls}, broken streams ${brokenStreams}`,
+    );
+    const wrong = refused + cut + unserved + failedCalls + brokenStreams;
+    return wrong === 0 && calls > 0 && streams > 0 && result.exits.every((exit) => exit === 0);
+  } finally {
+    await stores.close();
+  }
+}
