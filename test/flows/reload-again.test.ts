@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
 import { freePort } from '../support/free-port.ts';
-import { patience } from '../support/patience.ts';
 import { SocketClient } from '../support/websocket.ts';
 import { ask, config, failed, marker, nextLine, reloaded, status } from './_reload.ts';
 
@@ -128,7 +127,8 @@ describe('a reload, the first one and those after it,', () => {
       ((await (await fetch(`${door.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
         .status;
     expect(await stateOf()).toBe('in_progress');
-    await expect.poll(stateOf, { interval: 200, timeout: silence + patience.wait }).toBe('completed');
+    await delay(silence / 2);
+    await expect.poll(stateOf, { interval: 200 }).toBe('completed');
     await expect.poll(() => door.workers().length).toBe(1);
   });
 
