@@ -141,16 +141,19 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
+/** A worker that was replaced ends with its last connection, which `fetch` would keep. */
+const closing = { connection: 'close' };
+
 /** An operator who has logged in to the admin API. */
 export async function logIn(gateway: OperatedGateway) {
   const login = await fetch(`${gateway.url}/api/admin/login`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...closing },
     body: JSON.stringify({ password }),
   });
   const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
   const { csrfToken } = (await login.json()) as { csrfToken: string };
-  const headers = { cookie, 'x-csrf-token': csrfToken };
+  const headers = { cookie, 'x-csrf-token': csrfToken, ...closing };
   const ask = async (method: string, path: string): Promise<Record<string, unknown>> => {
     const answer = await fetch(`${gateway.url}/api/admin/${path}`, { method, headers });
     return (await answer.json()) as Record<string, unknown>;
