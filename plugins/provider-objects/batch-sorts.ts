@@ -61,6 +61,11 @@ export function endpointOfLine(
   return input === undefined ? undefined : '/v1/embeddings';
 }
 
+/** The member of a line that is its request. */
+export function memberOfLine(format: ObjectFormat): 'request' | 'body' {
+  return format === 'generate-content' ? 'request' : 'body';
+}
+
 /** The codec that reads the request of a line; undefined where its endpoint is not known. */
 export function codecOfLine(format: ObjectFormat, line: JsonObject, body: JsonObject): CodecName | undefined {
   switch (format) {

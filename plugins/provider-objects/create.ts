@@ -1,4 +1,5 @@
-import { caller, GatewayError, type JsonObject } from 'sluice';
+import { from, type Observable } from 'rxjs';
+import { caller, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   isObject,
   matchesModel,
@@ -17,7 +18,7 @@ import { beginUpload, sendForm, type FormUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
-import { RequestLines, type BegunLines, type RequestedLines } from './request-lines.ts';
+import { RequestLines, type BegunLines, type RequestedLines, type Sampling } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
 /** The body of a call that nobody has read. */
@@ -51,17 +52,26 @@ function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
     );
 }
 
+/** How {@link formOf} reads a form. */
+export interface FormOptions {
+  /** Where the form goes, if that is known. */
+  readonly place?: Place;
+  /** How lines of its file are treated. Default: `forward`. */
+  readonly sampling?: Sampling;
+}
+
 /** Begins to read the form of a call, whose references must be the caller's and lie at the place where it goes, where that is known. */
 export function formOf(
   call: Call,
   collection: Collection,
   around: Around,
-  place?: Place,
+  { place, sampling = 'forward' }: FormOptions = {},
 ): Promise<FormUpload> {
   const references = new FormReferences(collection.format, async (found) =>
     checkPlace(await placeOfReferences(call, found, around.finding), place),
   );
-  return beginUpload(bodyOf(call), { lines: linesOf(collection, around), references }, around.fileSize);
+  const lines = linesOf(collection, around, sampling);
+  return beginUpload(bodyOf(call), { lines, references }, around.fileSize);
 }
 
 /** The models that a body names: graders and runs of evals have theirs anywhere in it, others at the top. */
@@ -107,16 +117,22 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
+/** The setting `sampling`, for lines that cannot be changed, or whose client wants no member to be dropped. */
+export function withoutDropping({ tools }: Pick<Around, 'tools'>): Sampling {
+  return tools.settings.sampling === 'forward' ? 'forward' : 'refuse';
+}
+
 /** Reads the lines of a file of that API, or goes on with them. */
 export function linesOf(
   { format }: Pick<Collection, 'format'>,
   { tools }: Pick<Around, 'tools'>,
+  sampling: Sampling,
   begun?: BegunLines,
 ): RequestLines {
   const { limits } = tools.settings;
   return new RequestLines(
     format,
-    { formats: tools.format, limits, budget: tools.overload.bodyBudget },
+    { formats: tools.format, limits, sampling, budget: tools.overload.bodyBudget },
     begun,
   );
 }
@@ -129,11 +145,17 @@ export function knownOf(requested: RequestedLines | undefined, reason?: string):
 
 /**
  * Makes an object from a form with a file, which goes to its provider while it comes. It goes on when the client leaves after the end of the
- * form. Returns the description of the object. Throws what stands in the way.
+ * form. Returns what was dropped from lines of the file, and the description of the object. Throws what stands in the way.
  */
-export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+export async function createByForm(
+  call: Call,
+  collection: Collection,
+  around: Around,
+): Promise<Observable<GatewayEvent>> {
   const { catalog } = around.finding;
-  return sendForm(await formOf(call, collection, around), async (form) => {
+  const isStrict = call.wire.headers['x-sluice-strict'] === 'true';
+  const sampling = isStrict ? withoutDropping(around) : around.tools.settings.sampling;
+  return sendForm(await formOf(call, collection, around, { sampling }), async (form) => {
     const { model } = form;
     const models = model === undefined || !catalog.serves(model) ? [] : [model];
     const place = chosenPlace(call, collection, catalog, { models });
@@ -148,7 +170,14 @@ export async function createByForm(call: Call, collection: Collection, around: A
     return madeAnyway(call, around, async (own) => {
       const seen = await askJson(own, place, collection.format, question, around.answerSize);
       await keep(own, { collection, place, seen, known: knownOf(form.end(), form.reason) }, around);
-      return seen;
+      const { format } = collection;
+      return from<GatewayEvent[]>([
+        ...form.losses.map((path) => ({
+          type: 'loss' as const,
+          loss: { path, kind: 'setting' as const, from: format, to: format },
+        })),
+        { type: 'result', value: seen },
+      ]);
     });
   });
 }

@@ -93,7 +93,7 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
       const place = placeOf(object, around.finding.catalog);
       const body = bodyOf(call);
       if (/^\s*multipart\//i.test(body.type)) {
-        const form = await formOf(call, collection, around, place);
+        const form = await formOf(call, collection, around, { place });
         return sendForm(form, async ({ upload, headers }) =>
           passedOn(call, await sent(call, object, around, { ...question, upload, headers })),
         );

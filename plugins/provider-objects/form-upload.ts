@@ -29,6 +29,8 @@ export interface FormUpload {
   end(): RequestedLines | undefined;
   /** Why that is not known. */
   readonly reason: string | undefined;
+  /** Members that were dropped from lines of the file. */
+  readonly losses: readonly string[];
   /** Why the form was cut, where the gateway has cut it: a limit, or something that is no form. */
   readonly wrong: unknown;
 }
@@ -79,6 +81,9 @@ export async function beginUpload(
     get reason() {
       return readers.lines.reason;
     },
+    get losses() {
+      return readers.lines.losses;
+    },
     get wrong() {
       return passage.wrong;
     },
@@ -97,6 +102,9 @@ export async function sendForm<Answer>(
     throw form.wrong ?? error;
   }
 }
+
+const lineEnd = Buffer.from('\r\n');
+const noBytes = Buffer.alloc(0);
 
 /** A form on its way from the client to the provider: checked, and encoded anew. */
 class FormPassage {
@@ -169,29 +177,29 @@ class FormPassage {
     for (const token of this.#parser.push(bytes)) {
       this.#rules.check(token);
       // oxlint-disable-next-line no-await-in-loop -- the next bytes are read when these lines are done
-      if (this.#rules.isFile) await this.#readFile(token);
-      else this.#readText(token);
-      encoded.push(this.#piece(token));
+      const piece = this.#rules.isFile ? await this.#readFile(token) : this.#readText(token);
+      if (piece.length > 0) encoded.push(piece);
+      if (token.type === 'end') encoded.push(lineEnd);
     }
     await this.#references.settled();
     return encoded;
   }
 
-  async #readFile(token: FormToken): Promise<void> {
-    if (token.type === 'head') this.#references.begin(token.head.name, true);
-    else if (token.type === 'data') await this.#lines.push(token.bytes);
-    else this.#lines.flush();
+  async #readFile(token: FormToken): Promise<Buffer> {
+    if (token.type === 'data') return this.#lines.push(token.bytes);
+    return token.type === 'head' ? this.#begin(token.head, true) : this.#lines.flush();
   }
 
-  #readText(token: FormToken): void {
-    if (token.type === 'head') this.#references.begin(token.head.name, false);
-    else if (token.type === 'data') this.#references.push(token.bytes);
-    else this.#references.end();
+  #readText(token: FormToken): Buffer {
+    if (token.type === 'head') return this.#begin(token.head, false);
+    if (token.type === 'end') this.#references.end();
+    else this.#references.push(token.bytes);
+    return token.type === 'data' ? token.bytes : noBytes;
   }
 
-  #piece(token: FormToken): Buffer {
-    if (token.type === 'head') return encodePartHead(this.#boundary, token.head);
-    return token.type === 'data' ? token.bytes : Buffer.from('\r\n');
+  #begin(head: PartHead, isFile: boolean): Buffer {
+    this.#references.begin(head.name, isFile);
+    return encodePartHead(this.#boundary, head);
   }
 }
 

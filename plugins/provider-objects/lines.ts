@@ -7,49 +7,59 @@ import { isSliceOver, nextSlice } from './slices.ts';
 export const longestLine = 16 * 1024 * 1024;
 
 const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+const noBytes = Buffer.alloc(0);
 
-/** Splits a file into its lines while it comes. Lines end with LF or CRLF; empty ones are left out. */
+/** Splits a file into its lines while it comes: add some bytes, and take lines until there is none. */
 export class Lines {
+  /** Of a line whose end has not come. */
   readonly #held = new HeldBytes();
+  /** Bytes behind the last line that was taken. */
+  #behind: Buffer = noBytes;
 
-  /** Number of bytes that are held of a line whose end has not come. */
+  /** Number of bytes of which no line was taken. */
   get held(): number {
-    return this.#held.length;
+    return this.#held.length + this.#behind.length;
   }
 
-  /** Adds some bytes and yields each line that they complete. Throws for a line of more than 16 MiB. */
-  *push(bytes: Buffer): Generator<Buffer, undefined> {
-    let from = 0;
-    for (;;) {
-      const end = bytes.indexOf(0x0a, from);
-      this.#held.push(bytes.subarray(from, end < 0 ? bytes.length : end));
-      if (this.#held.length > longestLine)
-        throw new GatewayError('invalid_value', `The line has more than ${longestLine} bytes.`);
-      if (end < 0) return undefined;
-      const line = this.end();
-      if (line !== undefined) yield line;
-      from = end + 1;
-    }
+  /** Adds some bytes. All lines before them must have been taken. */
+  add(bytes: Buffer): void {
+    this.#behind = bytes;
   }
 
-  /** Bytes of the line that is not complete. */
+  /** Returns the next line, with its line break; undefined where its end has not come. Throws for a line of more than 16 MiB. */
+  next(): Buffer | undefined {
+    const end = this.#behind.indexOf(lineFeed) + 1;
+    const length = end === 0 ? this.#behind.length : end;
+    this.#held.push(this.#behind.subarray(0, length));
+    this.#behind = this.#behind.subarray(length);
+    if (this.#held.length > longestLine)
+      throw new GatewayError('invalid_value', `The line has more than ${longestLine} bytes.`);
+    return end === 0 ? undefined : this.#held.take();
+  }
+
+  /** Bytes of the line that is not complete, when all others were taken. */
   get rest(): Buffer {
     const rest = this.#held.take();
     this.#held.push(rest);
     return rest;
   }
 
-  /** Returns the last line, which need not end with a line break; undefined if it is empty. */
-  end(): Buffer | undefined {
-    const line = this.#held.take();
-    const text = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
-    return isBlank(text) ? undefined : text;
+  /** Returns all bytes of which no line was taken. Nothing is held any more. */
+  take(): Buffer {
+    this.#held.push(this.#behind);
+    this.#behind = noBytes;
+    return this.#held.take();
   }
+}
 
-  /** Releases what is held. */
-  clear(): void {
-    this.#held.take();
-  }
+/** Returns what is in a line, without its line break (LF or CRLF); undefined for one that is empty. */
+export function contentOf(line: Buffer): Buffer | undefined {
+  let end = line.length;
+  if (line[end - 1] === lineFeed) end -= 1;
+  if (line[end - 1] === carriageReturn) end -= 1;
+  const content = line.subarray(0, end);
+  return isBlank(content) ? undefined : content;
 }
 
 /** Calls `work` for each line that a provider sends, in slices between which other callers run; the provider waits meanwhile. */
@@ -60,15 +70,17 @@ export async function eachLine(
 ): Promise<void> {
   const lines = new Lines();
   const read = inOrder<Buffer, never>(call, async (chunk) => {
-    for (const line of lines.push(chunk)) {
-      work(line);
+    lines.add(chunk);
+    for (let line = lines.next(); line !== undefined; line = lines.next()) {
+      const content = contentOf(line);
+      if (content !== undefined) work(content);
       // oxlint-disable-next-line no-await-in-loop -- other callers run between two lines
       if (isSliceOver()) await nextSlice();
     }
     return [];
   });
   await lastValueFrom(bytes.pipe(read), { defaultValue: undefined });
-  const last = lines.end();
+  const last = contentOf(lines.take());
   if (last !== undefined) work(last);
 }
 

@@ -4,7 +4,7 @@ import { inOrder, type Call, type ProviderObject } from 'sluice/internal';
 import type { Around } from './around.ts';
 import { ask } from './ask.ts';
 import { collectionOf } from './collections.ts';
-import { knownOf, linesOf } from './create.ts';
+import { knownOf, linesOf, withoutDropping } from './create.ts';
 import { placeOf } from './place.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function knownOfFile(call: Call, file: ProviderObject, around: Arou
   const place = placeOf(file, around.finding.catalog);
   const question = { method: 'GET', path: `/files/${file.id}/content` } as const;
   const { bytes } = await ask(call, place, collection.format, question);
-  const lines = linesOf(collection, around);
+  const lines = linesOf(collection, around, withoutDropping(around));
   const read = bytes.pipe(
     inOrder<Buffer, boolean>(call, async (piece) => {
       await lines.push(piece);

@@ -3,16 +3,20 @@ import {
   checkMemberNames,
   checkRequestMembers,
   checkModelName,
+  editMembersOf,
+  excludedMember,
+  HeldBytes,
   HeldMemory,
   isObject,
   parseJsonLine,
   type BodyLimits,
   type ByteBudget,
+  type Codec,
   type InternalTools,
 } from 'sluice/internal';
-import { codecOfLine, endpointOfLine } from './batch-sorts.ts';
+import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
-import { Lines } from './lines.ts';
+import { contentOf, Lines } from './lines.ts';
 import { NeedsByModel, type Needs } from './needs.ts';
 import { referencesIn, refersToTurns } from './references.ts';
 import { isSliceOver, nextSlice } from './slices.ts';
@@ -48,18 +52,24 @@ const longestEndpoint = 200;
 /** Maximum length of the part of a line that is kept between two requests, in bytes. */
 const longestRest = 1024 * 1024;
 
+/** A value of the setting `sampling`. */
+export type Sampling = InternalTools['settings']['sampling'];
+
 /** What lines are read with. */
 export interface LineTools {
   readonly formats: InternalTools['format'];
   /** Limits of each line: the same as of the body of a call. */
   readonly limits: BodyLimits;
+  /** How a request is treated whose settings exclude each other: `exclusive` drops one of them from the line. */
+  readonly sampling: Sampling;
   /** Counts the memory that lines take; throws 503 where there is none. */
   readonly budget?: ByteBudget;
 }
 
 /**
  * Reads a file of requests while it passes by, line by line, in slices between which other callers run. As soon as something in it is no such
- * request, or there is more of it than can be kept, it forgets everything but the reason. Close it: it counts memory.
+ * request, or there is more of it than can be kept, it forgets everything but the reason. What it returns goes to the provider: the same bytes,
+ * except for lines from which a member is dropped. Close it: it counts memory.
  */
 export class RequestLines {
   readonly #format: ObjectFormat;
@@ -75,6 +85,7 @@ export class RequestLines {
   #count = 0;
   #reason: string | undefined;
   #isText = false;
+  readonly #losses = new Set<string>();
 
   /** Lines of an API; `begun` is what was read of them before. */
   constructor(format: ObjectFormat, tools: LineTools, begun?: BegunLines) {
@@ -94,7 +105,8 @@ export class RequestLines {
     for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
     for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
     // The rest of a line has no line break, so that it completes none.
-    this.#lines.push(Buffer.from(begun.rest, 'base64')).next();
+    this.#lines.add(Buffer.from(begun.rest, 'base64'));
+    this.#lines.next();
   }
 
   /** False when nothing will be known of them, whatever comes. */
@@ -112,26 +124,33 @@ export class RequestLines {
     return this.#models.values().next().value;
   }
 
-  /** Reads some bytes. Resolves when more may come; rejects with 503 where there is no memory for them. */
-  async push(bytes: Buffer): Promise<void> {
-    if (!this.isKnown || !this.#isTextWith(bytes)) return;
-    const lines = this.#lines.push(bytes);
-    for (;;) {
-      const line = this.#tried(() => lines.next().value);
+  /** Members that were dropped from lines, each once. */
+  get losses(): readonly string[] {
+    return [...this.#losses];
+  }
+
+  /** Reads some bytes, and returns those that are complete. Resolves when more may come; rejects with 503 where there is no memory for them. */
+  async push(bytes: Buffer): Promise<Buffer> {
+    const passed = new HeldBytes();
+    const isRead = this.isKnown && this.#isTextWith(bytes);
+    if (!isRead) passed.push(this.#lines.take());
+    this.#lines.add(bytes);
+    while (this.isKnown) {
+      const line = this.#tried(() => this.#lines.next());
       if (line === undefined) break;
-      this.#tried(() => this.#line(line));
-      if (!this.isKnown) return;
+      passed.push(this.#tried(() => this.#line(line)) ?? line);
       // oxlint-disable-next-line no-await-in-loop -- other callers run between two lines
       if (isSliceOver()) await nextSlice();
     }
-    this.#memory.hold(this.#lines.held);
+    if (this.isKnown) this.#memory.hold(this.#lines.held);
+    else passed.push(this.#lines.take());
+    return passed.take();
   }
 
-  /** The file has ended: its last line is complete. */
-  flush(): void {
-    if (!this.isKnown) return;
-    const line = this.#lines.end();
-    if (line !== undefined) this.#tried(() => this.#line(line));
+  /** The file has ended, and its last line is complete. Returns that line. */
+  flush(): Buffer {
+    const line = this.#lines.take();
+    return (this.isKnown ? this.#tried(() => this.#line(line)) : undefined) ?? line;
   }
 
   /** Returns what the file asks for, when all of it has come; undefined where that is not known. */
@@ -148,7 +167,7 @@ export class RequestLines {
 
   /** Gives back the memory. */
   close(): void {
-    this.#lines.clear();
+    this.#lines.take();
     this.#memory.close();
   }
 
@@ -184,8 +203,10 @@ export class RequestLines {
     };
   }
 
-  #line(bytes: Buffer): void {
-    if (!this.isKnown) return;
+  /** Reads a line. Returns it without the member that its settings exclude; undefined where it stays as it is. */
+  #line(raw: Buffer): Buffer | undefined {
+    const bytes = contentOf(raw);
+    if (bytes === undefined) return undefined;
     const line = this.#parsed(bytes);
     const body = bodyIn(line, this.#format);
     if (body === undefined) throw new GatewayError('invalid_value', 'The line is no request of a batch.');
@@ -197,10 +218,22 @@ export class RequestLines {
     checkModelName(name);
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
+    const codec = this.#codecOf(line, body);
+    const excluded = codec && excludedMember(codec, body, this.#tools.sampling);
     this.#count += 1;
-    this.#measure(line, body, name);
+    this.#measure(line, body, { model: name, codec });
     this.#checkCounts();
     this.#memory.hold(0);
+    if (excluded === undefined) return undefined;
+    const member = memberOfLine(this.#format);
+    this.#losses.add(`${member}.${excluded}`);
+    return editMembersOf(raw, member, { [excluded]: undefined });
+  }
+
+  /** The codec that reads the request of a line; undefined where its endpoint is not known. */
+  #codecOf(line: JsonObject, body: JsonObject): Codec | undefined {
+    const [format, operation] = codecOfLine(this.#format, line, body) ?? ['', 'chat'];
+    return this.#tools.formats(format)?.codecs[operation];
   }
 
   /** Throws for a line that is no JSON within the limits, or that others may read as several lines or as another object. */
@@ -223,15 +256,17 @@ export class RequestLines {
         throw new GatewayError('invalid_value', `The file has more than ${most[name]} ${name}.`);
   }
 
-  #measure(line: JsonObject, body: JsonObject, model: string): void {
+  #measure(
+    line: JsonObject,
+    body: JsonObject,
+    { model, codec }: { readonly model: string; readonly codec: Codec | undefined },
+  ): void {
     const isChat = this.#format === 'chat-completions';
     const endpoint = isChat ? endpointOfLine(line, body) : undefined;
     if (endpoint !== undefined && endpoint.length > longestEndpoint)
       throw new GatewayError('invalid_value', `The url has more than ${longestEndpoint} characters.`);
     if (endpoint !== undefined) this.#endpoints.add(endpoint);
     if (this.#unreadable !== undefined) return;
-    const [format, operation] = codecOfLine(this.#format, line, body) ?? ['', 'chat'];
-    const codec = this.#tools.formats(format)?.codecs[operation];
     try {
       if (codec === undefined) throw new Error('its endpoint is not known here');
       this.#needs.add(model, codec, isChat && model === '' ? { ...body, model: 'model' } : body);
@@ -243,7 +278,7 @@ export class RequestLines {
 
   #giveUp(reason: string): void {
     this.#reason = reason;
-    this.close();
+    this.#memory.close();
   }
 }
 

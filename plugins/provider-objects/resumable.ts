@@ -6,7 +6,7 @@ import { isObject, type Call, type RequestBody } from 'sluice/internal';
 import { keep, noObject, type Around } from './around.ts';
 import { ask, jsonOf } from './ask.ts';
 import { collectionOf, isId } from './collections.ts';
-import { bodyOf, knownOf, linesOf, madeAnyway } from './create.ts';
+import { bodyOf, knownOf, linesOf, madeAnyway, withoutDropping } from './create.ts';
 import type { BegunLines, RequestLines } from './request-lines.ts';
 import { ownedObject } from './endpoints.ts';
 import { passedOn } from './passed.ts';
@@ -106,7 +106,7 @@ export function addResumable(around: Around): void {
       path === '/files' &&
       call.wire.headers[`${words}offset`] === String(offset) &&
       (offset === 0 || begun !== undefined);
-    const lines = linesOf(collection, around, begun);
+    const lines = linesOf(collection, around, withoutDropping(around), begun);
     let length = 0;
     const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, async (piece) => {
       length += piece.length;

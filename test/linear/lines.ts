@@ -27,7 +27,8 @@ export function lineWork(): Work[] {
         return {
           bytes: bytes.length,
           async run() {
-            const lines = new RequestLines('chat-completions', { formats: () => chatCompletions, limits });
+            const tools = { formats: () => chatCompletions, limits, sampling: 'exclusive' as const };
+            const lines = new RequestLines('chat-completions', tools);
             for (let at = 0; at < bytes.length; at += length)
               // oxlint-disable-next-line no-await-in-loop -- one piece after the other
               await lines.push(bytes.subarray(at, at + length));

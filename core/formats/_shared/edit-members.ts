@@ -34,6 +34,21 @@ export function editMembers<Body>(
   return Buffer.concat([begin, ...joined, finish]);
 }
 
+/** As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged. */
+export function editMembersOf(
+  bytes: Buffer,
+  name: string,
+  edits: Readonly<Record<string, JsonValue | undefined>>,
+): Buffer {
+  let edited = bytes;
+  eachMember(bytes, (member) => {
+    if (member.name !== name) return;
+    const inner = editMembers(bytes.subarray(member.value, member.end), edits);
+    edited = Buffer.concat([bytes.subarray(0, member.value), inner, bytes.subarray(member.end)]);
+  });
+  return edited;
+}
+
 /**
  * Returns the values of these members at the top of a JSON object; of a name that is given twice the last one. Values that are long or no
  * JSON are left out. Undefined for bytes that are no object.

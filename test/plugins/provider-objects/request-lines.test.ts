@@ -12,7 +12,12 @@ import { batchLine } from './_stage.ts';
 const limits = { body: 1e9, depth: 32, values: 1000, members: 100 };
 
 function linesOf(begun?: BegunLines, budget?: ByteBudget): RequestLines {
-  const tools = { formats: () => chatCompletions, limits, ...(budget === undefined ? {} : { budget }) };
+  const tools = {
+    formats: () => chatCompletions,
+    limits,
+    sampling: 'exclusive' as const,
+    ...(budget === undefined ? {} : { budget }),
+  };
   return new RequestLines('chat-completions', tools, begun);
 }
 
@@ -46,6 +51,31 @@ test('the requests of a file are known however it is cut, and of a file with any
         needs: { 'gpt-a': { calls: 2, open: 2 }, 'gpt-b': { calls: 1, open: 1 } },
       });
       expect(await read(bad)).toBeUndefined();
+    }),
+    { numRuns: tries(300) },
+  );
+});
+
+test('every byte of a file goes to the provider, however it is cut and whatever is in it', async () => {
+  const line = fc.constantFrom(
+    '',
+    ' ',
+    '{',
+    'text',
+    batchLine('gpt-a'),
+    `${batchLine('gpt-a')}\r`,
+    '{"a":1}',
+  );
+  const file = fc.array(line, { maxLength: 6 }).map((all) => Buffer.from(all.join('\n')));
+  await fc.assert(
+    fc.asyncProperty(file, fc.array(fc.nat(), { maxLength: 8 }), async (bytes, places) => {
+      const requests = linesOf();
+      const passed: Buffer[] = [];
+      for (const piece of cut(bytes, places))
+        // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+        passed.push(await requests.push(piece));
+      passed.push(requests.flush());
+      expect(Buffer.concat(passed).toString()).toBe(bytes.toString());
     }),
     { numRuns: tries(300) },
   );
