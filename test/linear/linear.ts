@@ -14,6 +14,7 @@ import { EffortCounter } from './effort.ts';
 import { countedWork, otherWork } from './others.ts';
 import { gatewayWork, MeasuredGateway } from './gateway.ts';
 import { factor, measure, type Work } from './measure.ts';
+import { byteWork } from './bytes.ts';
 import { lineWork } from './lines.ts';
 import { PluginBench } from './plugin-bench.ts';
 import { pluginWork } from './plugins.ts';
@@ -121,6 +122,7 @@ if (process.argv.includes('--counts')) {
   const gateway = await MeasuredGateway.start();
   const works = [
     ...lineWork(),
+    ...byteWork(),
     ...otherWork,
     ...readerWork,
     ...codecWork,

@@ -290,7 +290,8 @@ function promptWork(): Work[] {
   ]);
 }
 
-interface Part {
+/** A part of a form. */
+export interface Part {
   readonly name: string;
   readonly head?: string;
   readonly file?: boolean;
@@ -298,7 +299,7 @@ interface Part {
 }
 
 /** A form as it goes over the wire. */
-function multipart(parts: readonly Part[]): Buffer {
+export function multipart(parts: readonly Part[]): Buffer {
   const text = parts.map(
     ({ name, head = '', file, value }) =>
       `--b\r\nContent-Disposition: form-data; name="${name}"${file === true ? '; filename="a"' : ''}\r\n${head}\r\n${value}\r\n`,
@@ -306,31 +307,38 @@ function multipart(parts: readonly Part[]): Buffer {
   return Buffer.from(`${text.join('')}--b--\r\n`);
 }
 
-const forms: readonly { readonly name: string; readonly most?: number; make(size: number): Part[] }[] = [
-  { name: 'many fields', make: (size) => times(size, (index) => ({ name: `f${index}`, value: 'a' })) },
-  { name: 'many fields of one name', make: (size) => times(size, () => ({ name: 'f[]', value: 'a' })) },
-  { name: 'many empty fields', make: (size) => times(size, () => ({ name: 'f', value: '' })) },
-  {
-    name: 'many tiny files',
-    most: 4000,
-    make: (size) => times(size, () => ({ name: 'f', file: true, value: 'a' })),
-  },
-  { name: 'a long name', make: (size) => [{ name: 'n'.repeat(64 * size), value: 'a' }] },
-  {
-    name: 'a long head',
-    make: (size) => [{ name: 'f', head: `x-a: ${'a'.repeat(64 * size)}\r\n`, value: 'a' }],
-  },
-  {
-    name: 'many lines of a head',
-    make: (size) => [{ name: 'f', head: 'x-a: b\r\n'.repeat(size), value: 'a' }],
-  },
-  { name: 'one long field', make: (size) => [{ name: 'f', value: 'a'.repeat(64 * size) }] },
-  { name: 'one file', make: (size) => [{ name: 'f', file: true, value: 'a'.repeat(64 * size) }] },
-  {
-    name: 'a file of what begins like an end',
-    make: (size) => [{ name: 'f', file: true, value: '\r\n--'.repeat(16 * size) }],
-  },
-];
+/** What a form consists of. */
+export const forms: readonly { readonly name: string; readonly most?: number; make(size: number): Part[] }[] =
+  [
+    { name: 'many fields', make: (size) => times(size, (index) => ({ name: `f${index}`, value: 'a' })) },
+    { name: 'many fields of one name', make: (size) => times(size, () => ({ name: 'f[]', value: 'a' })) },
+    { name: 'many empty fields', make: (size) => times(size, () => ({ name: 'f', value: '' })) },
+    {
+      name: 'many tiny files',
+      most: 4000,
+      make: (size) => times(size, () => ({ name: 'f', file: true, value: 'a' })),
+    },
+    { name: 'a long name', make: (size) => [{ name: 'n'.repeat(64 * size), value: 'a' }] },
+    {
+      name: 'a long head',
+      make: (size) => [{ name: 'f', head: `x-a: ${'a'.repeat(64 * size)}\r\n`, value: 'a' }],
+    },
+    {
+      name: 'many lines of a head',
+      make: (size) => [{ name: 'f', head: 'x-a: b\r\n'.repeat(size), value: 'a' }],
+    },
+    {
+      name: 'many long heads',
+      make: (size) =>
+        times(Math.ceil(size / 64), () => ({ name: 'f', head: `x-a: ${'a'.repeat(8000)}\r\n`, value: 'a' })),
+    },
+    { name: 'one long field', make: (size) => [{ name: 'f', value: 'a'.repeat(64 * size) }] },
+    { name: 'one file', make: (size) => [{ name: 'f', file: true, value: 'a'.repeat(64 * size) }] },
+    {
+      name: 'a file of what begins like an end',
+      make: (size) => [{ name: 'f', file: true, value: '\r\n--'.repeat(16 * size) }],
+    },
+  ];
 
 const limits = { body: Infinity, file: Infinity, files: Infinity, fields: Infinity, inMemory: Infinity };
 
