@@ -63,8 +63,8 @@ export function keyHandlers(
   };
 
   return {
-    async listKeys({ query: { limit, after } }) {
-      const { keys, next } = await apiKeys.page(limit, after);
+    async listKeys({ query: { limit, after, search } }) {
+      const { keys, next } = await apiKeys.page(limit, after, search);
       const views: KeyView[] = [];
       // A few at a time: hundreds of questions at once would keep calls from the database.
       for (let index = 0; index < keys.length; index += atOnce) {

@@ -171,7 +171,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(await log.page({}, 1)).toHaveProperty('next');
     });
 
-    test.each(['', 'x', '1', '1.', '.a', '1.a b', "1.'--", `${'9'.repeat(40)}.a`])(
+    test.each(['', 'x', '1', '.', '.a', '1.a b', "1.'--", `${'9'.repeat(40)}.a`])(
       'refuses %j, which is no cursor',
       async (cursor) => {
         await expect(log.page({}, 1, cursor)).rejects.toMatchObject({
@@ -240,6 +240,109 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     let exported = 0;
     for await (const { keyId } of log.each({ keyId: 'k0' })) exported += keyId === 'k0' ? 1 : 0;
     expect(exported).toBe(6_000);
+  });
+
+  test('one page reads so many records at most, and its cursor leads on also where it found none', async () => {
+    await insert(
+      usageRecord('rare', { keyId: 'rare' }),
+      ...Array.from({ length: 12_000 }, (_, index) =>
+        usageRecord(`r${index}`, { at: newYear + 1 + Math.floor(index / 3), keyId: 'other' }),
+      ),
+    );
+    const bounded = openUsageLog(stores, { slices: 1 });
+    const pages: string[][] = [];
+    let after: string | undefined;
+    do {
+      const page = await bounded.page({ keyId: 'rare' }, 5, after);
+      pages.push(idsOf(page.records));
+      after = page.next;
+    } while (after !== undefined);
+    expect(pages).toEqual([[], [], ['rare']]);
+    // The unique index of ids needs no walk.
+    expect(await bounded.page({ id: 'rare' }, 5)).toMatchObject({ records: [{ id: 'rare' }] });
+    expect(await bounded.page({}, 5)).toMatchObject({ records: { length: 5 } });
+  });
+
+  describe('filters by duration, cost and id', () => {
+    const ids = async (filter: Parameters<UsageLog['page']>[0]) =>
+      idsOf((await log.page(filter, 10)).records);
+
+    beforeEach(() =>
+      insert(
+        usageRecord('short', { at: newYear + 1, ms: 10, microDollars: 0 }),
+        usageRecord('middle', { at: newYear + 2, ms: 20.5, microDollars: 500 }),
+        usageRecord('long', { at: newYear + 3, ms: 30_000, microDollars: 9_000_000_000 }),
+        usageRecord('unpriced', { at: newYear + 4, ms: 20.5 }),
+      ),
+    );
+
+    test('include their bounds', async () => {
+      expect(await ids({ minMs: 20.5 })).toEqual(['unpriced', 'long', 'middle']);
+      expect(await ids({ maxMs: 20.5 })).toEqual(['unpriced', 'middle', 'short']);
+      expect(await ids({ minMs: 11, maxMs: 29_999 })).toEqual(['unpriced', 'middle']);
+      expect(await ids({ minMs: 30_001 })).toEqual([]);
+      expect(await ids({ minMicroDollars: 500 })).toEqual(['long', 'middle']);
+      expect(await ids({ minMicroDollars: 1, maxMicroDollars: 8_999_999_999 })).toEqual(['middle']);
+    });
+
+    test('leave out calls without a price, which have no cost', async () => {
+      expect(await ids({ minMicroDollars: 0 })).toEqual(['long', 'middle', 'short']);
+      expect(await ids({ maxMicroDollars: 0 })).toEqual(['short']);
+    });
+
+    test('select one call by its id, together with the other members', async () => {
+      expect(await ids({ id: 'middle' })).toEqual(['middle']);
+      expect(await ids({ id: 'middle', minMs: 21 })).toEqual([]);
+      expect(await ids({ id: 'middle', until: newYear + 2 })).toEqual([]);
+      expect(await ids({ id: 'midd' })).toEqual([]);
+      expect(await log.sums({ minMs: 20 }, 'status')).toMatchObject([{ group: 200, calls: 3 }]);
+    });
+  });
+
+  describe('the largest records', () => {
+    test('are those with the longest duration or the highest cost, newest first among equals', async () => {
+      await insert(
+        usageRecord('a', { at: newYear + 1, ms: 30, microDollars: 5 }),
+        usageRecord('b', { at: newYear + 2, ms: 10, microDollars: 70, keyId: 'k' }),
+        usageRecord('c', { at: newYear + 3, ms: 30, microDollars: 0, keyId: 'k' }),
+        usageRecord('d', { at: newYear + 4, ms: 20, keyId: 'k' }),
+      );
+      const ids = async (...asked: Parameters<UsageLog['largest']>) => {
+        const page = await log.largest(...asked);
+        expect(page).not.toHaveProperty('comparedSince');
+        return idsOf(page.records);
+      };
+      expect(await ids({}, 'ms', 10)).toEqual(['c', 'a', 'd', 'b']);
+      expect(await ids({}, 'ms', 2)).toEqual(['c', 'a']);
+      expect(await ids({}, 'microDollars', 10)).toEqual(['b', 'a', 'c']);
+      expect(await ids({ keyId: 'k' }, 'ms', 2)).toEqual(['c', 'd']);
+      expect(await ids({ since: newYear + 2, until: newYear + 3 }, 'ms', 10)).toEqual(['b']);
+      expect(await ids({ keyId: 'nobody' }, 'ms', 10)).toEqual([]);
+    });
+
+    test('come with their details and without bodies', async () => {
+      await insert(full);
+      const { request: _request, response: _response, ...rest } = full;
+      expect(await log.largest({}, 'ms', 1)).toEqual({ records: [rest] });
+    });
+
+    test('are found in all slices, and tell which records were not compared', async () => {
+      await insert(
+        usageRecord('longest', { ms: 1_000_000 }),
+        ...Array.from({ length: 12_000 }, (_, index) =>
+          usageRecord(`r${String(index).padStart(5, '0')}`, { at: newYear + 1 + index, ms: index % 9_000 }),
+        ),
+      );
+      expect(idsOf((await log.largest({}, 'ms', 3)).records)).toEqual(['longest', 'r08999', 'r08998']);
+      const bounded = openUsageLog(stores, { slices: 2 });
+      const { records, comparedSince = 0 } = await bounded.largest({}, 'ms', 2);
+      expect(idsOf(records)).toEqual(['r08999', 'r08998']);
+      expect(comparedSince).toBeGreaterThan(newYear);
+      expect(idsOf((await bounded.largest({ until: comparedSince }, 'ms', 2)).records)).toEqual([
+        'longest',
+        expect.any(String),
+      ]);
+    });
   });
 
   describe('sums', () => {

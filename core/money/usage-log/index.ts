@@ -12,9 +12,33 @@ export interface UsageFilter {
   /** `failed`: a status from 400 on, or interrupted in the middle of the reply. */
   readonly outcome?: 'ok' | 'failed';
   readonly status?: number;
+  /** The id of one call, as its client saw it in `x-request-id`. */
+  readonly id?: string;
+  /** Duration in milliseconds: at least, at most. */
+  readonly minMs?: number;
+  readonly maxMs?: number;
+  /** Cost in micro-dollars: at least, at most. Calls of models without a price have none. */
+  readonly minMicroDollars?: number;
+  readonly maxMicroDollars?: number;
 }
 
-/** A page of records, newest first and without captured bodies. `next` is the cursor of the following page. */
+/** What the largest records are compared by: duration or cost. */
+export type UsageMeasure = 'ms' | 'microDollars';
+
+/** The largest records of a filter, the largest first, without captured bodies. */
+export interface LargestUsage {
+  readonly records: readonly UsageRecord[];
+  /**
+   * Time of the oldest records that were compared, in milliseconds since 1970; absent when all records of the filter were. To compare older
+   * ones, ask again with this time as `until`.
+   */
+  readonly comparedSince?: number;
+}
+
+/**
+ * A page of records, newest first and without captured bodies. `next` is the cursor of the following page. One page reads 250,000 records
+ * at most: where few of them fit the filter it is shorter than its limit, or empty, and has a cursor all the same.
+ */
 export interface UsagePage {
   readonly records: readonly UsageRecord[];
   readonly next?: string;
@@ -53,6 +77,11 @@ export interface FailedAttempts {
 export interface UsageLog {
   /** Throws GatewayError `invalid_value` when `after` is no cursor. */
   page(filter: UsageFilter, limit: number, after?: string): Promise<UsagePage>;
+  /**
+   * Returns the records with the longest duration or the highest cost, newest first among equals. Compares the newest 250,000 records of
+   * the filter's time range at most.
+   */
+  largest(filter: UsageFilter, by: UsageMeasure, limit: number): Promise<LargestUsage>;
   /** One record with all that is known of it, captured bodies included. */
   find(id: string): Promise<UsageRecord | undefined>;
   /**

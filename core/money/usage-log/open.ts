@@ -4,6 +4,7 @@ import { yieldTurn } from '../../state/database/yield-turn.ts';
 import {
   conditions,
   cursorOf,
+  maxSlices,
   questions,
   rangeOf,
   slice,
@@ -14,14 +15,18 @@ import {
 } from './questions.ts';
 import { recordColumns, recordOf } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
+import { createLargest } from './largest.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
 
 /** Records removed at once. */
 const batch = 500;
 
-/** Opens the log in the gateway's database. */
-export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
+/** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
+export function openUsageLog(
+  { database }: Pick<Stores, 'database'>,
+  { slices } = { slices: maxSlices },
+): UsageLog {
   const ask = questions(database);
 
   /** Records of a slice of time, in order. */
@@ -34,31 +39,43 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
     return (await ask(sql, [...values, limit])).map(recordOf);
   };
 
-  /** The newest records of a filter: looked for in slices, since the next that fits may lie far back. */
-  const newest = async (filter: UsageFilter, limit: number, before: Cursor | undefined) => {
+  /**
+   * Returns the newest records of a filter. Reads in slices, because the next record that fits may be far back. Stops after the maximum
+   * number of slices: `unread` is then the time before which nothing was read.
+   */
+  const newest = async (
+    filter: UsageFilter,
+    limit: number,
+    before: Cursor | undefined,
+  ): Promise<{ readonly found: readonly UsageRecord[]; readonly unread?: number }> => {
     const { start, end } = rangeOf(filter);
     const isNarrow = Object.entries(filter).some(
       ([name, value]) => name !== 'since' && name !== 'until' && value !== undefined,
     );
+    // The unique index of ids finds one record, however far back it is.
+    if (filter.id !== undefined)
+      return { found: await select({ ...filter, since: start, until: end }, 'DESC', limit, before) };
     const found: UsageRecord[] = [];
     let until = before === undefined ? end : Math.min(end, before.at + 1);
-    while (until > start && found.length < limit) {
+    for (let count = 0; until > start && found.length < limit; count += 1) {
+      if (count === slices) return { found, unread: until };
       const since = isNarrow ? await sliceStart(ask, until, start) : start;
       found.push(...(await select({ ...filter, since, until }, 'DESC', limit - found.length, before)));
       until = since;
       if (isNarrow) await yieldTurn();
     }
-    return found;
+    return { found };
   };
 
   return {
+    largest: createLargest(ask, slices),
     async page(filter, limit, after) {
-      const found = await newest(filter, limit + 1, after === undefined ? undefined : cursorOf(after));
+      const before = after === undefined ? undefined : cursorOf(after);
+      const { found, unread } = await newest(filter, limit + 1, before);
       const records = found.slice(0, limit);
       const last = records.at(-1);
-      return found.length > limit && last !== undefined
-        ? { records, next: `${last.at}.${last.id}` }
-        : { records };
+      if (found.length > limit && last !== undefined) return { records, next: `${last.at}.${last.id}` };
+      return unread === undefined ? { records } : { records, next: `${unread}.` };
     },
     async find(id) {
       const [row] = await ask(

@@ -7,7 +7,10 @@ import type { Row } from './rows.ts';
 /** How many records are looked at between two turns of the event loop: a few milliseconds of SQLite's time. */
 export const slice = 5_000;
 
-/** Where a record stands in the order of time. */
+/** Maximum number of slices that one page reads: 250,000 records. */
+export const maxSlices = 50;
+
+/** Position in the order of time: that of a record, or, with an empty id, before all records of a millisecond. */
 export interface Cursor {
   readonly at: number;
   readonly id: string;
@@ -34,7 +37,16 @@ export function questions(database: Database): Ask {
 /** The condition for calls that failed. */
 export const hasFailed = "(status >= 400 OR ended = 'interrupted')";
 
+/** Conditions of the members that are a lowest or a highest value. */
+const bounds = {
+  minMs: 'ms >= ?',
+  maxMs: 'ms <= ?',
+  minMicroDollars: 'micro_dollars >= ?',
+  maxMicroDollars: 'micro_dollars <= ?',
+} as const;
+
 const equal = {
+  id: 'id',
   keyId: 'key_id',
   model: 'model',
   channel: 'channel',
@@ -60,6 +72,10 @@ export function conditions(
     const value = filter[member as keyof typeof equal];
     if (value !== undefined) need(`${column} = ?`, value);
   }
+  for (const [member, condition] of Object.entries(bounds)) {
+    const value = filter[member as keyof typeof bounds];
+    if (value !== undefined) need(condition, value);
+  }
   if (filter.outcome !== undefined) need(filter.outcome === 'ok' ? `NOT ${hasFailed}` : hasFailed);
   if (before !== undefined) need('(at, id) < (?, ?)', before.at, before.id);
   return { where: parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`, values };
@@ -73,11 +89,11 @@ export function rangeOf({ since = 0, until = Number.MAX_SAFE_INTEGER }: UsageFil
   return { start: Math.ceil(since), end: Math.ceil(until) };
 }
 
-/** The place that a cursor names. Throws GatewayError `invalid_value` when it is none. */
+/** Parses a cursor. Throws GatewayError `invalid_value` when it is malformed. */
 export function cursorOf(cursor: string): Cursor {
-  const [, at = '', id = ''] = /^(\d{1,15})\.([\w-]{1,100})$/.exec(cursor) ?? [];
-  if (id === '')
-    throw new GatewayError('invalid_value', 'This is no cursor: take it from the page before.', {
+  const [, at = '', id = ''] = /^(\d{1,15})\.([\w-]{0,100})$/.exec(cursor) ?? [];
+  if (at === '')
+    throw new GatewayError('invalid_value', 'Invalid cursor in "after". Use "next" from the previous page.', {
       param: 'after',
     });
   return { at: Number(at), id };

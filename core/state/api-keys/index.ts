@@ -31,8 +31,15 @@ export interface ApiKeys {
   current(key: ApiKey): FoundApiKey | undefined;
   /** All keys as the database has them now, oldest first. */
   list(): Promise<ApiKey[]>;
-  /** A page of them, newest first. `after` is what the page before has told as `next`, which is absent on the last. */
-  page(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
+  /**
+   * Returns a page of keys, newest first. `after` is the `next` of the page before; the last page has none. `search` selects keys whose name,
+   * note or id contains it, ignoring case, or whose secret begins with it (7 characters at most, because no more are stored).
+   */
+  page(
+    limit: number,
+    after?: string,
+    search?: string,
+  ): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
   /** Returns the names of keys by their ids, also of keys that were deleted. Ids that never were a key's are left out. */

@@ -36,20 +36,34 @@ export class KeysInMemory {
 
   /** Oldest first; those of one moment by their ids. */
   all(): ApiKey[] {
-    return [...this.#rows.values()]
-      .map(({ key }) => key)
-      .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+    return this.#sorted(() => true);
   }
 
-  /** A page, newest first. `after` is what the page before has told as `next`, which is absent on the last. */
-  page(limit: number, after?: string): { readonly keys: ApiKey[]; readonly next?: string } {
-    const older = this.all()
-      .filter((key) => after === undefined || placeOf(key) < after)
-      .toReversed();
-    const keys = older.slice(0, limit);
+  /** A page, newest first: see {@link ApiKeys.page}. */
+  page(limit: number, after?: string, search?: string): { readonly keys: ApiKey[]; readonly next?: string } {
+    const isFound = search === undefined ? () => true : searchFor(search);
+    const older = this.#sorted((key) => (after === undefined || placeOf(key) < after) && isFound(key));
+    const keys = older.slice(-limit).toReversed();
     const last = keys.at(-1);
     return older.length > limit && last !== undefined ? { keys, next: placeOf(last) } : { keys };
   }
+
+  /** The keys that fit, oldest first. Those that do not fit are not sorted. */
+  #sorted(fits: (key: ApiKey) => boolean): ApiKey[] {
+    const keys: ApiKey[] = [];
+    for (const { key } of this.#rows.values()) if (fits(key)) keys.push(key);
+    return keys.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  }
+}
+
+/** Returns a predicate for the keys that a search selects: see {@link ApiKeys.page}. */
+function searchFor(search: string): (key: ApiKey) => boolean {
+  const text = search.toLowerCase();
+  return ({ id, name, note = '', prefix }) =>
+    name.toLowerCase().includes(text) ||
+    note.toLowerCase().includes(text) ||
+    id.toLowerCase().includes(text) ||
+    prefix.startsWith(search);
 }
 
 /** The place of a key among all: the same also when it has gone. */

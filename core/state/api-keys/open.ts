@@ -120,9 +120,9 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return lastUses.addTo(known.all());
   }
 
-  async function page(limit: number, after?: string): ReturnType<ApiKeys['page']> {
+  async function page(limit: number, after?: string, search?: string): ReturnType<ApiKeys['page']> {
     await load();
-    const found = known.page(limit, after);
+    const found = known.page(limit, after, search);
     return { ...found, keys: await lastUses.addTo(found.keys) };
   }
 

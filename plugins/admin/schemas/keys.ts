@@ -64,6 +64,15 @@ export const key = z.object({
 export const keysQuery = z.strictObject({
   limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
   after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+  search: z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(200, 'must be at most 200 characters')
+    .exactOptional()
+    .describe(
+      'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most',
+    ),
 });
 
 /** A page of keys, newest first. */

@@ -11,6 +11,11 @@ const filter = {
   operation: text.exactOptional(),
   outcome: z.enum(['ok', 'failed'], 'must be ok or failed').exactOptional(),
   status: number.exactOptional(),
+  id: text.exactOptional().describe('the id of one call, as its client saw it in x-request-id'),
+  minMs: number.exactOptional().describe('duration in milliseconds, at least'),
+  maxMs: number.exactOptional().describe('duration in milliseconds, at most'),
+  minMicroDollars: number.exactOptional().describe('cost in micro-dollars, at least'),
+  maxMicroDollars: number.exactOptional().describe('cost in micro-dollars, at most'),
 } as const;
 
 /** Which records are wanted: all members narrow. */
@@ -21,6 +26,12 @@ export const usageQuery = z.strictObject({
   ...filter,
   limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(50),
   after: z.string().max(500).exactOptional().describe('the cursor of the page before'),
+  sort: z
+    .enum(['time', 'duration', 'cost'], 'must be time, duration or cost')
+    .default('time')
+    .describe(
+      'Order: newest, longest or most expensive first. By duration and cost there is one page, and the newest 250,000 records of the time range are compared at most: see comparedSince.',
+    ),
 });
 
 /** Which records are summed, and by what. `bucket` is the width of a bucket of time. */
@@ -91,10 +102,20 @@ export const usageRecord = z.object({
   response: z.string().optional(),
 });
 
-/** A page of records, newest first. */
+/** A page of records, in the order that was asked for. */
 export const usagePage = z.object({
   records: z.array(usageRecord),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z
+    .string()
+    .optional()
+    .describe(
+      'Cursor of the next page; absent on the last. One page reads 250,000 records at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
+    ),
+  comparedSince: time
+    .optional()
+    .describe(
+      'With sort by duration or cost: time of the oldest records that were compared; absent when all were. To compare older records, ask again with this time as until.',
+    ),
 });
 
 /** What the sums of calls have in common. */
