@@ -51,12 +51,19 @@ export async function startDashboard(): Promise<Dashboard> {
     { cwd: root, env: { PATH: process.env.PATH, NODE_ENV: 'production' } },
   );
   const held: (() => void)[] = [];
-  const upstream = await startUpstream((_request, response) => {
-    held.push(() =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(wholeReplies['chat-completions'])),
-    );
+  const upstream = await startUpstream(({ url: path, body }, response) => {
+    const answer = (status: number, reply: unknown): void =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
+    // The words and the status are OpenAI's: https://platform.openai.com/docs/guides/error-codes.
+    const overloaded = {
+      message: 'The engine is currently overloaded.',
+      type: 'server_error',
+      param: null,
+      code: null,
+    };
+    if (path.startsWith('/overloaded')) answer(503, { error: overloaded });
+    else if (body.includes('"falls-back"')) answer(200, wholeReplies['chat-completions']);
+    else held.push(() => answer(200, wholeReplies['chat-completions']));
   });
   const [gateway, browser]: [GatewayProcess, Browser] = await Promise.all([
     startProcess(`
@@ -67,7 +74,8 @@ export async function startDashboard(): Promise<Dashboard> {
       channels: [
         (await import('${root}channels/demo/index.ts')).default(),
         openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers', 'gpt-4o*'] }),
-        openai({ id: 'slow', key: 'sk-none', baseUrl: '${upstream.url}/v1', models: ['held'] }),
+        openai({ id: 'slow', key: 'sk-none', baseUrl: '${upstream.url}/v1', models: ['held', 'falls-back'] }),
+        openai({ id: 'overloaded', key: 'sk-none', baseUrl: '${upstream.url}/overloaded/v1', models: ['falls-back'], priority: 1 }),
       ],
     `),
     startChromium(),

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, type FunctionComponent } from 'react';
+import { useEffect, useRef, type FunctionComponent } from 'react';
 import { api, whenSignedOut } from './parts/api.ts';
 import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
@@ -88,13 +88,21 @@ function Frame() {
 function Rail({ current }: { readonly current: string }) {
   const queries = useQueryClient();
   const theme = useTheme();
+  const rail = useRef<HTMLElement>(null);
+  // On phones the rail is a row that scrolls sideways: the current view's link comes to its middle.
+  useEffect(() => {
+    const link = rail.current?.querySelector('[aria-current]')?.getBoundingClientRect();
+    const box = rail.current?.getBoundingClientRect();
+    if (link !== undefined && box !== undefined)
+      rail.current?.scrollBy({ left: link.left + link.width / 2 - (box.left + box.width / 2) });
+  }, [current]);
   const leave = async (): Promise<void> => {
     await api.logout().catch(() => undefined);
     queries.setQueryData(['session'], null);
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
   };
   return (
-    <div className="rail">
+    <header className="rail" ref={rail}>
       <a className="brand" href="#/overview" aria-label="Sluice">
         <Mark />
         <span>Sluice</span>
@@ -121,6 +129,6 @@ function Rail({ current }: { readonly current: string }) {
           <span>Log out</span>
         </button>
       </div>
-    </div>
+    </header>
   );
 }

@@ -105,7 +105,8 @@ export const api = {
   login: (password: string) => remember(ask<Session>('POST', 'login', { password })),
   logout: () => ask<unknown>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
-  keys: (after: string | undefined) => ask<KeyPage>('GET', `keys${queryOf({ after })}`),
+  keys: (search: string, after: string | undefined) =>
+    ask<KeyPage>('GET', `keys${queryOf({ search, after })}`),
   /** Those of all pages, as few of these as there can be. */
   async allKeys(): Promise<KeyView[]> {
     const keys: KeyView[] = [];
@@ -125,7 +126,7 @@ export const api = {
     ask<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
   deleteKey: (id: string) => ask<unknown>('DELETE', `keys/${at(id)}`),
   usage: (wish: UsageWish, after: string | undefined) =>
-    ask<UsagePageView>('GET', `usage${queryOf({ ...wish, limit: 50, after })}`),
+    ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...wish, after })}`),
   call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),
   channels: () => ask<ChannelList>('GET', 'channels'),
   testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),

@@ -24,6 +24,16 @@ export interface Column<Row> {
   readonly sortBy?: (row: Row) => string | number | undefined;
   readonly show: (row: Row) => ReactNode;
   readonly kind?: 'number' | 'actions';
+  /** Name of the server's order by this column, in tables with `order`. */
+  readonly order?: string;
+  /** True when the column is hidden on phones, because the row opens to show the rest. */
+  readonly wide?: boolean;
+}
+
+/** Order of rows that the server sorts. */
+export interface Order {
+  readonly current: string;
+  readonly choose: (order: string) => void;
 }
 
 /** A table whose columns sort by a click on their heads. With `onOpen` a row opens by a click or by Enter. Columns stay the same object from one picture to the next. */
@@ -34,6 +44,7 @@ export function DataTable<Row extends object>({
   rowId,
   onOpen,
   sortable = true,
+  order,
 }: {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
@@ -42,8 +53,13 @@ export function DataTable<Row extends object>({
   readonly onOpen?: (row: Row) => void;
   /** False where there is more than these rows: the server gives pages in its own order. */
   readonly sortable?: boolean;
+  readonly order?: Order;
 }) {
-  const kinds = new Map(columns.map(({ id, kind }) => [id, kind]));
+  const byId = new Map(columns.map((column) => [column.id, column]));
+  const classOf = (id: string): string | undefined => {
+    const { kind, wide } = byId.get(id) ?? {};
+    return [kind, wide === true && 'wide'].filter(Boolean).join(' ') || undefined;
+  };
   const definitions = useMemo(
     () =>
       columns.map(({ id, title, sortBy, show }): ColumnDef<typeof features, Row> => ({
@@ -58,27 +74,35 @@ export function DataTable<Row extends object>({
   );
   const table = useTable({ features, data: rows as Row[], getRowId: rowId, columns: definitions });
   return (
-    <div className="scroll">
+    <div
+      className="scroll"
+      // Where no row can have the focus, the arrow keys need it here to scroll.
+      {...(onOpen === undefined && { role: 'region', 'aria-label': label, tabIndex: 0 })}
+    >
       <table aria-label={label}>
         <thead>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>
               {group.headers.map((header) => {
-                const sorted = header.column.getIsSorted();
-                const kind = kinds.get(header.column.id);
+                const { kind, order: own } = byId.get(header.column.id) ?? {};
+                const isOrder = order !== undefined && own !== undefined;
+                const sorted = isOrder ? own === order.current && 'desc' : header.column.getIsSorted();
                 return (
                   <th
                     key={header.id}
                     scope="col"
-                    className={kind}
+                    className={classOf(header.column.id)}
                     aria-sort={sorted === 'asc' ? 'ascending' : sorted === 'desc' ? 'descending' : undefined}
                   >
                     {kind === 'actions' ? (
                       <span className="visually-hidden">
                         <table.FlexRender header={header} />
                       </span>
-                    ) : header.column.getCanSort() ? (
-                      <button type="button" onClick={header.column.getToggleSortingHandler()}>
+                    ) : isOrder || header.column.getCanSort() ? (
+                      <button
+                        type="button"
+                        onClick={isOrder ? () => order.choose(own) : header.column.getToggleSortingHandler()}
+                      >
                         <table.FlexRender header={header} />
                         <span className="sort" aria-hidden="true">
                           {sorted === 'asc' ? '▲' : sorted === 'desc' ? '▼' : ''}
@@ -110,7 +134,7 @@ export function DataTable<Row extends object>({
               })}
             >
               {row.getAllCells().map((cell) => (
-                <td key={cell.id} className={kinds.get(cell.column.id)}>
+                <td key={cell.id} className={classOf(cell.column.id)}>
                   <table.FlexRender cell={cell} />
                 </td>
               ))}

@@ -8,6 +8,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { addressOf } from '../parts/router.ts';
 import { Await } from '../parts/states.tsx';
 import { count, duration, exactly, money } from '../parts/text.ts';
+import { Attempts, causeText } from './call-attempts.tsx';
 
 /** Everything that is known about one call. */
 export function CallDetail({
@@ -16,7 +17,8 @@ export function CallDetail({
   onClose,
 }: {
   readonly id: string;
-  readonly keys: readonly KeyView[];
+  /** All keys that exist; undefined while they load. */
+  readonly keys: readonly KeyView[] | undefined;
   readonly onClose: () => void;
 }) {
   // A call that has just ended is written down within a second or so.
@@ -24,7 +26,7 @@ export function CallDetail({
   return (
     <Dialog title="Call" kind="sheet" onClose={onClose}>
       <Await query={call} what="the call">
-        {(record) => <Detail record={record} keyName={keys.find((key) => key.id === record.keyId)?.name} />}
+        {(record) => <Detail record={record} keys={keys} />}
       </Await>
     </Dialog>
   );
@@ -32,12 +34,12 @@ export function CallDetail({
 
 function Detail({
   record,
-  keyName,
+  keys,
 }: {
   readonly record: UsageRecordView;
-  readonly keyName: string | undefined;
+  readonly keys: readonly KeyView[] | undefined;
 }) {
-  const { id, at, status, code, reason, ended, stream, passThrough, losses, attempts } = record;
+  const { id, at, status, code, reason, cause, ended, stream, passThrough, losses } = record;
   const facts: readonly (readonly [string, ReactNode])[] = [
     [
       'Id',
@@ -47,16 +49,7 @@ function Detail({
       </span>,
     ],
     ['Time', exactly(at)],
-    [
-      'API key',
-      record.keyId === undefined ? (
-        'none'
-      ) : (
-        <a key="key" href={addressOf('keys', { key: record.keyId })}>
-          {keyName ?? record.keyId}
-        </a>
-      ),
-    ],
+    ['API key', <KeyOf key="key" record={record} keys={keys} />],
     ['From', <code key="ip">{record.ip}</code>],
     ['Operation', record.operation],
     ['Model', named(record.model, record.upstreamModel)],
@@ -71,7 +64,16 @@ function Detail({
         <Badge kind={ended === 'complete' ? 'good' : ended === 'left' ? '' : 'bad'}>{endings[ended]}</Badge>
         {code !== undefined && <code>{code}</code>}
       </div>
-      {reason !== undefined && <p className="notice bad">{reason}</p>}
+      {(reason !== undefined || cause !== undefined) && (
+        <div className="notice bad stack">
+          {reason !== undefined && <p>{reason}</p>}
+          {cause !== undefined && (
+            <p>
+              <strong>Cause:</strong> {causeText(cause)}
+            </p>
+          )}
+        </div>
+      )}
       <dl className="facts">
         {facts.map(([name, value]) => (
           <Fact key={name} name={name} value={value} />
@@ -79,7 +81,7 @@ function Detail({
       </dl>
       <Timeline record={record} />
       <Tokens record={record} />
-      {attempts !== undefined && attempts.length > 0 && <Attempts attempts={attempts} />}
+      <Attempts record={record} />
       {losses !== undefined && losses.length > 0 && (
         <section className="stack">
           <h3>Lost in translation</h3>
@@ -94,6 +96,24 @@ function Detail({
       )}
       <Body title="Request" text={record.request} />
       <Body title="Response" text={record.response} />
+    </>
+  );
+}
+
+/** The name of the call's key; a link while the key exists. */
+function KeyOf({
+  record: { keyId, keyName },
+  keys,
+}: {
+  readonly record: UsageRecordView;
+  readonly keys: readonly KeyView[] | undefined;
+}) {
+  if (keyId === undefined) return 'none';
+  if (keys === undefined || keys.some(({ id }) => id === keyId))
+    return <a href={addressOf('keys', { key: keyId })}>{keyName ?? keyId}</a>;
+  return (
+    <>
+      {keyName ?? keyId} <span className="muted">(deleted)</span>
     </>
   );
 }
@@ -195,34 +215,6 @@ const priceOf = (name: string, value: number): string =>
   `$${value.toLocaleString('en', { maximumFractionDigits: 9 })}${/^per[A-Z]|^above/.test(name) ? '' : ' per million'}`;
 
 const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-function Attempts({ attempts }: { readonly attempts: NonNullable<UsageRecordView['attempts']> }) {
-  return (
-    <section className="stack">
-      <h3>Attempts</h3>
-      <ol className="attempts">
-        {attempts.map(({ channel, model, format, failure, passThrough, ...rest }, index) => (
-          // An attempt has no name of its own; their order is theirs.
-          <li key={index}>
-            <Badge kind={failure === undefined ? 'good' : 'bad'}>
-              {failure === undefined ? 'answered' : 'failed'}
-            </Badge>
-            <strong>{String(channel ?? '?')}</strong>
-            <span className="muted">
-              {[model, format, passThrough === true && 'passed through'].filter(Boolean).join(', ')}
-            </span>
-            {failure !== undefined && <span className="bad-text">{String(failure)}</span>}
-            {Object.entries(rest).map(([name, value]) => (
-              <span key={name} className="muted small">
-                {name}: {plain(value)}
-              </span>
-            ))}
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
 
 function Body({ title, text }: { readonly title: string; readonly text: string | undefined }) {
   if (text === undefined) return null;

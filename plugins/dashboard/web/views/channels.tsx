@@ -44,6 +44,7 @@ export function Channels() {
 
 function ChannelCard({ channel }: { readonly channel: ChannelView }) {
   const { id, kind, enabled, priority, weight, models, speaks, failures, lastFailure, lastHour } = channel;
+  const attempts = attemptsOf(channel);
   const queries = useQueryClient();
   const [asking, setAsking] = useState(false);
   const test = useMutation({ mutationFn: () => api.testChannel(id) });
@@ -94,13 +95,13 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
         {test.data !== undefined && <TestResult result={test.data} />}
         <dl className="numbers">
           <div>
-            <dt>Calls, last hour</dt>
-            <dd>{count(lastHour?.calls ?? 0)}</dd>
+            <dt>Attempts, 1 h</dt>
+            <dd>{count(attempts)}</dd>
           </div>
           <div>
             <dt>Failed</dt>
-            <dd className={failing ? 'bad-text' : ''}>
-              {percent(lastHour?.failed ?? 0, lastHour?.calls ?? 0)}
+            <dd className={failing ? 'bad-text' : ''} title={`${count(failures)} of ${count(attempts)}`}>
+              {percent(failures, attempts)}
             </dd>
           </div>
           <div>
@@ -149,18 +150,18 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
               </dd>
             </>
           )}
-          <dt>Failed attempts</dt>
-          <dd>
-            {count(failures)}
-            {lastFailure !== undefined && (
-              <span className="sub-block">
+          {lastFailure !== undefined && (
+            <>
+              <dt>Latest failure</dt>
+              <dd>
                 <span className="muted" title={exactly(lastFailure.at)}>
                   {ago(lastFailure.at)}, {lastFailure.model}:
                 </span>{' '}
-                <span className="bad-text">{lastFailure.message}</span>
-              </span>
-            )}
-          </dd>
+                <span className="bad-text">{lastFailure.message}</span>{' '}
+                <span className="muted">({lastFailure.code})</span>
+              </dd>
+            </>
+          )}
         </dl>
         <p className="small">
           <a href={addressOf('usage', { channel: id })}>See its calls</a>
@@ -184,11 +185,14 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
   );
 }
 
-/** More than a fifth of the calls of the last hour failed; or an attempt did lately, and no call has come through. */
-function isFailing({ lastFailure, lastHour }: ChannelView): boolean {
-  const { calls = 0, failed = 0 } = lastHour ?? {};
-  if (calls > 0 && failed / calls > 0.2) return true;
-  return lastFailure !== undefined && Date.now() - lastFailure.at < 600_000 && calls === failed;
+/** Returns the number of attempts at a channel in the last hour: calls that it answered, and attempts that failed. */
+function attemptsOf({ failures, lastHour }: ChannelView): number {
+  return failures + (lastHour === undefined ? 0 : lastHour.calls - lastHour.failed);
+}
+
+/** Returns true when more than a fifth of the attempts of the last hour failed. */
+function isFailing(channel: ChannelView): boolean {
+  return channel.failures > attemptsOf(channel) * 0.2;
 }
 
 function TestResult({ result }: { readonly result: ChannelTestResult }) {

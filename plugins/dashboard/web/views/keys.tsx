@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
@@ -6,6 +6,7 @@ import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
+import { SearchBox } from '../parts/typed.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, count, exactly } from '../parts/text.ts';
 import { KeyDetail } from './key-detail.tsx';
@@ -38,12 +39,14 @@ const columns: readonly Column<KeyView>[] = [
   },
   {
     id: 'models',
+    wide: true,
     title: 'Models',
     show: ({ models }) =>
       models === undefined ? <span className="muted">all</span> : <Tags values={models} most={3} />,
   },
   {
     id: 'budgets',
+    wide: true,
     title: 'Budgets',
     sortBy: ({ budgets }) =>
       Math.max(-1, ...budgets.map(({ spent, amount }) => (amount === 0 ? 1 : spent / amount))),
@@ -54,6 +57,7 @@ const columns: readonly Column<KeyView>[] = [
   },
   {
     id: 'rates',
+    wide: true,
     title: 'Limits',
     show: (key) => {
       const limits = limitsOf(key);
@@ -78,6 +82,7 @@ const columns: readonly Column<KeyView>[] = [
   },
   {
     id: 'created',
+    wide: true,
     title: 'Created',
     sortBy: ({ createdAt }) => createdAt,
     show: ({ createdAt }) => (
@@ -88,12 +93,18 @@ const columns: readonly Column<KeyView>[] = [
   },
 ];
 
+/** Returns the text to search for. Of a whole secret only the first characters leave the page: no more of it is stored. */
+const searchOf = (text: string): string =>
+  /^sk-\w{5}/.test(text.trim()) ? text.trim().slice(0, 7) : text.trim();
+
 /** All API keys: made, changed, and taken away. */
 export function Keys() {
   const { query } = usePlace();
+  const search = searchOf(query.get('search') ?? '');
   const keys = useInfiniteQuery({
-    queryKey: ['keys', 'pages'],
-    queryFn: ({ pageParam }) => api.keys(pageParam),
+    queryKey: ['keys', 'pages', search],
+    queryFn: ({ pageParam }) => api.keys(search, pageParam),
+    placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     refetchInterval: 10_000,
@@ -120,13 +131,25 @@ export function Keys() {
     <>
       <header>
         <h1>API keys</h1>
-        <div className="actions">{create}</div>
+        <div className="actions">
+          <SearchBox
+            label="Find an API key"
+            hint="Name, note, id or prefix"
+            value={query.get('search') ?? ''}
+            onChange={(text) => changeQuery({ search: searchOf(text) }, 'replace')}
+          />
+          {create}
+        </div>
       </header>
       <div className="card">
         <Await query={keys} what="the API keys">
           {({ pages }) => {
             const all = pages.flatMap((page) => page.keys);
-            return all.length === 0 ? (
+            return all.length === 0 && search !== '' ? (
+              <Empty title="No API key has this in its name, note or id">
+                <a href="#/keys">Show all API keys</a>
+              </Empty>
+            ) : all.length === 0 ? (
               <Empty title="No API keys yet">
                 <p>Callers need a key. One key is good for every format.</p>
                 {create}

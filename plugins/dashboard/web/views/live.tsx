@@ -69,10 +69,11 @@ const columns: readonly Column<LiveCall>[] = [
     id: 'at',
     title: 'Since',
     sortBy: ({ at }) => at,
-    show: ({ at }) => <span className="nowrap">{when(at)}</span>,
+    show: ({ at }) => <span className="time">{when(at)}</span>,
   },
   {
     id: 'key',
+    wide: true,
     title: 'API key',
     sortBy: ({ keyName }) => keyName,
     show: ({ keyName, keyId }) => keyName ?? keyId ?? '–',
@@ -93,6 +94,7 @@ const columns: readonly Column<LiveCall>[] = [
   },
   {
     id: 'channel',
+    wide: true,
     title: 'Channel',
     sortBy: ({ channel }) => channel,
     show: ({ channel, failedAttempts }) => (
@@ -108,12 +110,14 @@ const columns: readonly Column<LiveCall>[] = [
   },
   {
     id: 'format',
+    wide: true,
     title: 'Format',
     sortBy: ({ format }) => format,
     show: (call) => <Formats call={call} />,
   },
   {
     id: 'first',
+    wide: true,
     title: 'First byte',
     kind: 'number',
     sortBy: ({ firstMs }) => firstMs,
@@ -128,13 +132,20 @@ const columns: readonly Column<LiveCall>[] = [
   },
   {
     id: 'tokens',
+    wide: true,
     title: 'Tokens',
     kind: 'number',
     sortBy: ({ output }) => output,
     show: ({ input, output }) =>
       input === undefined && output === undefined ? '–' : `${count(input ?? 0)} → ${count(output ?? 0)}`,
   },
-  { id: 'ip', title: 'From', sortBy: ({ ip }) => ip, show: ({ ip }) => <span className="mono">{ip}</span> },
+  {
+    id: 'ip',
+    wide: true,
+    title: 'From',
+    sortBy: ({ ip }) => ip,
+    show: ({ ip }) => <span className="mono">{ip}</span>,
+  },
 ];
 
 function Running({ call: { phase, at, ms } }: { readonly call: LiveCall }) {

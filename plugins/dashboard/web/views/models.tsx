@@ -53,6 +53,10 @@ const columns: readonly Column<ModelView>[] = [
       </>
     ),
   },
+  price('input', 'Input'),
+  price('output', 'Output'),
+  price('cacheRead', 'Cache read'),
+  price('cacheWrite', 'Cache write'),
   {
     id: 'channels',
     title: 'Channels',
@@ -69,10 +73,6 @@ const columns: readonly Column<ModelView>[] = [
         </span>
       )),
   },
-  price('input', 'Input'),
-  price('cacheRead', 'Cache read'),
-  price('cacheWrite', 'Cache write'),
-  price('output', 'Output'),
   {
     id: 'other',
     title: 'Other prices',

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
 import type { KeyView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Field } from '../parts/fields.tsx';
 import { changeQuery } from '../parts/router.ts';
+import { TextFilter } from '../parts/typed.tsx';
 
 const hour = 3_600_000;
 /** Spans of time up to now, in milliseconds. */
@@ -15,14 +15,26 @@ export const ranges: Readonly<Record<string, { readonly title: string; readonly 
 };
 const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'text-completions'];
 
-/** What narrows the usage log. It stands in the address. */
+const numbers = [
+  ['minSeconds', 'Min duration, s'],
+  ['maxSeconds', 'Max duration, s'],
+  ['minDollars', 'Min cost, $'],
+  ['maxDollars', 'Max cost, $'],
+] as const;
+/** Filters that are folded away until one of them is used. */
+const rarer = ['format', 'status', 'id', ...numbers.map(([name]) => name)];
+
+/** Filters and order of the usage log. Their values are in the address. */
 export function UsageFilters({
   query,
   keys,
+  keyName,
   narrowed,
 }: {
   readonly query: URLSearchParams;
   readonly keys: readonly KeyView[];
+  /** Name of the key in the filter, from its calls: a key that was deleted is not among `keys`. */
+  readonly keyName: string | undefined;
   readonly narrowed: boolean;
 }) {
   const channels = useQuery({ queryKey: ['channels'], queryFn: api.channels });
@@ -42,7 +54,7 @@ export function UsageFilters({
         <select {...props} value={value(name)} onChange={set(name)}>
           <option value="">{all}</option>
           {value(name) !== '' && !options.some(([option]) => option === value(name)) && (
-            <option value={value(name)}>{value(name)}</option>
+            <option value={value(name)}>{(name === 'keyId' && keyName) || value(name)}</option>
           )}
           {options.map(([option, text]) => (
             <option key={option} value={option}>
@@ -93,17 +105,37 @@ export function UsageFilters({
         options={models.data?.models.map(({ id }) => id) ?? []}
       />
       {select('Channel', 'channel', 'All', channels.data?.channels.map(({ id }) => [id, id]) ?? [])}
-      {select(
-        'Format',
-        'format',
-        'All',
-        formats.map((name) => [name, name]),
-      )}
       {select('Outcome', 'outcome', 'All', [
         ['ok', 'Succeeded'],
         ['failed', 'Failed'],
       ])}
-      <TextFilter label="Status" name="status" value={value('status')} numeric />
+      {select('Order', 'sort', 'Newest first', [
+        ['duration', 'Longest first'],
+        ['cost', 'Most expensive first'],
+      ])}
+      <details open={rarer.some((name) => value(name) !== '')}>
+        <summary>More filters</summary>
+        <div className="filters">
+          {select(
+            'Format',
+            'format',
+            'All',
+            formats.map((name) => [name, name]),
+          )}
+          <TextFilter label="Status" name="status" value={value('status')} numeric="whole" />
+          <TextFilter label="Request id" name="id" value={value('id')} placeholder="req_…" />
+          {numbers.map(([name, label]) => (
+            <TextFilter
+              key={name}
+              label={label}
+              name={name}
+              value={value(name)}
+              numeric="decimal"
+              placeholder="Any"
+            />
+          ))}
+        </div>
+      </details>
       {narrowed && (
         <div className="field">
           <span className="label">&nbsp;</span>
@@ -113,49 +145,5 @@ export function UsageFilters({
         </div>
       )}
     </div>
-  );
-}
-
-/** Takes effect when typing pauses. */
-function TextFilter({
-  label,
-  name,
-  value,
-  options = [],
-  numeric = false,
-}: {
-  readonly label: string;
-  readonly name: string;
-  readonly value: string;
-  readonly options?: readonly string[];
-  readonly numeric?: boolean;
-}) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => changeQuery({ [name]: text.trim() }, 'replace'), 400);
-    return () => clearTimeout(timer);
-  }, [text, value, name]);
-  return (
-    <Field label={label}>
-      {(props) => (
-        <>
-          <input
-            {...props}
-            value={text}
-            placeholder="All"
-            list={`${name}-options`}
-            inputMode={numeric ? 'numeric' : 'text'}
-            onChange={({ target }) => setText(numeric ? target.value.replaceAll(/\D/g, '') : target.value)}
-          />
-          <datalist id={`${name}-options`}>
-            {options.map((option) => (
-              <option key={option} value={option} />
-            ))}
-          </datalist>
-        </>
-      )}
-    </Field>
   );
 }

@@ -1,18 +1,26 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import type { KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
+import type { UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api, queryOf, type UsageWish } from '../parts/api.ts';
 import { Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
-import { count, duration, money, when } from '../parts/text.ts';
+import { count, duration, exactly, money, when } from '../parts/text.ts';
 import { CallDetail } from './call-detail.tsx';
 import { ranges, UsageFilters } from './usage-filters.tsx';
 
-const narrowing = ['keyId', 'model', 'channel', 'format', 'operation', 'outcome', 'status'] as const;
-/** The filter that the address holds. `now` moves only when somebody asks again, so that pages fit together. */
+const narrowing = ['keyId', 'model', 'channel', 'format', 'operation', 'outcome', 'status', 'id'] as const;
+/** Filters by a number: their name in the address and in the API, and how many of the API's units are one of the page's. */
+const numbers = [
+  ['minSeconds', 'minMs', 1_000],
+  ['maxSeconds', 'maxMs', 1_000],
+  ['minDollars', 'minMicroDollars', 1_000_000],
+  ['maxDollars', 'maxMicroDollars', 1_000_000],
+] as const;
+
+/** Returns the filter in the address. `now` changes only on a refresh, so that pages fit together. */
 function wishOf(query: URLSearchParams, now: number): UsageWish {
   const entries = narrowing.map((name) => [name, query.get(name) ?? undefined] as const);
   const range = ranges[query.get('range') ?? ''];
@@ -20,94 +28,118 @@ function wishOf(query: URLSearchParams, now: number): UsageWish {
     const value = Date.parse(query.get(name) ?? '');
     return Number.isNaN(value) ? undefined : String(value);
   };
+  const amount = (name: string, unit: number): string | undefined => {
+    const value = Number.parseFloat(query.get(name) ?? '') * unit;
+    return value >= 0 ? String(Math.min(Math.round(value), Number.MAX_SAFE_INTEGER)) : undefined;
+  };
   return {
     ...Object.fromEntries(entries),
+    ...Object.fromEntries(numbers.map(([name, member, unit]) => [member, amount(name, unit)])),
     since: range === undefined ? time('from') : String(now - range.length),
     ...(range === undefined && { until: time('to') }),
   };
 }
 
-const columnsFor = (keys: readonly KeyView[]): readonly Column<UsageRecordView>[] => {
-  const names = new Map(keys.map(({ id, name }) => [id, name]));
-  return [
-    { id: 'status', title: 'Status', show: ({ status, code }) => <Status status={status} code={code} /> },
-    { id: 'at', title: 'Time', show: ({ at }) => <span className="nowrap">{when(at)}</span> },
-    {
-      id: 'key',
-      title: 'API key',
-      show: ({ keyId }) => (
-        <span className="truncate" title={keyId}>
-          {keyId === undefined ? '–' : (names.get(keyId) ?? keyId)}
+const columns: readonly Column<UsageRecordView>[] = [
+  { id: 'status', title: 'Status', show: ({ status, code }) => <Status status={status} code={code} /> },
+  { id: 'at', title: 'Time', order: 'time', show: ({ at }) => <span className="time">{when(at)}</span> },
+  {
+    id: 'key',
+    title: 'API key',
+    wide: true,
+    show: ({ keyId, keyName }) => (
+      <span className="truncate" title={keyId}>
+        {keyName ?? keyId ?? '–'}
+      </span>
+    ),
+  },
+  {
+    id: 'model',
+    title: 'Model',
+    show: ({ model, operation, code }) => (
+      <>
+        <span className="truncate" title={model}>
+          {model || '–'}
         </span>
-      ),
-    },
-    {
-      id: 'model',
-      title: 'Model',
-      show: ({ model, operation, code }) => (
-        <>
-          <span className="truncate" title={model}>
-            {model || '–'}
-          </span>
-          {code !== undefined ? (
-            <span className="sub bad-text">{code}</span>
-          ) : (
-            operation !== 'chat' && <span className="sub">{operation}</span>
-          )}
-        </>
-      ),
-    },
-    {
-      id: 'channel',
-      title: 'Channel',
-      show: ({ channel }) => <span className="nowrap">{channel ?? '–'}</span>,
-    },
-    {
-      id: 'format',
-      title: 'Format',
-      show: (call) => <Formats call={call} />,
-    },
-    {
-      id: 'tokens',
-      title: 'Tokens',
-      kind: 'number',
-      show: ({ input, output, estimated }) => (
-        <span className="nowrap" title={estimated === true ? 'Counted by the gateway itself' : undefined}>
-          {estimated === true && '≈ '}
-          {count(input)} → {count(output)}
-        </span>
-      ),
-    },
-    { id: 'cost', title: 'Cost', kind: 'number', show: ({ microDollars }) => money(microDollars) },
-    {
-      id: 'ms',
-      title: 'Duration',
-      kind: 'number',
-      show: ({ ms, firstMs }) => (
-        <>
-          <span className="nowrap">{duration(ms)}</span>
-          {firstMs !== undefined && <span className="sub nowrap">first {duration(firstMs)}</span>}
-        </>
-      ),
-    },
-  ];
+        {code !== undefined ? (
+          <span className="sub bad-text">{code}</span>
+        ) : (
+          operation !== 'chat' && <span className="sub">{operation}</span>
+        )}
+      </>
+    ),
+  },
+  {
+    id: 'channel',
+    title: 'Channel',
+    wide: true,
+    show: ({ channel }) => <span className="nowrap">{channel ?? '–'}</span>,
+  },
+  {
+    id: 'format',
+    title: 'Format',
+    wide: true,
+    show: (call) => <Formats call={call} />,
+  },
+  {
+    id: 'tokens',
+    title: 'Tokens',
+    wide: true,
+    kind: 'number',
+    show: ({ input, output, estimated }) => (
+      <span className="nowrap" title={estimated === true ? 'Counted by the gateway itself' : undefined}>
+        {estimated === true && '≈ '}
+        {count(input)} → {count(output)}
+      </span>
+    ),
+  },
+  {
+    id: 'cost',
+    title: 'Cost',
+    kind: 'number',
+    order: 'cost',
+    show: ({ microDollars }) => money(microDollars),
+  },
+  {
+    id: 'ms',
+    title: 'Duration',
+    kind: 'number',
+    order: 'duration',
+    show: ({ ms, firstMs }) => (
+      <>
+        <span className="nowrap">{duration(ms)}</span>
+        {firstMs !== undefined && <span className="sub nowrap wide">first {duration(firstMs)}</span>}
+      </>
+    ),
+  },
+];
+
+/** Returns the server's order that the address names; `time` is newest first. */
+const orderOf = (query: URLSearchParams): string => {
+  const sort = query.get('sort') ?? '';
+  return sort === 'duration' || sort === 'cost' ? sort : 'time';
 };
 
-/** Every call, newest first, narrowed by what the address says. */
+/** All calls, in the order and with the filters in the address. */
 export function UsageLog() {
   const { query } = usePlace();
   const [now, setNow] = useState(() => Date.now());
   const wish = useMemo(() => wishOf(query, now), [query, now]);
   const call = query.get('call');
+  const sort = orderOf(query);
   const usage = useInfiniteQuery({
-    queryKey: ['usage', wish],
-    queryFn: ({ pageParam }) => api.usage(wish, pageParam),
+    queryKey: ['usage', wish, sort],
+    // An order by duration or cost has one page: a longer one.
+    queryFn: ({ pageParam }) =>
+      api.usage(sort === 'time' ? wish : { ...wish, sort, limit: '200' }, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
   });
   const keys = useQuery({ queryKey: ['keys', 'all'], queryFn: api.allKeys });
-  const columns = useMemo(() => columnsFor(keys.data ?? []), [keys.data]);
+  const inFilter = usage.data?.pages
+    .flatMap((page) => page.records)
+    .find(({ keyId }) => keyId === query.get('keyId'));
   const narrowed = [...query.keys()].some((name) => name !== 'call');
   return (
     <>
@@ -132,14 +164,31 @@ export function UsageLog() {
         </div>
       </header>
       <div className="card">
-        <UsageFilters query={query} keys={keys.data ?? []} narrowed={narrowed} />
+        <UsageFilters query={query} keys={keys.data ?? []} keyName={inFilter?.keyName} narrowed={narrowed} />
         <Await query={usage} what="the usage log">
           {({ pages }) => {
             const records = pages.flatMap((page) => page.records);
-            return records.length === 0 ? (
+            const comparedSince = pages[0]?.comparedSince;
+            const more = usage.hasNextPage && (
+              <button
+                type="button"
+                className="button small"
+                disabled={usage.isFetchingNextPage}
+                onClick={() => void usage.fetchNextPage()}
+              >
+                {usage.isFetchingNextPage
+                  ? 'Loading…'
+                  : records.length === 0
+                    ? 'Search older calls'
+                    : 'Show more'}
+              </button>
+            );
+            return records.length === 0 && usage.hasNextPage ? (
+              <Empty title="No recent call fits this filter">{more}</Empty>
+            ) : records.length === 0 ? (
               <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
                 {narrowed ? (
-                  <a href="#/usage">Take the filter away</a>
+                  <a href="#/usage">Clear filter</a>
                 ) : (
                   <p>Every call is recorded here with its tokens, cost and timings.</p>
                 )}
@@ -152,20 +201,17 @@ export function UsageLog() {
                   rows={records}
                   rowId={({ id }) => id}
                   sortable={false}
+                  order={{
+                    current: sort,
+                    choose: (next) => changeQuery({ sort: next === 'time' ? undefined : next }, 'replace'),
+                  }}
                   onOpen={({ id }) => changeQuery({ call: id })}
                 />
                 <div className="table-foot">
                   {count(records.length)} {records.length === 1 ? 'call' : 'calls'}
-                  {usage.hasNextPage && (
-                    <button
-                      type="button"
-                      className="button small"
-                      disabled={usage.isFetchingNextPage}
-                      onClick={() => void usage.fetchNextPage()}
-                    >
-                      {usage.isFetchingNextPage ? 'Loading…' : 'Show more'}
-                    </button>
-                  )}
+                  {more}
+                  {comparedSince !== undefined &&
+                    ` of those since ${exactly(comparedSince)}. Older calls were not compared: choose an earlier time.`}
                 </div>
               </>
             );
@@ -173,7 +219,7 @@ export function UsageLog() {
         </Await>
       </div>
       {call !== null && (
-        <CallDetail id={call} keys={keys.data ?? []} onClose={() => changeQuery({ call: undefined })} />
+        <CallDetail id={call} keys={keys.data} onClose={() => changeQuery({ call: undefined })} />
       )}
     </>
   );
