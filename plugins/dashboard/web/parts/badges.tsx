@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { brief, count, money } from './text.ts';
 
@@ -37,6 +37,17 @@ export function Status({
       <Badge kind={kind}>{status}</Badge>
     </span>
   );
+}
+
+/** An identifier that may wrap behind each underscore. A copy of it has no other characters. */
+export function Breakable({ text }: { readonly text: string }) {
+  return text.split(/(?<=_)/).map((part, index) => (
+    // Parts have no id, and may be equal; their order never changes.
+    <Fragment key={index}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
 }
 
 /** The client's format, and how the channel was spoken to. */

@@ -45,7 +45,7 @@ export function Chart({
       {
         width: element.clientWidth,
         height: 190,
-        padding: [8, 6, 0, 0],
+        padding: [8, 18, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: {

@@ -27,7 +27,7 @@ export function Failed({ error, again }: { readonly error: Error; readonly again
   return (
     <div className="state" role="alert">
       <Icon name="warning" />
-      <strong>That did not work</strong>
+      <strong>Request failed</strong>
       <p>{error.message}</p>
       {again !== undefined && (
         <button type="button" className="button small" onClick={again}>

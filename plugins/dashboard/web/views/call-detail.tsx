@@ -84,7 +84,7 @@ function Detail({
       <Attempts record={record} />
       {losses !== undefined && losses.length > 0 && (
         <section className="stack">
-          <h3>Lost in translation</h3>
+          <h3>Dropped fields</h3>
           <ul className="tags">
             {losses.map((loss) => (
               <li key={loss} className="tag">
@@ -142,7 +142,7 @@ function Timeline({ record: { ms, firstMs, gatewayMs } }: { readonly record: Usa
   const gateway = Math.min(gatewayMs ?? 0, ms);
   const first = Math.min(Math.max(firstMs ?? ms, gateway), ms);
   const parts = [
-    ['gateway', 'Gateway before the provider was asked', gateway],
+    ['gateway', 'Gateway overhead', gateway],
     ['waiting', 'Until the first byte', first - gateway],
     ['answering', 'Answering', ms - first],
   ] as const;

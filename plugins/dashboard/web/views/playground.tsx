@@ -127,7 +127,7 @@ export function Playground() {
               )}
             </Field>
             <div className="grid thirds">
-              <Field label="Most tokens">
+              <Field label="Max tokens">
                 {(props) => (
                   <input
                     {...props}

@@ -75,7 +75,7 @@ export function Processes() {
                       ? 'none'
                       : `${lastReload.ok ? 'worked' : 'failed'} ${ago(lastReload.at)}, after ${duration(lastReload.ms)}`}
                   </dd>
-                  <dt>Ended by themselves</dt>
+                  <dt>Crashes</dt>
                   <dd>{count(crashes)}</dd>
                   <dt>Worker {worker} now</dt>
                   <dd>

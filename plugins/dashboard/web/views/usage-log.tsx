@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { useMemo, useState } from 'react';
 import type { UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api, queryOf, type UsageWish } from '../parts/api.ts';
-import { Formats, Status } from '../parts/badges.tsx';
+import { Breakable, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
@@ -62,7 +62,9 @@ const columns: readonly Column<UsageRecordView>[] = [
           {model || '–'}
         </span>
         {code !== undefined ? (
-          <span className="sub bad-text">{code}</span>
+          <span className="sub bad-text">
+            <Breakable text={code} />
+          </span>
         ) : (
           operation !== 'chat' && <span className="sub">{operation}</span>
         )}
