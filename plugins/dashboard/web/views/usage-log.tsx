@@ -185,8 +185,15 @@ export function UsageLog() {
                     : 'Show more'}
               </button>
             );
-            return records.length === 0 && usage.hasNextPage ? (
-              <Empty title="No recent call fits this filter">{more}</Empty>
+            const compared =
+              comparedSince === undefined
+                ? undefined
+                : `Calls before ${exactly(comparedSince)} were not compared: choose an earlier time.`;
+            return records.length === 0 && (usage.hasNextPage || compared !== undefined) ? (
+              <Empty title="No recent call fits this filter">
+                {more}
+                {compared !== undefined && <p>{compared}</p>}
+              </Empty>
             ) : records.length === 0 ? (
               <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
                 {narrowed ? (
@@ -212,8 +219,7 @@ export function UsageLog() {
                 <div className="table-foot">
                   {count(records.length)} {records.length === 1 ? 'call' : 'calls'}
                   {more}
-                  {comparedSince !== undefined &&
-                    ` of those since ${exactly(comparedSince)}. Older calls were not compared: choose an earlier time.`}
+                  {compared}
                 </div>
               </>
             );
