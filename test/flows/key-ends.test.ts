@@ -146,7 +146,9 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
     });
     await said;
     await end(office.apiKeys, id);
-    const events = parseSse((await answer).text).map(({ data }) => JSON.parse(data) as Json);
+    const frames = parseSse((await answer).text);
+    expect(frames.pop()?.data).toBe('[DONE]');
+    const events = frames.map(({ data }) => JSON.parse(data) as Json);
     expect(events.at(-1)).toMatchObject({ type: 'response.failed' });
     expect(JSON.stringify(events.at(-1))).toMatch(sentence);
     expect(events.at(-2)).toMatchObject({ type: 'error' });

@@ -27,10 +27,11 @@ const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
 const responseFields: ReadonlySet<string> = new Set([
   ...saidWithUsage,
   ...setOf(`
-  access_programs background completed_at conversation error incomplete_details instructions
-  max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt
-  prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier
-  status store temperature text tool_choice tools top_logprobs top_p truncation user
+  access_programs background completed_at conversation error frequency_penalty incomplete_details
+  instructions max_output_tokens max_tool_calls metadata parallel_tool_calls presence_penalty
+  previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning
+  safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p
+  truncation user
 `),
 ]);
 
