@@ -1,164 +1,17 @@
 import { once } from 'node:events';
-import { createServer, request as send, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as send, type IncomingMessage } from 'node:http';
 import * as fc from 'fast-check';
-import { Observable, type Subscriber } from 'rxjs';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callKey } from '../../../core/sdk/call-key.ts';
-import { type Call } from '../../../core/sdk/call.ts';
-import { settingsSchema } from '../../../core/settings/index.ts';
 import { connection } from '../../../core/sdk/connection.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, Format, SocketRoute } from '../../../core/sdk/format.ts';
-import type { Gateway } from '../../../core/front/gateway.ts';
-import { bodyReader } from '../../../core/front/body.ts';
-import { createSockets, type Sockets } from '../../../core/front/sockets.ts';
-import { createLog } from '../../../core/log.ts';
-import type { GatewayEvent } from '../../../core/model/event.ts';
 import { refusedSocket, SocketClient } from '../../support/websocket.ts';
 import { tries } from '../../support/tries.ts';
-
-/** A call that waits for what the test lets it say. */
-interface Spoken {
-  readonly call: Call;
-  readonly name: string;
-  readonly reply: Subscriber<GatewayEvent>;
-  /** True when nobody listens any more. */
-  ended: boolean;
-  say(text: string): void;
-}
-
-interface Stage {
-  readonly url: string;
-  readonly sockets: Sockets;
-  readonly calls: Spoken[];
-  called(count: number): Promise<Spoken>;
-  /** From now on the connections believe that it is so many milliseconds later. */
-  pass(ms: number): void;
-}
-
-/** Texts are messages; the rest is left out: what formats really say is their own tests'. */
-const codec = {
-  format: 'plain',
-  operation: 'chat',
-  peek: (body: { model: string }) => ({ model: body.model, stream: true }),
-  clientFraming: () => 'sse',
-  validate(body: { model: string }) {
-    if (body.model === 'wrong')
-      throw new GatewayError('invalid_value', 'model is wrong.', { param: 'model' });
-    return {};
-  },
-  encodeStream: () => ({
-    event: (event: GatewayEvent) => {
-      if (event.type === 'text-delta' && event.text === 'unsayable') throw new Error('no such frame');
-      return event.type === 'text-delta' ? [{ json: { type: 'text', text: event.text } }] : [];
-    },
-    end: () => [{ json: { type: 'done' } }, { text: '[DONE]' }],
-    error: (error: GatewayError) => [{ json: { type: 'error', code: error.code } }],
-    keepAlive: () => [],
-  }),
-} as unknown as Codec;
-
-const route: SocketRoute = {
-  path: '/speak',
-  operation: 'chat',
-  protocols: ['plain'],
-  read(message) {
-    const lane = String(message.lane ?? '');
-    if (message.type === 'cancel') return { type: 'cancel', lane };
-    if (message.type !== 'create')
-      return { type: 'answer', message: { type: 'error', echo: message.echo ?? '' } };
-    return { type: 'call', lane, body: { model: String(message.model ?? 'm') } };
-  },
-  write: (data, lane) =>
-    data === '[DONE]' ? undefined : JSON.stringify({ ...(JSON.parse(data) as object), lane }),
-  failure: ({ code, status }, lane, frames) => [
-    { type: 'error', code, status, lane, begun: frames.length > 0 },
-  ],
-};
-
-const format = {
-  name: 'plain',
-  routes: [],
-  codecs: { chat: codec },
-  sockets: [route],
-  errorReply: ({ code, status }: GatewayError) => ({ status, headers: {}, body: { error: code } }),
-  replyHeaders: () => ({}),
-} as unknown as Format;
-
-const log = createLog('silent');
-
-async function stage(
-  timeouts: Record<string, number> = {},
-  admit: (call: Call) => void = () => {},
-  limits: Record<string, number> = {},
-): Promise<Stage> {
-  const calls: Spoken[] = [];
-  const handle = async (call: Call): Promise<Observable<GatewayEvent>> => {
-    admit(call);
-    await call.get(bodyReader)?.();
-    return new Observable((reply) => {
-      const spoken: Spoken = {
-        call,
-        name: call.model,
-        reply,
-        ended: false,
-        say: (text) => reply.next({ type: 'text-delta', block: 0, choice: 0, text }),
-      };
-      calls.push(spoken);
-      return () => {
-        spoken.ended = true;
-      };
-    });
-  };
-  const gateway = {
-    settings: settingsSchema.parse({ timeouts, limits }),
-    formats: [format],
-    log,
-    handle,
-    identified: (terminal: Gateway['handle']) => async (call: Call) => {
-      admit(call);
-      return terminal(call);
-    },
-  } as unknown as Gateway;
-  let ids = 0;
-  const sockets = createSockets(
-    { ...gateway, bodyBudget: { most: Infinity, take() {}, giveBack() {} } },
-    () => `req_${(ids += 1)}`,
-    () => '127.0.0.1',
-  );
-  const server = createServer({ shouldUpgradeCallback: sockets.wants }, (_request, response) =>
-    response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
-  );
-  server.on('upgrade', sockets.upgrade);
-  let ahead = 0;
-  const ticker = setInterval(() => sockets.tick(performance.now() + ahead), 5);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    sockets.endAll(new GatewayError('server_is_overloaded', 'The test is over.'));
-    await new Promise((resolve) => server.close(resolve));
-    clearInterval(ticker);
-  });
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/speak`,
-    sockets,
-    calls,
-    pass(ms) {
-      ahead += ms;
-    },
-    async called(count) {
-      await expect.poll(() => calls.length, { interval: 2 }).toBeGreaterThanOrEqual(count);
-      return calls[count - 1] as Spoken;
-    },
-  };
-}
-
-const isDone = ({ type }: Record<string, unknown>): boolean => type === 'done';
-const isError = ({ type }: Record<string, unknown>): boolean => type === 'error';
+import { isDone, isError, startSockets } from './_sockets.ts';
 
 describe('lanes', () => {
   test('calls of one lane run one after the other, lanes side by side', async () => {
-    const { url, called, calls } = await stage();
+    const { url, called, calls } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create', model: 'first', lane: 'a' });
     client.send({ type: 'create', model: 'second', lane: 'a' });
@@ -181,7 +34,7 @@ describe('lanes', () => {
   });
 
   test('the seventeenth lane and the sixty-fifth call that waits are refused, and the rest goes on', async () => {
-    const { url, called, calls } = await stage();
+    const { url, called, calls } = await startSockets();
     const client = await SocketClient.open(url);
     for (let lane = 0; lane < 17; lane += 1) client.send({ type: 'create', lane: String(lane) });
     expect(await client.until(isError)).toEqual([
@@ -200,7 +53,7 @@ describe('lanes', () => {
   });
 
   test('a cancelled call ends at once, is let go of, and makes room for the next of its lane', async () => {
-    const { url, called } = await stage();
+    const { url, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create', model: 'long' });
     client.send({ type: 'create', model: 'next' });
@@ -224,7 +77,7 @@ describe('lanes', () => {
 
 describe('what goes wrong in one call', () => {
   test('a refusal has its status, a reply that breaks its error event, and the connection stays', async () => {
-    const { url, called } = await stage();
+    const { url, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create', model: 'wrong' });
     await client.until(isError);
@@ -250,7 +103,7 @@ describe('what goes wrong in one call', () => {
   });
 
   test('frames that pass through come as one message each, without the end of the byte stream', async () => {
-    const { url, called } = await stage();
+    const { url, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create', lane: 'x' });
     const { reply } = await called(1);
@@ -267,7 +120,7 @@ describe('what goes wrong in one call', () => {
   });
 
   test('no message, however odd, ends the connection or goes without an answer', async () => {
-    const { url } = await stage();
+    const { url } = await startSockets();
     const client = await SocketClient.open(url);
     let answers = 0;
     await fc.assert(
@@ -293,7 +146,7 @@ describe('what goes wrong in one call', () => {
 
 describe('who opens a connection', () => {
   test('is asked before it opens, and refused like any request', async () => {
-    const { url } = await stage({}, () => {
+    const { url } = await startSockets({}, () => {
       throw new GatewayError('invalid_api_key', 'Unknown key.');
     });
     const refusal = await refusedSocket(url);
@@ -304,7 +157,7 @@ describe('who opens a connection', () => {
   test('is asked again with each call, with all that the first request said', async () => {
     const seen: unknown[] = [];
     let open = true;
-    const { url, called } = await stage({}, ({ wire }) => {
+    const { url, called } = await startSockets({}, ({ wire }) => {
       seen.push([wire.method, wire.path, wire.query.get('key'), wire.headers.authorization]);
       wire.headers.authorization = undefined;
       wire.query.delete('key');
@@ -325,14 +178,14 @@ describe('who opens a connection', () => {
   });
 
   test('gets the subprotocol that the format knows, and never one that holds a key', async () => {
-    const { url } = await stage();
+    const { url } = await startSockets();
     const client = await SocketClient.open(url, {}, ['key.secret', 'plain']);
     expect(client.socket.protocol).toBe('plain');
     await expect(SocketClient.open(url, {}, ['key.secret'])).rejects.toThrow(/subprotocol/);
   });
 
   test('is told in the format what is wrong with its handshake, and served as usual when it wants another protocol', async () => {
-    const { url } = await stage();
+    const { url } = await startSockets();
     const ask = async (headers: Record<string, string>): Promise<unknown> => {
       const request = send(url, { headers: { connection: 'Upgrade', ...headers } }).end();
       const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -346,7 +199,7 @@ describe('who opens a connection', () => {
 
   test('finds on each call what was kept with the connection, and nothing of another one', async () => {
     const note = callKey<string>('note');
-    const { url, called } = await stage();
+    const { url, called } = await startSockets();
     const one = await SocketClient.open(url);
     const other = await SocketClient.open(url);
     one.send({ type: 'create' });
@@ -364,7 +217,7 @@ describe('who opens a connection', () => {
 
 describe('a client that', () => {
   test('leaves ends all its calls at once', async () => {
-    const { url, calls, called } = await stage();
+    const { url, calls, called } = await startSockets();
     const client = await SocketClient.open(url);
     for (const lane of ['a', 'b', 'a']) client.send({ type: 'create', lane });
     await called(2);
@@ -375,7 +228,7 @@ describe('a client that', () => {
   });
 
   test('does not read shuts the gates of all its calls, and opens them when it reads on', async () => {
-    const { url, called } = await stage();
+    const { url, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create', lane: 'loud' });
     client.send({ type: 'create', lane: 'quiet' });
@@ -407,7 +260,7 @@ describe('a client that', () => {
   });
 
   test('reads nothing for too long is cut off', async () => {
-    const { url, called } = await stage({ stalled: 60 });
+    const { url, called } = await startSockets({ stalled: 60 });
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
     const { say, call } = await called(1);
@@ -420,7 +273,7 @@ describe('a client that', () => {
   });
 
   test('sends nonsense and reads none of the answers is not read either', async () => {
-    const { url } = await stage();
+    const { url } = await startSockets();
     const client = await SocketClient.open(url);
     client.socket.pause();
     // Enough for every buffer between the two, so that what does not fit stays with the sender.
@@ -441,7 +294,7 @@ describe('a client that', () => {
   });
 
   test('answers no ping is cut off, and one that does stays', async () => {
-    const { url, called } = await stage({ keepAlive: 30, stalled: 2_000 });
+    const { url, called } = await startSockets({ keepAlive: 30, stalled: 2_000 });
     const dead = await SocketClient.open(url, { autoPong: false });
     const alive = await SocketClient.open(url);
     dead.send({ type: 'create' });
@@ -453,7 +306,7 @@ describe('a client that', () => {
   });
 
   test('sends more than a request may hold is told so by the close', async () => {
-    const { url, called } = await stage({}, () => {}, { body: 4096 });
+    const { url, called } = await startSockets({}, () => {}, { body: 4096 });
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
     const { call } = await called(1);
@@ -465,14 +318,14 @@ describe('a client that', () => {
 
 describe('the end of a connection', () => {
   test('comes after its time: at once when it is idle', async () => {
-    const { url } = await stage({ socket: 80 });
+    const { url } = await startSockets({ socket: 80 });
     const client = await SocketClient.open(url);
     expect(await client.closed).toEqual({ code: 1000, reason: 'websocket_connection_limit_reached' });
     expect(client.messages).toMatchObject([{ code: 'websocket_connection_limit_reached', status: 400 }]);
   });
 
   test('comes after the calls that run; those that wait, and new ones, are refused', async () => {
-    const { url, called, calls, pass } = await stage({ socket: 3_600_000 });
+    const { url, called, calls, pass } = await startSockets({ socket: 3_600_000 });
     const client = await SocketClient.open(url);
     client.send({ type: 'create', lane: 'a' });
     client.send({ type: 'create', lane: 'a' });
@@ -495,7 +348,7 @@ describe('the end of a connection', () => {
   });
 
   test('comes with the end of the gateway: idle ones at once, the others after their calls', async () => {
-    const { url, sockets, called } = await stage();
+    const { url, sockets, called } = await startSockets();
     const idle = await SocketClient.open(url);
     const busy = await SocketClient.open(url);
     busy.send({ type: 'create' });
@@ -511,7 +364,7 @@ describe('the end of a connection', () => {
   });
 
   test('waits for a client that is still fetching its last reply', async () => {
-    const { url, sockets, called } = await stage();
+    const { url, sockets, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
     const { say, call, reply } = await called(1);
@@ -535,7 +388,7 @@ describe('the end of a connection', () => {
   });
 
   test('is forced when the gateway has waited long enough', async () => {
-    const { url, sockets, called } = await stage();
+    const { url, sockets, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
     const { say, call } = await called(1);
