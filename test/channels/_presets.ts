@@ -1,4 +1,6 @@
+import { formatVoice, type ChannelUnderTest, type SeenRequest, type Voice } from 'sluice/testing';
 import type { ChannelEntry, ChannelKind, ChannelOptions } from '../../core/sdk/define.ts';
+import { mistralVoice } from './_voices.ts';
 
 /** A channel kind with whatever options it may have. */
 export type Kind = ((options: ChannelOptions & Readonly<Record<string, unknown>>) => ChannelEntry) &
@@ -64,3 +66,63 @@ export async function presetKind(name: string): Promise<Kind> {
   const { default: kind } = (await import(`../../channels/${name}.ts`)) as { default: Kind };
   return kind;
 }
+
+const chat = await formatVoice('chat-completions');
+const messages = await formatVoice('messages');
+/** Vertex AI has the model in the address. */
+const named = ({ body, ...request }: SeenRequest): SeenRequest => ({
+  ...request,
+  body: Buffer.from(JSON.stringify({ model: 'm', ...(JSON.parse(body.toString()) as object) })),
+});
+const claudeOnVertex: Voice = {
+  ...messages,
+  hear: (request) => messages.hear(named(request)),
+  whole: (events, request) => messages.whole(events, named(request)),
+  stream: (events, request) => messages.stream(events, named(request)),
+};
+
+/** Kinds that stand on one provider's word for several makers' models: each of their families. */
+const families: readonly (readonly [name: string, model: string, voice: Voice])[] = [
+  ['vertex', 'gemini-2.5-flash', await formatVoice('generate-content')],
+  ['vertex', 'claude-sonnet-4-5', claudeOnVertex],
+  ['vertex', 'mistral-medium-3', mistralVoice],
+  ['vertex', 'meta/llama-3.3-70b-instruct-maas', chat],
+  ['databricks', 'databricks-claude-sonnet-4-5', messages],
+  ['snowflake', 'claude-sonnet-4-5', messages],
+  ['azure-foundry', 'claude-sonnet-4-5', messages],
+  ['azure-foundry', 'gpt-4.1', chat],
+];
+
+interface TestedPreset extends ChannelUnderTest {
+  readonly name: string;
+  readonly model: string;
+  readonly voice: Voice;
+}
+
+const rows = [
+  ...Object.entries(presets).map(([name, { model, options = {} }]) => ({
+    name,
+    model,
+    options,
+    voice: chat,
+  })),
+  ...families.map(([name, model, voice]) => ({
+    name,
+    model,
+    options: presets[name]?.options ?? {},
+    voice,
+  })),
+];
+
+/** Each preset, and each family of a kind with several, with the voice of its fake provider. */
+export const testedPresets: readonly TestedPreset[] = await Promise.all(
+  rows.map(async ({ name, model, options, voice }) => {
+    const kind = await presetKind(name);
+    return {
+      name,
+      model,
+      voice,
+      channel: ({ url, key }) => kind({ ...options, id: name, key, baseUrl: `${url}/v1`, models: [model] }),
+    };
+  }),
+);
