@@ -199,15 +199,13 @@ describe('a client of Claude on Vertex AI', () => {
     expect(seen().body.stream).toBe(true);
   });
 
-  test('asks for models whose names have a slash, a colon or an at sign', async () => {
-    for (const model of ['claude@20990101', 'vendor/claude:1']) {
+  test('asks for models whose names have a slash, a colon or an at sign, encoded or as they are', async () => {
+    const models = ['claude@20990101', 'vendor/claude:1'];
+    for (const name of [...models.map(encodeURIComponent), ...models]) {
       // oxlint-disable-next-line no-await-in-loop
-      expect(await post(rawPredict(encodeURIComponent(model)), question)).toMatchObject({ status: 200 });
+      expect(await post(rawPredict(name), question)).toMatchObject({ status: 200 });
     }
-    expect(upstream.requests.map((request) => sent(request).model)).toEqual([
-      'claude@20990101',
-      'vendor/claude:1',
-    ]);
+    expect(upstream.requests.map((request) => sent(request).model)).toEqual([...models, ...models]);
   });
 
   test('has the bytes of its body kept, members of other names and all', async () => {
@@ -268,6 +266,15 @@ describe('a client of Azure OpenAI', () => {
         key,
       ),
     ).toMatchObject({ status: 200 });
+  });
+
+  // A deployment that is a part of the base URL is not encoded by the SDKs.
+  test.each(['vendor/gpt', 'vendor%2Fgpt'])('calls a deployment named %s', async (name) => {
+    const answer = await post(`/openai/deployments/${name}/chat/completions?api-version=2024-10-21`, {
+      messages: question.messages,
+    });
+    expect(answer).toMatchObject({ status: 200 });
+    expect(seen().body).toMatchObject({ model: 'vendor/gpt' });
   });
 
   test('keeps the model of its body at the address of v1', async () => {

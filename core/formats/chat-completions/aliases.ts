@@ -1,6 +1,11 @@
 import type { PathAlias } from '../../sdk/format.ts';
 import { decodeSegment } from '../_shared/path-segment.ts';
 
+/** Paths behind a deployment, as the SDKs of OpenAI have them. Before one of these, a deployment may have slashes that are not encoded. */
+const deployed =
+  /^\/openai\/deployments\/(.+?)(\/(?:chat\/completions|completions|embeddings|images\/(?:generations|edits)|audio\/(?:transcriptions|translations|speech)))$/;
+const below = /^\/openai(?:\/v1|\/deployments\/([^/]+))?(\/.+)$/;
+
 /**
  * Azure OpenAI serves the paths of OpenAI below `/openai/v1`, before that below `/openai` with the model as a deployment in the path, and
  * a date in the query: https://learn.microsoft.com/azure/ai-foundry/openai/reference
@@ -8,7 +13,7 @@ import { decodeSegment } from '../_shared/path-segment.ts';
 const azure: PathAlias = {
   prefix: '/openai/',
   resolve(path, query) {
-    const [, deployment, rest = ''] = /^\/openai(?:\/v1|\/deployments\/([^/]+))?(\/.+)$/.exec(path) ?? [];
+    const [, deployment, rest = ''] = deployed.exec(path) ?? below.exec(path) ?? [];
     if (rest === '') return undefined;
     const resolved = { path: `/v1${rest}`, query: withoutVersion(query) };
     if (deployment === undefined) return resolved;

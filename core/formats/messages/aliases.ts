@@ -1,9 +1,9 @@
 import type { PathAlias, ResolvedAlias } from '../../sdk/format.ts';
 import { decodeSegment } from '../_shared/path-segment.ts';
 
-/** Project and location, model, method. The name of a model may have colons. */
+/** Project and location, model, method. The name of a model may have colons and slashes, encoded or not. */
 const address =
-  /^\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/([^/]+):(rawPredict|streamRawPredict)$/;
+  /^\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/(.+):(rawPredict|streamRawPredict)$/;
 
 /** A model of this name counts tokens; the body then names the model whose tokens are counted. */
 const counter = 'count-tokens';
