@@ -3,6 +3,10 @@ import { AnthropicVertex } from '@anthropic-ai/vertex-sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI, { AzureOpenAI } from 'openai';
 
+type GoogleAuthOptions = NonNullable<
+  NonNullable<ConstructorParameters<typeof GoogleGenAI>[0]>['googleAuthOptions']
+>;
+
 /** The wire dialects whose SDKs can be watched on the wire, by the gateway's names. */
 export const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
 export type FormatName = (typeof formats)[number];
@@ -134,15 +138,21 @@ export function azureOpenai(
   });
 }
 
-/** `@google/genai` for Vertex AI: with a project, or in express mode. An API key is not exchanged for a token of Google's. */
+/**
+ * `@google/genai` for Vertex AI: with a project, also with an auth client of Google's that gives the key as a token, or in express mode. An
+ * API key is not exchanged for a token of Google's.
+ */
 export function vertexGenai(
   { url, key }: Access,
-  mode: 'project' | 'express',
+  mode: 'project' | 'token' | 'express',
   { recorder }: Options = {},
 ): GoogleGenAI {
+  const getRequestHeaders = () => Promise.resolve(new Headers({ authorization: `Bearer ${key}` }));
+  // The type is that of a whole client, of which the SDK uses this member.
+  const authClient = { getRequestHeaders } as unknown as NonNullable<GoogleAuthOptions['authClient']>;
   return new GoogleGenAI({
     vertexai: true,
-    apiKey: key,
+    ...(mode === 'token' ? { googleAuthOptions: { authClient } } : { apiKey: key }),
     ...(mode === 'express' ? {} : { project: 'my-project', location: 'europe-west1' }),
     httpOptions: { baseUrl: url, ...(recorder === undefined ? {} : { fetch: recorder.fetch }) },
   });

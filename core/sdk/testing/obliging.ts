@@ -71,7 +71,13 @@ export function oblige(
     refuse(404, 'There is no such model.');
     return;
   }
-  const heard = voice.hear(request);
+  let heard: Heard;
+  try {
+    heard = voice.hear(request);
+  } catch (error) {
+    refuse(400, (error as Error).message);
+    return;
+  }
   if (isWrong(heard.request)) {
     refuse(400, 'temperature: must be at most 2.');
     return;
