@@ -15,6 +15,7 @@ import { mostInput, NeedsByModel } from './needs.ts';
 import { ownerOf } from './owner.ts';
 import type { Place } from './place.ts';
 import { claimed } from './reserve.ts';
+import { refuseBudgeted } from './unknown-cost.ts';
 
 /** What was charged for the keeping of a cached content, from its beginning until it ends by itself. Times are Unix milliseconds. */
 interface Storage {
@@ -52,7 +53,10 @@ const usualLife = 3_600_000;
 const slack = 60_000;
 const mostTries = 20;
 
-/** Claims what the keeping of a new content may cost. Undefined for a model whose keeping has no price. */
+/**
+ * Claims what the keeping of a new content may cost. Undefined for a model whose keeping has no price: throws 403 then where the key has a
+ * budget.
+ */
 export async function claimStorage(
   call: Call,
   { channel }: Place,
@@ -63,7 +67,10 @@ export async function claimStorage(
   const price = priceOf(upstreamModel, around);
   const now = Date.now();
   const until = endIn(body, now) ?? now + usualLife;
-  if (price === undefined) return undefined;
+  if (price === undefined) {
+    refuseBudgeted(call);
+    return undefined;
+  }
   const begun: Storage = {
     id: `cache_${randomBytes(16).toString('hex')}`,
     model,
@@ -79,7 +86,10 @@ export async function claimStorage(
   return storageClaim(call, begun, until, around);
 }
 
-/** Claims what it may cost to keep a content for longer. Undefined for one whose keeping was not charged. */
+/**
+ * Claims what it may cost to keep a content for longer. Undefined for one whose keeping was not charged: throws 403 then where the key has a
+ * budget.
+ */
 export async function claimLonger(
   call: Call,
   object: ProviderObject,
@@ -88,7 +98,9 @@ export async function claimLonger(
 ): Promise<StorageClaim | undefined> {
   const before = storageOf(object);
   const until = endIn(body, Date.now());
-  return before && storageClaim(call, before, until ?? before.until, around);
+  if (before !== undefined) return storageClaim(call, before, until ?? before.until, around);
+  if (until !== undefined) refuseBudgeted(call);
+  return undefined;
 }
 
 async function storageClaim(
@@ -101,7 +113,10 @@ async function storageClaim(
   const budgets = key?.budgets ?? [];
   const more = costOf(before, Math.max(before.until, until) + slack) - before.microDollars;
   let claim: Reservation | undefined;
-  if (key !== undefined && budgets.some(({ unit }) => unit === 'micro-dollar') && more > 0)
+  const isInDollars = budgets.some(({ unit }) => unit === 'micro-dollar');
+  // Storage uses no tokens, so that a budget in tokens alone would not limit it.
+  if (!isInDollars && before.price > 0 && until > before.until) refuseBudgeted(call);
+  if (key !== undefined && isInDollars && more > 0)
     claim = await claimed(key.id, budgets, { microDollars: more, tokens: 0 }, bookkeeper);
   return {
     stored: (seen) => storedAs(ownerOf(call), before, seen, until, claim?.id),

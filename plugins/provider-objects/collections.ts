@@ -14,6 +14,18 @@ export interface Collection {
   readonly paths: readonly string[];
   /** How one is made: from JSON, from a form with a file, or in a way of its own that `endpoints` knows nothing of. */
   readonly creates: 'json' | 'form' | 'otherwise';
+  /**
+   * Cost of a new object. `free`: the provider charges nothing for it. `reserved`: the code that creates it reserves its cost. `unknown`: nothing
+   * tells the cost in advance, so that keys with budgets may not create it.
+   */
+  readonly cost: 'free' | 'reserved' | 'unknown';
+  /**
+   * Paths below an object to which a POST costs nothing, for example `cancel`. Keys with budgets may not send a POST to any other path below
+   * an object, because it may start work or storage whose cost nothing tells in advance.
+   */
+  readonly freePosts: RegExp;
+  /** Members of a change that cost nothing. Keys with budgets may change no other member. Default: every member is free or reserved. */
+  readonly freeChanges?: ReadonlySet<string>;
   /** False for what can be neither listed nor looked at. */
   readonly shown: boolean;
   /** The method by which one is changed. */
@@ -34,7 +46,16 @@ export function kindOf({ format, name }: { readonly format: string; readonly nam
   return `${format}/${name}`;
 }
 
+/** Matches no path: every POST below an object may cost something. */
+const none = /^(?!)/;
+const cancel = /^cancel$/;
+
+/** Members that only describe an object. */
+const description: ReadonlySet<string> = new Set(['name', 'metadata']);
+
 const whole = {
+  cost: 'unknown',
+  freePosts: none,
   shown: true,
   deletes: true,
   below: false,
@@ -66,46 +87,83 @@ function hasEnded(time: JsonValue | undefined): boolean {
 
 const over: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled', 'succeeded']);
 
-/** Everything that is kept, by API. */
+/**
+ * Everything that is kept, by API. OpenAI charges for vector storage by size and day, and for containers by session
+ * (https://platform.openai.com/docs/pricing). Gemini charges for the indexing of files in file search stores, not for the stores
+ * (https://ai.google.dev/gemini-api/docs/file-search).
+ */
 export const collections: readonly Collection[] = [
   ofChat('files', 'file', {
     creates: 'form',
+    cost: 'free',
     below: true,
     isMoving: ({ expires_at: time }) => hasEnded(time),
     longestPage: 1000,
   }),
-  ofChat('uploads', 'upload', { shown: false, deletes: false, below: true }),
+  ofChat('uploads', 'upload', {
+    cost: 'free',
+    freePosts: /^(?:parts|complete|cancel)$/,
+    shown: false,
+    deletes: false,
+    below: true,
+  }),
   ofChat('batches', 'batch', {
     creates: 'otherwise',
+    cost: 'reserved',
+    freePosts: cancel,
     deletes: false,
     below: true,
     isMoving: ({ status }) => !over.has(status),
   }),
   ofChat('fine_tuning/jobs', 'fine-tuning job', {
+    freePosts: /^(?:cancel|pause)$/,
     deletes: false,
     below: true,
     isMoving: ({ status }) => !over.has(status),
   }),
-  ofChat('vector_stores', 'vector store', { changes: 'POST', below: true, isMoving: () => true }),
+  ofChat('vector_stores', 'vector store', {
+    changes: 'POST',
+    // A later expiry costs storage.
+    freeChanges: description,
+    freePosts: /^file_batches\/[^/]+\/cancel$/,
+    below: true,
+    isMoving: () => true,
+  }),
+  // Requests below a container keep it alive, and are charged with its session.
   ofChat('containers', 'container', { below: true, isMoving: () => true }),
-  ofChat('evals', 'eval', { changes: 'POST', below: true, isMoving: () => true }),
-  ofMessages('files', 'file', { creates: 'form', below: true, longestPage: 1000 }),
+  ofChat('evals', 'eval', {
+    changes: 'POST',
+    freeChanges: description,
+    freePosts: /^runs\/[^/]+\/cancel$/,
+    below: true,
+    isMoving: () => true,
+  }),
+  ofMessages('files', 'file', { creates: 'form', cost: 'free', below: true, longestPage: 1000 }),
   ofMessages('messages/batches', 'message batch', {
     creates: 'otherwise',
+    cost: 'reserved',
+    freePosts: cancel,
     below: true,
     isMoving: ({ processing_status: status }) => status !== 'ended',
   }),
   ofGenerateContent('files', 'file', {
     creates: 'otherwise',
+    cost: 'free',
     isMoving: ({ state, expirationTime: time }) => state === 'PROCESSING' || hasEnded(time),
   }),
   ofGenerateContent('cachedContents', 'cached content', {
+    cost: 'reserved',
     changes: 'PATCH',
     isMoving: ({ expireTime: time }) => hasEnded(time),
   }),
-  ofGenerateContent('fileSearchStores', 'file search store', { below: true, isMoving: () => true }),
+  ofGenerateContent('fileSearchStores', 'file search store', {
+    cost: 'free',
+    below: true,
+    isMoving: () => true,
+  }),
   ofGenerateContent('batches', 'batch', {
     creates: 'otherwise',
+    cost: 'reserved',
     listed: 'operations',
     isMoving: ({ done }) => done !== true,
   }),

@@ -12,6 +12,7 @@ import { passedOn } from './passed.ts';
 import type { AddPath, Handle } from './paths.ts';
 import { placeOf } from './place.ts';
 import { asShown } from './shown.ts';
+import { checkChange, checkCreation, checkPost } from './unknown-cost.ts';
 
 /** How many objects of a list are asked about at once. */
 const atOnce = 8;
@@ -21,9 +22,15 @@ export function addEndpoints(add: AddPath, around: Around): void {
   const { finding, store } = around;
   for (const collection of collections) {
     if (collection.creates === 'form')
-      add('POST', collection, '', (call) => createByForm(call, collection, around));
+      add('POST', collection, '', async (call) => {
+        checkCreation(call, collection);
+        return createByForm(call, collection, around);
+      });
     if (collection.creates === 'json')
-      add('POST', collection, '', (call) => createByJson(call, collection, around));
+      add('POST', collection, '', async (call) => {
+        checkCreation(call, collection);
+        return createByJson(call, collection, around);
+      });
     if (collection.shown) {
       add('GET', collection, '', async (call) => {
         const page = await pageOf(call, collection, store);
@@ -43,6 +50,7 @@ export function addEndpoints(add: AddPath, around: Around): void {
         const object = await ownedObject(call, collection, id, around);
         const place = placeOf(object, finding.catalog);
         const body = await checkedJson(call, collection, place, around);
+        checkChange(call, collection, body);
         const storage =
           collection.name === 'cachedContents' ? await claimLonger(call, object, body, around) : undefined;
         let isCharged = false;
@@ -82,6 +90,7 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
       const object = await ownedObject(call, collection, id, around);
       if (!rest.split('/').every(isId))
         throw new GatewayError('unknown_url', `There is nothing at ${call.wire.path}.`);
+      if (method === 'POST') checkPost(call, collection, rest);
       if (
         object.charge !== undefined &&
         method === 'GET' &&

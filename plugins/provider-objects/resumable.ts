@@ -13,6 +13,7 @@ import { passedOn } from './passed.ts';
 import { ownerOf } from './owner.ts';
 import { chosenPlace, placeOf } from './place.ts';
 import { originOf } from './shown.ts';
+import { refuseBudgeted } from './unknown-cost.ts';
 
 /** An upload that has begun: at which provider, and by what it is known there. */
 interface UploadSession {
@@ -49,6 +50,8 @@ export function addResumable(around: Around): void {
 
   /** `store`: the id of the caller's file search store into which the file goes. */
   const begin = async (call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> => {
+    // The provider charges for the indexing of a file, whose length nothing tells.
+    if (store !== undefined) refuseBudgeted(call);
     const { headers } = call.wire;
     if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')
       throw new GatewayError(
@@ -96,6 +99,8 @@ export function addResumable(around: Around): void {
     const session = isId(id) ? await sessions.get(id) : undefined;
     if (session === undefined || session.owner !== ownerOf(call))
       throw new GatewayError('not_found', 'There is no such upload.');
+    // The key may have been given a budget since the upload began.
+    if (session.path !== '/files') refuseBudgeted(call);
     const place = placeOf(
       { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
       around.finding.catalog,

@@ -201,12 +201,23 @@ test('the keeping of a cached content is charged by the hour, more when it is ke
   expect(stored.reduce((sum, { microDollars = 0 }) => sum + microDollars, 111)).toBe(rest.spent);
 });
 
-test('a cached content whose keeping has no price is not charged', async () => {
-  const { client, gateway } = await startStage({ cacheStorage: {} });
-  const mine = await client({ budgets: [{ unit: 'micro-dollar', period: 'total', amount: 1 }] });
-  await mine.caches.create({ model: 'gemini-b', config: { contents: 'long', ttl: '60s' } });
-  const { records } = await openUsageLog(gateway.stores).page({}, 100);
+test('a cached content whose keeping has no price, or is free, is not charged', async () => {
+  const content = { model: 'gemini-b', config: { contents: 'long', ttl: '60s' } };
+  const unpriced = await startStage({ cacheStorage: {} });
+  await (await unpriced.client()).caches.create(content);
+  const { records } = await openUsageLog(unpriced.gateway.stores).page({}, 100);
   expect(records.filter(({ operation }) => operation === 'cache-storage')).toEqual([]);
+  const free = await startStage({ cacheStorage: { 'gemini-*': 0 } });
+  for (const unit of ['micro-dollar', 'token'] as const) {
+    const budget = { unit, period: 'total', amount: 1 } as const;
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const mine = await free.client({ budgets: [budget] });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await mine.caches.create(content);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const [state] = await openLedger(free.gateway.stores).states(mine.keyId, [budget]);
+    expect(state).toMatchObject({ spent: 0, reserved: 0 });
+  }
 });
 
 test('a file search store takes the key’s own files, and only its key searches in it', async () => {
