@@ -1,13 +1,16 @@
 import { map } from 'rxjs';
 import { caller, definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
-import { foldedName, matchesModel, type Call, type InternalTools } from 'sluice/internal';
+import { foldedName, matchesModel, type Call, type InternalTools, type Next } from 'sluice/internal';
+import { boundBy, checkPaidMembers } from './_paid-members.ts';
+import { checkedMessages } from './_session-messages.ts';
 
 /**
  * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name
  * that model-alias made of it both count, so that a key for `x` may ask for `x-high`.
  *
  * Some providers choose models by themselves where a request names several (`routingFields` of their channels): a key that names models, or
- * has a budget in dollars, gets 403 for that.
+ * has a budget in dollars, gets 403 for that. The same holds for tools and members by which a provider runs a further model, see
+ * `core/models/hosted-tools.ts`: those models are checked as the model of the call is, also in messages of sessions.
  */
 export default definePlugin({
   name: 'model-access',
@@ -19,9 +22,11 @@ export default definePlugin({
     return function modelAccess(call: Call, next) {
       const key = call.get(caller);
       if (isRouted && key !== undefined) checkRouting(call, key, catalog);
+      if (!runsNothing.has(call.operation) && key !== undefined && boundBy(key) !== undefined)
+        checkPaidMembers(key, call.operation === 'realtime' ? {} : call.bodyOutline);
       const allowed = key?.models;
       // What a plugin's endpoint answers concerns no model.
-      if (allowed === undefined || call.operation === 'state') return next(call);
+      if (allowed === undefined || call.operation === 'state') return checked(call, next, key);
       if (call.operation === 'list-models')
         return next(call).then((events) => events.pipe(map(only(allowed))));
       if (!matchesModel(allowed, call.model) && !matchesModel(allowed, call.askedModel)) {
@@ -33,16 +38,29 @@ export default definePlugin({
           },
         );
       }
-      return next(call);
+      return checked(call, next, key);
     };
   },
 });
 
-/** What a key is bound by that cannot be kept to where the provider chooses; undefined when it is bound by nothing of the kind. */
-function boundBy({ models, budgets }: ApiKey): string | undefined {
-  if (models !== undefined) return 'may use certain models alone';
-  if (budgets?.some(({ unit }) => unit === 'micro-dollar') === true) return 'has a budget in dollars';
-  return undefined;
+/** Operations that run no tool of the request. */
+const runsNothing: ReadonlySet<Call['operation']> = new Set<Call['operation']>([
+  'count-tokens',
+  'list-models',
+  'state',
+]);
+
+/** The letters of members by which a session may run a further model or service, and of names with escapes. */
+const sign = /tool|model|tier|mcp|\\u00/i;
+
+/** Sends a call on; of a session each message whose members must be checked. */
+async function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Next> {
+  if (call.operation !== 'realtime' || key === undefined || boundBy(key) === undefined) return next(call);
+  return checkedMessages(call, next, {
+    concerns: (data) => sign.test(data.toString('latin1')),
+    check: (event) => checkPaidMembers(key, event),
+    failure: 'The tools that this message names cannot be checked now.',
+  });
 }
 
 /** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */

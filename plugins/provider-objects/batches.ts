@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { of } from 'rxjs';
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
   checkRequestMembers,
   isObject,
@@ -9,11 +9,11 @@ import {
   wrongValue,
   type Call,
   type ObjectCharge,
-  type ProviderObject,
 } from 'sluice/internal';
+import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
-import { checkEndpoint, unusableFile } from './batch-file.ts';
+import { checkEndpoint } from './batch-file.ts';
 import { checkInline, fileNameIn, inlineOf, modelsIn, withModel } from './batch-body.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
@@ -22,8 +22,8 @@ import { modelOfBatch } from './batch-model.ts';
 import { checkQuery, type AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
-import { isMadeInCalls, referencesIn } from './references.ts';
-import { knownOfFile } from './read-file.ts';
+import { referencesIn } from './references.ts';
+import { requestedLines } from './requested-lines.ts';
 import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
@@ -125,6 +125,7 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
     checkRequestMembers(request, { path, members });
     checkRequestMembers(params, { path: `${path}.params`, members });
     if (typeof params['model'] !== 'string') throw wrongType(`${path}.params.model`, 'a string');
+    checkPaidMembers(call.get(caller), params, `${path}.params`);
     models.add(params['model']);
   });
   allowModels(call, [...models]);
@@ -173,6 +174,7 @@ async function createOfModel(
   checkInline(body, around.tools.settings.limits.members);
   if (modelsIn(body).some((told) => told !== model)) throw otherModel();
   allowModels(call, [model]);
+  checkPaidMembers(call.get(caller), body);
   const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
   const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
   const embeds = action === 'asyncBatchEmbedContent';
@@ -209,37 +211,6 @@ async function createOfModel(
 
 function otherModel(): GatewayError {
   return wrongValue('model', 'that of the path in every request of a batch');
-}
-
-/** What is known of the lines of a file. */
-type LinesAsked = JsonObject & { readonly models: readonly string[] };
-
-/**
- * What the lines of a file ask for: of models that the caller may use, as may be what the lines refer to. Throws 400 for a file of which
- * that is not known: whatever its lines ask for would be asked for unseen.
- */
-async function requestedLines(
-  call: Call,
-  file: ProviderObject,
-  place: Place,
-  param: string,
-  around: Around,
-): Promise<LinesAsked> {
-  const { requested, reason } = await knownOfFile(call, file, around);
-  if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
-    throw unusableFile(reason, param);
-  const models = requested['models'] as readonly string[];
-  allowModels(call, models);
-  const references = requested['references'] as readonly (readonly [string, string])[];
-  const there = await placeOfReferences(
-    call,
-    references.map(([kind, id]) => ({ kind, id, path: param })),
-    around.finding,
-    isMadeInCalls,
-  );
-  if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
-    throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
-  return { ...requested, models: [...models] };
 }
 
 interface Wanted {

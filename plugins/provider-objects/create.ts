@@ -9,6 +9,7 @@ import {
   type Call,
   type RequestBody,
 } from 'sluice/internal';
+import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
 import { claimStorage } from './cache-storage.ts';
@@ -38,6 +39,7 @@ export async function checkedJson(
   const body = await bodyOf(call).json();
   checkPlace(await placeOfReferences(call, referencesIn(body, collection.format), finding), place);
   allowModels(call, modelsIn(body, collection));
+  checkPaidMembers(call.get(caller), body);
   if (collection.name === 'evals') checkSources(body);
   return body;
 }
@@ -188,6 +190,7 @@ export async function createByJson(call: Call, collection: Collection, around: A
   const body = await bodyOf(call).json();
   const pinned = await placeOfReferences(call, referencesIn(body, format), around.finding);
   allowModels(call, modelsIn(body, collection));
+  checkPaidMembers(call.get(caller), body);
   if (name === 'evals') checkSources(body);
   const told = body['model'];
   if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))

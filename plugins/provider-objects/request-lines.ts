@@ -7,18 +7,20 @@ import {
   excludedMember,
   HeldBytes,
   HeldMemory,
-  isObject,
+  paidMembers,
   parseJsonLine,
   type BodyLimits,
   type ByteBudget,
   type Codec,
   type InternalTools,
+  type PaidMember,
 } from 'sluice/internal';
 import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
 import { contentOf, Lines } from './lines.ts';
 import { NeedsByModel, type Needs } from './needs.ts';
-import { referencesIn, refersToTurns } from './references.ts';
+import { bodyOfLine } from './line-body.ts';
+import { referencesIn } from './references.ts';
 import { isSliceOver, nextSlice } from './slices.ts';
 
 /** What the lines of a file ask for, where each is a request of a batch. */
@@ -30,6 +32,8 @@ export interface RequestedLines {
   /** What they refer to: kinds and ids. */
   readonly references: readonly (readonly [kind: string, id: string])[];
   readonly count: number;
+  /** Members by which they run a further model or a paid service, each sort once. Absent in what was read by earlier versions. */
+  readonly paid?: readonly PaidMember[];
   /** The endpoints that they are for, each once, where lines name theirs. */
   readonly endpoints: readonly string[];
   /** What they may use, by the model that they name, or `''` where they name none; absent where one of them cannot be read. */
@@ -44,7 +48,7 @@ export interface BegunLines extends RequestedLines {
   readonly rest: string;
 }
 
-const most = { models: 50, references: 1000, endpoints: 10 };
+const most = { models: 50, references: 1000, endpoints: 10, 'kinds of paid tools': 50 };
 
 /** Maximum length of the path that a line is for. */
 const longestEndpoint = 200;
@@ -79,6 +83,7 @@ export class RequestLines {
   readonly #models = new Set<string>();
   readonly #references = new Map<string, readonly [string, string]>();
   readonly #endpoints = new Set<string>();
+  readonly #paid = new Map<string, PaidMember>();
   readonly #needs: NeedsByModel;
   #unreadable: string | undefined;
   #isUnnamed = false;
@@ -103,6 +108,7 @@ export class RequestLines {
     this.#isUnnamed = begun.unnamed === true;
     for (const model of begun.models) this.#models.add(model);
     for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
+    for (const one of begun.paid ?? []) this.#addPaid(one);
     for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
     // The rest of a line has no line break, so that it completes none.
     this.#lines.add(Buffer.from(begun.rest, 'base64'));
@@ -198,6 +204,7 @@ export class RequestLines {
       ...(this.#isUnnamed ? { unnamed: true } : {}),
       references: [...this.#references.values()],
       count: this.#count,
+      paid: [...this.#paid.values()],
       endpoints: [...this.#endpoints],
       ...(this.#unreadable === undefined ? { needs: this.#needs.all } : { unreadable: this.#unreadable }),
     };
@@ -208,7 +215,7 @@ export class RequestLines {
     const bytes = contentOf(raw);
     if (bytes === undefined) return undefined;
     const line = this.#parsed(bytes);
-    const body = bodyIn(line, this.#format);
+    const body = bodyOfLine(line, this.#format);
     if (body === undefined) throw new GatewayError('invalid_value', 'The line is no request of a batch.');
     checkRequestMembers(body, { path: 'body', members: this.#tools.limits.members });
     for (const { kind, id } of referencesIn(body, this.#format))
@@ -216,6 +223,8 @@ export class RequestLines {
     const { model } = body;
     const name = typeof model === 'string' ? model.replace(/^models\//, '') : '';
     checkModelName(name);
+    for (const one of paidMembers(body))
+      this.#addPaid({ ...one, path: `requests[${this.#count}].${one.path}` });
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
     const codec = this.#codecOf(line, body);
@@ -246,11 +255,19 @@ export class RequestLines {
     return line;
   }
 
+  /** Remembers the first member of each sort. */
+  #addPaid(member: PaidMember): void {
+    const { kind, service = '', models } = member;
+    const sort = JSON.stringify([kind, service, models]);
+    if (!this.#paid.has(sort)) this.#paid.set(sort, member);
+  }
+
   #checkCounts(): void {
     for (const [name, { size }] of [
       ['models', this.#models],
       ['references', this.#references],
       ['endpoints', this.#endpoints],
+      ['kinds of paid tools', this.#paid],
     ] as const)
       if (size > most[name])
         throw new GatewayError('invalid_value', `The file has more than ${most[name]} ${name}.`);
@@ -280,17 +297,4 @@ export class RequestLines {
     this.#reason = reason;
     this.#memory.close();
   }
-}
-
-/** The request in a line. Where a format names no model in it, the batch does. */
-function bodyIn(line: JsonObject, format: ObjectFormat): JsonObject | undefined {
-  if (format === 'generate-content') return isObject(line['request']) ? line['request'] : undefined;
-  const { body } = line;
-  // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
-  if (isObject(body) && refersToTurns(body)) return undefined;
-  // Where lines name no model, the batch may.
-  const { model = '' } = isObject(body) ? body : {};
-  return isObject(body) && typeof model === 'string' && typeof line['custom_id'] === 'string'
-    ? body
-    : undefined;
 }
