@@ -13,13 +13,24 @@ export interface Units {
 }
 
 /**
+ * Tokens that another model than that of the call has used, with the provider's name of that model.
+ *
+ * @example
+ * const models = (usage.otherModels ?? []).map(({ model }) => model);
+ */
+export interface ModelUsage {
+  readonly model: string;
+  readonly usage: TokenCounts;
+}
+
+/**
  * Token counts with one meaning everywhere: `input` includes cache reads and writes, `output` includes reasoning;
  * the other numbers are parts of those two. Formats that count otherwise convert at the edge.
  *
  * @example
- * const total = usage.input + usage.output;
+ * const total = (tokens: TokenCounts): number => tokens.input + tokens.output;
  */
-export interface Usage {
+export interface TokenCounts {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
@@ -27,8 +38,19 @@ export interface Usage {
   readonly reasoning: number;
   /** The part of `cacheWrite` with a lifetime of one hour. */
   readonly cacheWriteLong?: number;
+}
+
+/**
+ * What a call used.
+ *
+ * @example
+ * const total = usage.input + usage.output;
+ */
+export interface Usage extends TokenCounts {
   /** What was used besides tokens. */
   readonly units?: Units;
+  /** The parts of these numbers that other models have used, each model once: they have prices of their own. */
+  readonly otherModels?: readonly ModelUsage[];
   /** True when the gateway counted by itself because the upstream gave no figures. */
   readonly estimated?: boolean;
   /** The format in which `raw` is written, so that the same format can give every detail back. */
@@ -38,8 +60,19 @@ export interface Usage {
 
 /** What two calls used together. A provider's own figures are left out: they are those of one call. */
 export function sumUsage(one: Usage, other: Usage): Usage {
-  const long = (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0);
   const units = sumUnits(one.units, other.units);
+  const models = sumByModel([...(one.otherModels ?? []), ...(other.otherModels ?? [])]);
+  return {
+    ...sumTokens(one, other),
+    ...(units === undefined ? {} : { units }),
+    ...(models.length === 0 ? {} : { otherModels: models }),
+    ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
+  };
+}
+
+/** Adds token counts up. */
+export function sumTokens(one: TokenCounts, other: TokenCounts): TokenCounts {
+  const long = (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0);
   return {
     input: one.input + other.input,
     output: one.output + other.output,
@@ -47,8 +80,35 @@ export function sumUsage(one: Usage, other: Usage): Usage {
     cacheWrite: one.cacheWrite + other.cacheWrite,
     reasoning: one.reasoning + other.reasoning,
     ...(long > 0 ? { cacheWriteLong: long } : {}),
-    ...(units === undefined ? {} : { units }),
-    ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
+  };
+}
+
+/** Adds token counts up by model. */
+export function sumByModel(parts: readonly ModelUsage[]): readonly ModelUsage[] {
+  const sums = new Map<string, TokenCounts>();
+  for (const { model, usage } of parts) {
+    const before = sums.get(model);
+    sums.set(model, before === undefined ? usage : sumTokens(before, usage));
+  }
+  return [...sums].map(([model, usage]) => ({ model, usage }));
+}
+
+/** Returns the tokens that the model of the call has used itself. */
+export function ownTokens(usage: Usage): TokenCounts {
+  const { otherModels = [] } = usage;
+  const rest = (member: Exclude<keyof TokenCounts, 'cacheWriteLong'>): number =>
+    otherModels.reduce((left, { usage: part }) => Math.max(0, left - part[member]), usage[member]);
+  const long = otherModels.reduce(
+    (left, { usage: part }) => Math.max(0, left - (part.cacheWriteLong ?? 0)),
+    usage.cacheWriteLong ?? 0,
+  );
+  return {
+    input: rest('input'),
+    output: rest('output'),
+    cacheRead: rest('cacheRead'),
+    cacheWrite: rest('cacheWrite'),
+    reasoning: rest('reasoning'),
+    ...(long > 0 ? { cacheWriteLong: long } : {}),
   };
 }
 

@@ -72,5 +72,5 @@ export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts'
 export type { JsonObject, JsonValue } from '../model/json.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
-export type { Units, Usage } from '../model/usage.ts';
+export type { ModelUsage, TokenCounts, Units, Usage } from '../model/usage.ts';
 export { countTokens, estimateTokens } from '../tokens/index.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject, Usage } from 'sluice';
+import type { JsonObject, TokenCounts, Usage } from 'sluice';
 import {
   sumUsage,
   type Channel,
@@ -110,15 +110,13 @@ export class Bill {
     const codec = this.#billing.tools.format(format)?.codecs[operation];
     const told = codec?.usageTap().read(JSON.stringify(reply)) ?? this.#decoded(codec, reply);
     if (told === undefined) return undefined;
-    const { input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong, units } = told;
+    const { units, otherModels } = told;
     return {
-      input: count(input),
-      output: count(output),
-      cacheRead: count(cacheRead),
-      cacheWrite: count(cacheWrite),
-      reasoning: count(reasoning),
-      ...(cacheWriteLong === undefined ? {} : { cacheWriteLong: count(cacheWriteLong) }),
+      ...counted(told),
       ...(units === undefined ? {} : { units }),
+      ...(otherModels === undefined
+        ? {}
+        : { otherModels: otherModels.map((one) => ({ ...one, usage: counted(one.usage) })) }),
     };
   }
 
@@ -151,6 +149,24 @@ export class Bill {
       .toSorted(([, one], [, other]) => other.length - one.length);
     return fitting[0]?.[0];
   }
+}
+
+function counted({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  reasoning,
+  cacheWriteLong,
+}: TokenCounts): TokenCounts {
+  return {
+    input: count(input),
+    output: count(output),
+    cacheRead: count(cacheRead),
+    cacheWrite: count(cacheWrite),
+    reasoning: count(reasoning),
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong: count(cacheWriteLong) }),
+  };
 }
 
 function count(tokens: number): number {

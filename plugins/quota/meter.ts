@@ -1,4 +1,11 @@
-import { estimateTokens, isChat, type GatewayEvent, type Observing, type Usage } from 'sluice';
+import {
+  estimateTokens,
+  isChat,
+  type GatewayEvent,
+  type Observing,
+  type TokenCounts,
+  type Usage,
+} from 'sluice';
 import {
   parseSse,
   reachedProviders,
@@ -188,10 +195,37 @@ export class Meter implements Observing {
 
 /** Usage that can be charged: whole numbers from 0 on, whatever the provider says. */
 function sound(usage: Usage): Usage {
-  const { input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong = 0 } = usage;
-  if ([input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong].every(isSound)) return usage;
+  const { otherModels } = usage;
+  if (isWhole(usage) && otherModels?.every((one) => isWhole(one.usage)) !== false) return usage;
   return {
     ...usage,
+    ...wholeTokens(usage),
+    ...(otherModels === undefined
+      ? {}
+      : { otherModels: otherModels.map((one) => ({ ...one, usage: wholeTokens(one.usage) })) }),
+  };
+}
+
+function isWhole({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  reasoning,
+  cacheWriteLong = 0,
+}: TokenCounts): boolean {
+  return [input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong].every(isSound);
+}
+
+function wholeTokens({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  reasoning,
+  cacheWriteLong = 0,
+}: TokenCounts): TokenCounts {
+  return {
     input: whole(input),
     output: whole(output),
     cacheRead: whole(cacheRead),

@@ -5,7 +5,7 @@ import {
   type JsonValue,
   type MutableObject,
 } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
+import { sumByModel, sumTokens, type ModelUsage, type TokenCounts, type Usage } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
@@ -14,8 +14,60 @@ function count(value: JsonValue | undefined): number {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : 0;
 }
 
-/** Wire usage as neutral usage. The wire counts cache reads and writes beside `input_tokens`, the neutral `input` holds all three. */
+/**
+ * Wire usage as neutral usage. The wire counts cache reads and writes beside `input_tokens`, the neutral `input` holds all three. Where
+ * `iterations` lists the runs of models that the reply was made of, their sum is what is charged: the figures at the top leave out those of
+ * advisors and of compaction, and count the input of later runs once.
+ */
 export function decodeUsage(raw: JsonObject): Usage {
+  const top = decodeTokens(raw);
+  const { iterations } = raw;
+  if (!Array.isArray(iterations) || iterations.length === 0) return { ...top, format: formatName, raw };
+  const { all, otherModels } = decodeIterations(iterations as readonly JsonValue[], top);
+  return { ...all, ...(otherModels.length === 0 ? {} : { otherModels }), format: formatName, raw };
+}
+
+/** Maximum number of other models whose tokens are told apart. Those of further ones count as the tokens of the call's own model. */
+const maxModels = 20;
+
+function decodeIterations(
+  iterations: readonly JsonValue[],
+  top: TokenCounts,
+): { readonly all: TokenCounts; readonly otherModels: readonly ModelUsage[] } {
+  let all = noTokens;
+  let atTop = noTokens;
+  const others: ModelUsage[] = [];
+  for (const one of iterations) {
+    if (!isObject(one)) continue;
+    const { type, model } = one;
+    const usage = decodeTokens(one);
+    all = sumTokens(all, usage);
+    if (type === 'message' || type === 'fallback_message') atTop = sumTokens(atTop, usage);
+    if (type !== 'message' && type !== 'compaction' && typeof model === 'string' && model !== '')
+      others.push({ model: model.slice(0, longestName), usage });
+  }
+  // What the top says beyond its iterations was used too.
+  return { all: sumTokens(all, beyond(top, atTop)), otherModels: sumByModel(others).slice(0, maxModels) };
+}
+
+/** Maximum length of the name of a model. */
+const longestName = 200;
+
+const noTokens: TokenCounts = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+
+/** Returns by how much the counts of one are higher than those of the other. */
+function beyond(one: TokenCounts, other: TokenCounts): TokenCounts {
+  return {
+    input: Math.max(0, one.input - other.input),
+    output: Math.max(0, one.output - other.output),
+    cacheRead: Math.max(0, one.cacheRead - other.cacheRead),
+    cacheWrite: Math.max(0, one.cacheWrite - other.cacheWrite),
+    reasoning: Math.max(0, one.reasoning - other.reasoning),
+    cacheWriteLong: Math.max(0, (one.cacheWriteLong ?? 0) - (other.cacheWriteLong ?? 0)),
+  };
+}
+
+function decodeTokens(raw: JsonObject): TokenCounts {
   const creation = isObject(raw.cache_creation) ? raw.cache_creation : {};
   const long = count(creation.ephemeral_1h_input_tokens);
   const cacheRead = count(raw.cache_read_input_tokens);
@@ -29,8 +81,6 @@ export function decodeUsage(raw: JsonObject): Usage {
     cacheWrite,
     reasoning: count(details.thinking_tokens),
     ...(long > 0 ? { cacheWriteLong: long } : {}),
-    format: formatName,
-    raw,
   };
 }
 

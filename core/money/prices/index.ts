@@ -1,7 +1,7 @@
 import type { Channel } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Units, Usage } from '../../model/usage.ts';
+import { ownTokens, type Units, type Usage } from '../../model/usage.ts';
 import { Tariff } from './row.ts';
 import { type PriceRow, type PriceTable } from '../../settings/prices.ts';
 import { matchesModel } from '../../state/api-keys/index.ts';
@@ -31,7 +31,7 @@ export interface Many {
  */
 export interface Prices {
   /**
-   * What a call cost at `servedBy`; at the dearest channel that serves the model where that is not told, or serves it by a pattern alone and
+   * What a call cost at `servedBy`, each model of the usage at its own price; at the dearest channel that serves the model where that is not told, or serves it by a pattern alone and
    * has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
@@ -96,17 +96,33 @@ export function createPrices(
     return { rows, enough: enough && rows.length > 0 };
   };
 
+  const ofOne = (model: string, usage: Usage, servedBy: ServedBy | undefined): Cost | undefined => {
+    const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
+    if (row !== undefined) return costBy(row, usage);
+    const { rows, enough } = everywhere(model);
+    let dearest: Cost | undefined;
+    for (const one of enough || servedBy === undefined ? rows : []) {
+      const cost = costBy(one, usage);
+      if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
+    }
+    return dearest ?? tell(model);
+  };
+
   return {
     cost(model, usage, servedBy) {
-      const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
-      if (row !== undefined) return costBy(row, usage);
-      const { rows, enough } = everywhere(model);
-      let dearest: Cost | undefined;
-      for (const one of enough || servedBy === undefined ? rows : []) {
-        const cost = costBy(one, usage);
-        if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
-      }
-      return dearest ?? tell(model);
+      const { otherModels } = usage;
+      if (otherModels === undefined) return ofOne(model, usage, servedBy);
+      const own = ofOne(model, { ...usage, ...ownTokens(usage) }, servedBy);
+      // A model without a price costs what that of the call does.
+      const others = otherModels.map(
+        (other) =>
+          ofOne(other.model, other.usage, servedBy && { ...servedBy, model: other.model }) ??
+          ofOne(model, other.usage, servedBy),
+      );
+      return sumOf(
+        own,
+        others.filter((one) => one !== undefined),
+      );
     },
     most(model, input, output, units = {}, many = { calls: 1, longest: input }) {
       const of = (row: Row): number => mostBy(row, [input, output, units], many);
@@ -162,6 +178,16 @@ function memory<Found>(look: (name: string) => Found | undefined): (name: string
 function costBy({ tariffs }: Row, usage: Usage): Cost {
   const tariff = tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? tariffs[0];
   return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
+}
+
+/** The cost of a call with that of further models. Their prices are shown beside that of the call's own. */
+function sumOf(own: Cost | undefined, others: readonly Cost[]): Cost | undefined {
+  const [first] = others;
+  if (first === undefined) return own;
+  return {
+    microDollars: others.reduce((sum, { microDollars }) => sum + microDollars, own?.microDollars ?? 0),
+    price: { ...own?.price, otherModels: others.map(({ price }) => price) },
+  };
 }
 
 type Amount = readonly [input: number, output: number, units: Units];

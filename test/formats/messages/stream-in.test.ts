@@ -346,6 +346,57 @@ describe('usage', () => {
       { output_tokens: 1 },
       { input: 6, cacheWrite: 5, cacheWriteLong: 3 },
     ],
+    [
+      'runs of further models, which the top leaves out',
+      { input_tokens: 412, output_tokens: 1 },
+      {
+        output_tokens: 531,
+        iterations: [
+          { type: 'message', input_tokens: 412, output_tokens: 89 },
+          {
+            type: 'advisor_message',
+            model: 'large',
+            input_tokens: 800,
+            cache_read_input_tokens: 23,
+            output_tokens: 1612,
+          },
+          {
+            type: 'message',
+            model: null,
+            input_tokens: 936,
+            cache_read_input_tokens: 412,
+            output_tokens: 442,
+          },
+          { type: 'compaction', input_tokens: 10, output_tokens: 5 },
+          { type: 'advisor_message', model: 'large', input_tokens: 1, output_tokens: 1 },
+          'nonsense',
+        ],
+      },
+      {
+        input: 412 + 823 + 1348 + 10 + 1,
+        output: 89 + 1612 + 442 + 5 + 1,
+        cacheRead: 412 + 23,
+        otherModels: [{ model: 'large', usage: { input: 824, output: 1613, cacheRead: 23 } }],
+      },
+    ],
+    [
+      'a fallback that answered, whose tokens the top repeats',
+      { input_tokens: 50, output_tokens: 1 },
+      {
+        output_tokens: 20,
+        iterations: [
+          { type: 'message', model: 'first', input_tokens: 50, output_tokens: 2 },
+          { type: 'fallback_message', model: 'second', input_tokens: 50, output_tokens: 20 },
+        ],
+      },
+      { input: 100, output: 22, otherModels: [{ model: 'second', usage: { input: 50, output: 20 } }] },
+    ],
+    [
+      'runs of which some are not listed',
+      { input_tokens: 50, output_tokens: 1 },
+      { output_tokens: 20, iterations: [{ type: 'message', input_tokens: 40, output_tokens: 5 }] },
+      { input: 50, output: 20 },
+    ],
   ])('%s', (_name, first, then, expected) => {
     expect(usageOf(first, then)).toMatchObject({ usage: expected });
   });
