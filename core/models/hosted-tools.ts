@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
+import { GatewayError } from '../sdk/errors.ts';
 import { foldedName } from '../sdk/member-names.ts';
 
 /**
@@ -129,7 +130,7 @@ export interface PaidMember {
   readonly maxUses?: number;
 }
 
-/** Maximum number of members that are returned: each is checked, and a request has few. */
+/** Maximum number of such members in a request: each is checked, and a request has few. */
 const maxMembers = 1000;
 
 interface Step {
@@ -139,18 +140,23 @@ interface Step {
 
 /**
  * Returns the members of a request that name another model or cost more than its tokens, at any depth, also in another letter case. What is
- * `free` and names no model is left out.
+ * `free` and names no model is left out. Throws 400 for more than a thousand of them, because what is not looked at is not checked.
  */
 export function paidMembers(body: JsonObject): readonly PaidMember[] {
   const found: PaidMember[] = [];
   const rest: Step[] = [{ value: body, path: '' }];
-  for (let step = rest.pop(); step !== undefined && found.length < maxMembers; step = rest.pop()) {
+  for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
     const { value, path } = step;
     if (Array.isArray(value))
       value.forEach((one: JsonValue, index) => {
         if (typeof one === 'object' && one !== null) rest.push({ value: one, path: `${path}[${index}]` });
       });
     else if (isObject(value)) visitObject(value, path, rest, found);
+    if (found.length > maxMembers)
+      throw new GatewayError(
+        'invalid_value',
+        `A request names at most ${maxMembers} further models, hosted tools and paid services.`,
+      );
   }
   return found;
 }

@@ -196,6 +196,13 @@ test('a further model that the key may use passes', async () => {
   ]);
 });
 
+test('more of them than are looked at are refused with 400', async () => {
+  const tools = Array.from({ length: 1001 }, () => ({ type: 'image_generation', model: 'gpt-small' }));
+  const { status, text } = await send(responses, { tools, later: { fallbacks: ['gpt-large'] } }, restricted);
+  expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining('at most 1000') });
+  expect(upstream.requests).toEqual([]);
+});
+
 test.each<[string, Endpoint, Json]>([
   ['fast mode', messages, { speed: 'fast' }],
   ['priority processing', responses, { service_tier: 'priority' }],
