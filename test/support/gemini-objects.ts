@@ -116,7 +116,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       }
       return answer(200, method === 'DELETE' ? {} : cache);
     }
-    if (action === 'batchGenerateContent') {
+    if (action === 'batchGenerateContent' || action === 'asyncBatchEmbedContent') {
       const batch: Json = {
         name: `batches/${newId()}`,
         metadata: {
