@@ -1,48 +1,13 @@
 import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
-import type { Citation } from '../../model/chat.ts';
-import type { FinishReason, HeadEvent } from '../../model/event.ts';
+import type { HeadEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { BlockKind, BlockWords, OpenBlock } from './block-words.ts';
 import { CallInput } from './call-input.ts';
 import { isText } from './fields.ts';
 import { FloorEncoder, type EventOf, type Said } from './floor.ts';
 import { sealProof } from './proof.ts';
 import { spellToolId } from './tool-ids.ts';
-
-type Kind = 'text' | 'reasoning' | 'tool' | 'media' | 'opaque';
-
-/** The block that has the floor. */
-export interface OpenBlock {
-  readonly block: number;
-  readonly kind: Kind;
-  /** What only some format knows of its start. */
-  readonly extra: Extra | undefined;
-  /** Its place in the reply; undefined until its first frame is out, because no block may stay empty. */
-  index: number | undefined;
-  /** Sources quoted before the first word. */
-  citations: JsonObject[];
-  /** A call's input. */
-  input: CallInput | undefined;
-}
-
-/** How a format spells the pieces of its blocks. */
-export interface BlockWords {
-  readonly format: string;
-  readonly text: (text: string) => JsonObject;
-  readonly thinking: (text: string) => JsonObject;
-  readonly input: (json: string) => JsonObject;
-  readonly citation: (citation: JsonObject) => JsonObject;
-  /** A source in the format's words; undefined for one that it has no place for. */
-  readonly citationOf: (citation: Citation) => JsonObject | undefined;
-  /** An empty piece of an input is said, too. */
-  readonly emptyInputs?: true;
-  /** An id for a call whose provider gave none. */
-  readonly freshCallId: () => string;
-  /** Neutral reason → stop reason. */
-  readonly stops: Readonly<Record<FinishReason, string>>;
-  /** What the first frame of a text or of reasoning holds; absent where those begin with their first piece. */
-  readonly starts?: Readonly<Record<'text' | 'reasoning', JsonObject>>;
-}
 
 const none: readonly WireFrame[] = [];
 
@@ -51,6 +16,8 @@ export abstract class BlockEncoder extends FloorEncoder {
   protected current: OpenBlock | undefined;
   /** The model declined in words. */
   protected refused = false;
+  /** The proof of the text before, of another format, until the next block begins. */
+  #textProof: Proof | undefined;
   readonly #words: BlockWords;
   #out: WireFrame[] = [];
   #calls = false;
@@ -134,7 +101,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   }
 
   /** Takes the floor. The first frame waits for the first word. */
-  protected take(block: number, kind: Kind, extra?: Extra): OpenBlock {
+  protected take(block: number, kind: BlockKind, extra?: Extra): OpenBlock {
     return (this.current ??= { block, kind, extra, index: undefined, citations: [], input: undefined });
   }
 
@@ -150,6 +117,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   /** The same, without a frame. */
   protected place(current: OpenBlock): number {
     if (current.index !== undefined) return current.index;
+    this.#sealText();
     this.#indices += 1;
     return (current.index = this.#indices - 1);
   }
@@ -191,7 +159,10 @@ export abstract class BlockEncoder extends FloorEncoder {
         return this.#cite(block, event);
       case 'text-end':
         this.close(event.extra);
-        if (event.proof !== undefined) this.#seal(event.proof, 'text');
+        if (event.proof !== undefined) {
+          this.#sealText();
+          this.#textProof = event.proof;
+        }
         return;
       case 'reasoning-start':
         this.take(block, 'reasoning', event.extra);
@@ -256,6 +227,25 @@ export abstract class BlockEncoder extends FloorEncoder {
   #seal(proof: Proof, on: 'text' | 'tool-call'): void {
     this.sign(this.take(-1, 'reasoning'), sealProof(proof, on));
     this.close();
+  }
+
+  /**
+   * Says the proof of a text before the block that follows. At the end of a reply the proof is lost, because clients take the last block for
+   * the answer (`claude -p` prints nothing for reasoning). Gemini requires the proofs of calls only:
+   * https://ai.google.dev/gemini-api/docs/thought-signatures
+   */
+  #sealText(): void {
+    const { current } = this;
+    const proof = this.#textProof;
+    if (proof === undefined) return;
+    this.#textProof = undefined;
+    this.current = undefined;
+    this.#seal(proof, 'text');
+    this.current = current;
+  }
+
+  protected override ended(): void {
+    if (this.#textProof !== undefined) this.losses.lose('text.proof');
   }
 
   #beginTool(event: EventOf<'tool-start'>): void {

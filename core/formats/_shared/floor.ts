@@ -54,6 +54,9 @@ export abstract class FloorEncoder implements StreamEncoder {
   /** The answer has ended; what comes now is told of it alone. */
   protected finished(_reason: FinishReason): void {}
 
+  /** The last block has ended. */
+  protected ended(): void {}
+
   /** Says what keeps a silent stream alive, if anything does. */
   protected ping(): void {}
 
@@ -94,6 +97,7 @@ export abstract class FloorEncoder implements StreamEncoder {
     this.endFloor();
     while (this.#next()) this.endFloor();
     this.#over = true;
+    this.ended();
     this.sayEnd();
     return this.takeFrames();
   }

@@ -175,6 +175,27 @@ describe('a reply of another format', () => {
     expect(whole).toMatchObject({ content: [{ type: 'text', text: 'No.' }], stop_reason: 'refusal' });
   });
 
+  it('ends with its text where that text has a proof of another vendor, because clients read the last block', () => {
+    const lost: string[] = [];
+    const proof = { format: 'generate-content', kind: 'signature', value: 's' } as const;
+    const frames = framesOf(
+      [
+        head,
+        { type: 'reasoning-start', block: 0, choice: 0 },
+        { type: 'reasoning-delta', block: 0, choice: 0, text: 'Hm.' },
+        { type: 'reasoning-end', block: 0, choice: 0 },
+        { type: 'text-start', block: 1, choice: 0 },
+        { type: 'text-delta', block: 1, choice: 0, text: 'A' },
+        { type: 'text-end', block: 1, choice: 0, proof },
+        finish('stop'),
+      ],
+      { lose: (path) => void lost.push(path) },
+    );
+    expect(checkLegal(frames)).toEqual([]);
+    expect((fold(frames).content as JsonObject[]).map(({ type }) => type)).toEqual(['thinking', 'text']);
+    expect(lost).toEqual(['text.proof']);
+  });
+
   it('carries proofs of other vendors for the way back', () => {
     const proof = { format: 'generate-content', kind: 'signature', value: 's' } as const;
     const encrypted = { format: 'responses', kind: 'encrypted', value: 'e' } as const;
