@@ -11,7 +11,7 @@ import { bodyReader } from './body.ts';
 import { addedHeaders } from './head.ts';
 import { compression } from '../upstream/socket-close.ts';
 import { Tunnel } from './tunnel.ts';
-import { callerOf, pathOf, refuse, wireOf } from './upgrade.ts';
+import { callerOf, pathOf, refuse, watchClient, wireOf } from './upgrade.ts';
 
 /** The WebSockets that pass through to a provider. */
 export interface Tunnels {
@@ -104,13 +104,12 @@ export function createTunnels(
       done: () => open.delete(tunnel),
     });
     open.add(tunnel);
-    const gone = (): void => tunnel.leave();
-    socket.once('close', gone);
+    const stopWatching = watchClient(socket, () => tunnel.leave());
     try {
       if (draining) throw shuttingDown();
       checkHandshake(request);
       const events = await gateway.handle(firstView(exchange));
-      socket.off('close', gone);
+      stopWatching();
       tunnel.carry(events);
       told.set(request, { ...addedHeaders(exchange, log), ...door.format.replyHeaders(exchange.id) });
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
@@ -118,7 +117,7 @@ export function createTunnels(
       if (!tunnel.accepted) tunnel.leave();
     } catch (thrown) {
       const error = exchange.failure ?? thrown;
-      socket.off('close', gone);
+      stopWatching();
       if (!(error instanceof GatewayError))
         log.error({ id: exchange.id, error }, 'a call failed inside the gateway');
       tunnel.leave();

@@ -50,6 +50,30 @@ export function wireOf(method: string, { path, query, headers, ip }: Caller): Wi
   };
 }
 
+/**
+ * Runs `gone` once when the client leaves before its WebSocket is open. Node reads nothing of a connection that asks for one, and would not
+ * see its end. What the client sends early stays in the connection. Returns a function that stops watching.
+ */
+export function watchClient(socket: Duplex, gone: () => void): () => void {
+  const look = (): void => {
+    // Where nothing is buffered, a read returns nothing and notices the end.
+    if (socket.readableLength === 0) socket.read();
+  };
+  const stop = (): void => {
+    socket.off('readable', look);
+    socket.off('end', leave);
+    socket.off('close', leave);
+  };
+  const leave = (): void => {
+    stop();
+    gone();
+  };
+  socket.on('readable', look);
+  socket.once('end', leave);
+  socket.once('close', leave);
+  return stop;
+}
+
 /** An ordinary HTTP answer in place of the WebSocket. `added` are headers that the format does not know of. */
 export function refuse(
   request: IncomingMessage,

@@ -50,21 +50,23 @@ async function pair(
   return { gateway, provider, running };
 }
 
+/** Headers of a sound handshake. */
+const upgradeOf = ({ gateway }: Pair): Record<string, string> => ({
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  authorization: `Bearer ${gateway.key}`,
+});
+
 /** What a handshake is answered with. The headers of `changes` replace the usual ones; an empty one is left out. */
 async function answered(
-  { gateway }: Pair,
+  both: Pair,
   changes: Readonly<Record<string, string>> = {},
   path = '/v1/realtime?model=talk',
 ): Promise<string> {
-  const headers = Object.entries({
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    authorization: `Bearer ${gateway.key}`,
-    ...changes,
-  }).filter(([, value]) => value !== '');
-  const bare = await Bare.to(gateway.url);
+  const headers = Object.entries({ ...upgradeOf(both), ...changes }).filter(([, value]) => value !== '');
+  const bare = await Bare.to(both.gateway.url);
   bare.write(requestText('GET', path, Object.fromEntries(headers)));
   const text = await bare.until(/\r\n\r\n/);
   if (text.startsWith('HTTP/1.1 101')) bare.socket.destroy();
@@ -138,35 +140,46 @@ describe('the handshake of a session', () => {
     );
   });
 
-  test('whose client leaves while the provider thinks is let go of, with the connection to the provider', async () => {
-    let accept = (): void => {};
-    const asked = new Promise<void>((seen) => {
-      accept = seen;
-    });
-    const verdict = Promise.withResolvers<boolean>();
-    const both = await pair({}, undefined, {
-      verifyClient: (_info: unknown, answer: (isRight: boolean) => void) => {
-        accept();
+  describe('while the provider thinks', () => {
+    const thinking = async () => {
+      const asked = Promise.withResolvers<void>();
+      const verdict = Promise.withResolvers<boolean>();
+      const verifyClient: ServerOptions['verifyClient'] = (_info, answer) => {
+        asked.resolve();
         void verdict.promise.then(answer);
+      };
+      const both = await pair({ timeouts: { connect: 3_600_000 } }, undefined, { verifyClient });
+      const client = await Bare.to(both.gateway.url);
+      client.write(requestText('GET', '/v1/realtime?model=talk', upgradeOf(both)));
+      await asked.promise;
+      expect(both.running.size).toBe(1);
+      return { both, client, accept: () => verdict.resolve(true) };
+    };
+
+    test.each(['leaves', 'closes its sending half'])(
+      'and the client %s, everything up to the provider is let go of',
+      async (how) => {
+        const { both, client, accept } = await thinking();
+        if (how === 'leaves') client.socket.destroy();
+        else client.socket.end();
+        await eventually(() => both.running.size === 0);
+        accept();
+        await client.closed;
+        expect(client.text).not.toContain('101');
       },
-    });
-    const client = await Bare.to(both.gateway.url);
-    client.write(
-      requestText('GET', '/v1/realtime?model=talk', {
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-        authorization: `Bearer ${both.gateway.key}`,
-      }),
     );
-    await asked;
-    expect(both.running.size).toBe(1);
-    client.socket.destroy();
-    await eventually(() => both.running.size === 0);
-    verdict.resolve(true);
-    for (const { closed } of both.provider.sessions) await closed;
-    expect(client.text).toBe('');
+
+    test('and the client sends its first message early, the provider gets it', async () => {
+      const { both, client, accept } = await thinking();
+      // A masked text frame of two bytes: the mask is zero.
+      client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d]));
+      accept();
+      await client.until(/^HTTP\/1\.1 101 /);
+      await eventually(() => both.provider.sessions[0]?.messages.length === 1);
+      expect(both.provider.sessions[0]?.messages[0]?.data.toString()).toBe('{}');
+      client.socket.destroy();
+      await eventually(() => both.running.size === 0);
+    });
   });
 });
 
@@ -216,15 +229,7 @@ describe('a session', () => {
     const late = await Bare.to(both.gateway.url);
     const stopped = both.gateway.close();
     closers.splice(1);
-    late.write(
-      requestText('GET', '/v1/realtime?model=talk', {
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-        authorization: `Bearer ${both.gateway.key}`,
-      }),
-    );
+    late.write(requestText('GET', '/v1/realtime?model=talk', upgradeOf(both)));
     expect(await late.until(/\r\n\r\n\{/)).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: 1\r\n/i);
     client.send({ type: 'finish' });
     expect((await client.closed).code).toBe(1001);
