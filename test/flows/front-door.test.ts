@@ -85,6 +85,16 @@ describe('a client that asks before it sends its body', () => {
   });
 });
 
+test('a client that is refused and never sends the rest of its body is disconnected', async () => {
+  const bare = await Bare.to(gateway.url);
+  const headers = { 'content-type': 'application/json', 'content-length': '1000000' };
+  bare.write(
+    requestText('POST', '/v1/chat/completions', { ...headers, authorization: 'Bearer sk-wrong' }, '{'),
+  );
+  expect(await bare.until(/\r\n\r\n\{/)).toMatch(/^HTTP\/1\.1 401 /);
+  await bare.closed;
+});
+
 describe('a first line that is no request of HTTP/1', () => {
   const headers = `host: gateway.test\r\n`;
   test.each([

@@ -17,6 +17,13 @@ const handlers: Readonly<Record<string, RouteHandler>> = {
     throw new GatewayError('rate_limit_exceeded', 'Later, please.', { headers: { 'x-later': 'yes' } });
   },
   '/thrown': (ctx) => ctx.throw(422, 'That is no color.'),
+  '/exposed'(ctx) {
+    const status = ctx.query['status'] === 'odd' ? { status: 'odd' } : {};
+    throw Object.assign(new Error('Say it otherwise.'), { expose: true, ...status });
+  },
+  '/hidden'() {
+    throw Object.assign(new Error('the secret of the plugin'), { expose: false, status: 503 });
+  },
   '/broken'(ctx) {
     ctx.type = 'html';
     throw new Error('the secret of the plugin');
@@ -72,7 +79,17 @@ describe("a plugin's own route", () => {
     const thrown = await ask('/thrown');
     expect(thrown.status).toBe(422);
     expect(await thrown.json()).toMatchObject({ error: { message: 'That is no color.' } });
+    for (const query of ['', '?status=odd']) {
+      // oxlint-disable-next-line no-await-in-loop
+      const exposed = await ask(`/exposed${query}`);
+      expect(exposed.status).toBe(400);
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await exposed.json()).toMatchObject({ error: { message: 'Say it otherwise.' } });
+    }
     expect(failures()).toEqual([]);
+    const hidden = await ask('/hidden');
+    expect(hidden.status).toBe(500);
+    expect(await hidden.text()).not.toContain('secret');
   });
 
   test('that fails is a 500 for its caller, who is told nothing, and stands in the log', async () => {

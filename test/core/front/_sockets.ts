@@ -50,7 +50,8 @@ const codec = {
   encodeStream: () => ({
     event: (event: GatewayEvent) => {
       if (event.type === 'text-delta' && event.text === 'unsayable') throw new Error('no such frame');
-      return event.type === 'text-delta' ? [{ json: { type: 'text', text: event.text } }] : [];
+      if (event.type === 'text-delta') return [{ json: { type: 'text', text: event.text } }];
+      return event.type === 'usage' ? [] : [{ json: { type: `event ${event.type}` } }];
     },
     end: () => [{ json: { type: 'done' } }, { text: '[DONE]' }],
     error: (error: GatewayError) => [{ json: { type: 'error', code: error.code } }],

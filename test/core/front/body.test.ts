@@ -234,6 +234,9 @@ describe('the bytes of a body over a socket', () => {
     'multipart/form-data; boundary=x',
     'application/jsonp',
     'json',
+    'text/application/json',
+    'application/json, text/html',
+    'application/json+x',
   ])('called %s is refused', async (type) => {
     expect(await post(json, { 'content-type': type })).toMatch(/^415 unsupported_media_type/);
   });

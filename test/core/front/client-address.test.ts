@@ -21,6 +21,11 @@ describe('without trusted proxies', () => {
   });
 });
 
+test('a connection that is gone has no address', () => {
+  const socket = {} as IncomingMessage['socket'];
+  for (const proxies of [[], trusted]) expect(createClientAddress(proxies)({ headers: {}, socket })).toBe('');
+});
+
 describe('behind trusted proxies', () => {
   test('a stranger who sends the headers himself is not believed', () => {
     expect(listed('192.0.2.1', '203.0.113.9')).toBe('203.0.113.9');

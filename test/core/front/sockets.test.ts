@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { callKey } from '../../../core/sdk/call-key.ts';
 import { connection } from '../../../core/sdk/connection.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
+import type { GatewayEvent } from '../../../core/model/event.ts';
 import { refusedSocket, SocketClient } from '../../support/websocket.ts';
 import { tries } from '../../support/tries.ts';
 import { isDone, isError, startSockets } from './_sockets.ts';
@@ -107,10 +108,15 @@ describe('what goes wrong in one call', () => {
     const client = await SocketClient.open(url);
     client.send({ type: 'create', lane: 'x' });
     const { reply } = await called(1);
+    // What happened before the first byte is for the log.
+    reply.next({ type: 'attempt' } as GatewayEvent);
+    reply.next({ type: 'request' } as GatewayEvent);
+    reply.next({ type: 'answer', status: 200, headers: {} });
     const bytes = Buffer.from(
       ': ping\n\nevent: a\ndata: {"type":"one"}\n\ndata: {"type":\ndata: "two"}\n\ndata: [DONE]\n\n',
     );
     reply.next({ type: 'frames', format: 'plain', bytes });
+    reply.next({ type: 'usage', usage: { input: 1 } } as GatewayEvent);
     reply.complete();
     await client.until(({ type }) => type === 'two');
     expect(client.messages).toEqual([
