@@ -1,0 +1,255 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject, Usage } from 'sluice';
+import type { ObjectCharge, ProviderObject } from 'sluice/internal';
+import type { Format } from '../../../core/sdk/format.ts';
+import { allFormats } from '../../../core/sdk/testing/formats.ts';
+import { Bill, type Billing } from '../../../plugins/provider-objects/bill.ts';
+import type { CodecName } from '../../../plugins/provider-objects/batch-sorts.ts';
+
+let formats: readonly Format[];
+beforeAll(async () => {
+  formats = await allFormats();
+});
+
+interface Setting {
+  readonly models?: readonly string[] | string;
+  readonly owner?: string;
+  readonly codec?: CodecName;
+  readonly share?: number;
+  readonly charge?: Partial<ObjectCharge>;
+  /** Names of models at the provider, by their public names. */
+  readonly there?: Readonly<Record<string, string>>;
+}
+
+/** Micro-dollars of a token, by model; a model that is not here has no price. */
+const prices: Readonly<Record<string, number>> = { cheap: 1, dear: 10, odd: 0.3 };
+const asked: unknown[] = [];
+
+/** A bill of a batch. */
+function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: Setting = {}): Bill {
+  const { codec = ['chat-completions', 'chat'], there = {}, charge = { id: 'batch_1' } } = rest;
+  const object = {
+    owner,
+    kind: 'chat-completions/batches',
+    id: 'b1',
+    channel: 'a',
+    createdAt: 1_000,
+    known: { models },
+    ...(charge === null ? {} : { charge }),
+  } as unknown as ProviderObject;
+  const tools = {
+    format: (name: string) => formats.find((one) => one.name === name),
+    prices: {
+      cost(model: string, { input, output }: Usage, target?: unknown) {
+        asked.push([model, target]);
+        const price = prices[model];
+        return price === undefined
+          ? undefined
+          : { microDollars: (input + output) * price, price: { model, input: price } };
+      },
+    },
+  } as unknown as Billing['tools'];
+  const channel = {
+    id: 'a',
+    upstreamModel: (model: string) => there[model],
+  } as unknown as Billing['channel'];
+  return new Bill({ object, channel, codec, share, tools });
+}
+
+const used = (input: number, output: number, model = 'cheap', more: JsonObject = {}) => ({
+  reply: {
+    object: 'chat.completion',
+    model,
+    choices: [],
+    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, ...more },
+  } as JsonObject,
+  model,
+});
+
+/** Model, tokens and cost of each record. */
+const told = (bill: Bill): unknown[] =>
+  bill
+    .settlements(2_000)
+    .map(({ charged, record }) => [
+      record?.model,
+      charged.tokens,
+      charged.microDollars,
+      record?.microDollars,
+    ]);
+
+describe('the bill of a batch', () => {
+  test('is one record with the sum of all answers, at the share of the batch', () => {
+    const bill = billOf({ charge: { id: 'batch_1', reservation: 'r1' }, there: { cheap: 'cheap-there' } });
+    asked.length = 0;
+    bill.add(used(10, 5, 'cheap-there'));
+    bill.add(used(20, 4, 'whatever'));
+    expect(asked[0]).toEqual(['cheap', { channel: 'a', model: 'cheap-there' }]);
+    const [one, ...others] = bill.settlements(2_500);
+    expect(others).toEqual([]);
+    expect(one).toEqual({
+      keyId: 'key_1',
+      reservation: 'r1',
+      charged: { microDollars: 20, tokens: 39 },
+      record: {
+        id: 'batch_1',
+        at: 2_500,
+        keyId: 'key_1',
+        ip: '',
+        operation: 'batch',
+        format: 'chat-completions',
+        upstreamFormat: 'chat-completions',
+        model: 'cheap',
+        upstreamModel: 'cheap-there',
+        channel: 'a',
+        stream: false,
+        status: 200,
+        ended: 'complete',
+        reason: 'The answers of batch b1.',
+        input: 30,
+        output: 9,
+        cacheRead: 0,
+        cacheWrite: 0,
+        reasoning: 0,
+        microDollars: 20,
+        price: { model: 'cheap', input: 1, batchShare: 0.5 },
+        ms: 1_500,
+      },
+    });
+    expect(bill.settlements(500)[0]?.record?.ms).toBe(0);
+  });
+
+  test('has a record for each model, with ids of their own', () => {
+    const bill = billOf({ models: ['cheap', 'dear'] });
+    bill.add(used(10, 0, 'dear'));
+    bill.add(used(10, 0, 'cheap'));
+    bill.add(used(5, 0, 'dear'));
+    expect(told(bill)).toEqual([
+      ['dear', 15, 75, 75],
+      ['cheap', 10, 5, 5],
+    ]);
+    expect(bill.settlements(1).map(({ record }) => record?.id)).toEqual(['batch_1', 'batch_1_2']);
+  });
+
+  test('rounds what costs a part of a micro-dollar up, and not what only floating point adds', () => {
+    const bill = billOf({ models: ['odd'], share: 0.5 });
+    bill.add(used(1, 0, 'odd'));
+    expect(told(bill)).toEqual([['odd', 1, 1, 1]]);
+    const exact = billOf({ models: ['cheap'], share: 0.1 });
+    exact.add(used(30, 0));
+    expect(told(exact)).toEqual([['cheap', 30, 3, 3]]);
+  });
+
+  test('of a model without a price charges tokens alone, and records no cost', () => {
+    const bill = billOf({ models: ['free'] });
+    bill.add(used(10, 5, 'free'));
+    bill.add(used(1, 1, 'free'));
+    expect(told(bill)).toEqual([['free', 17, 0, undefined]]);
+    expect(bill.settlements(1)[0]?.record).not.toHaveProperty('price');
+  });
+
+  test('of nobody’s batch is recorded without a key, and under the id of the batch where it has no other', () => {
+    const bill = billOf({ owner: '', charge: null as never });
+    bill.add(used(1, 1));
+    const [one] = bill.settlements(1);
+    expect([one?.record?.id, one?.record?.upstreamModel]).toEqual(['b1', 'cheap']);
+    expect(one).not.toHaveProperty('keyId');
+    expect(one?.record).not.toHaveProperty('keyId');
+    expect(one).not.toHaveProperty('reservation');
+  });
+
+  test('counts what a provider gets wrong within bounds, and cached and reasoning tokens as such', () => {
+    const bill = billOf();
+    bill.add(used(1e15, 2.5));
+    bill.add(
+      used(100, 50, 'cheap', {
+        prompt_tokens_details: { cached_tokens: 40 },
+        completion_tokens_details: { reasoning_tokens: 20 },
+      }),
+    );
+    const [one] = bill.settlements(1);
+    expect(one?.record).toMatchObject({ input: 1e9 + 100, cacheRead: 40, reasoning: 20 });
+    expect(one?.record?.output).toBeLessThanOrEqual(53);
+    const wrong = billOf();
+    wrong.add(used(-5, 10));
+    expect(wrong.settlements(1)[0]?.record?.input ?? 0).toBeGreaterThanOrEqual(0);
+  });
+
+  test('counts the answers that do not tell what they used, and charges the others', () => {
+    const bill = billOf();
+    bill.add({ reply: { choices: [] }, model: 'cheap' });
+    bill.add({ reply: {}, model: undefined });
+    expect([bill.untold, bill.settlements(1)]).toEqual([2, []]);
+    bill.add(used(1, 1));
+    expect([bill.untold, told(bill)]).toEqual([2, [['cheap', 2, 1, 1]]]);
+    const unknown = billOf({ codec: ['nothing', 'chat'] });
+    unknown.add(used(1, 1));
+    expect(unknown.untold).toBe(1);
+  });
+
+  test('reads what an answer that is no chat has used', () => {
+    const bill = billOf({ codec: ['embeddings', 'embed'] });
+    bill.add({
+      reply: {
+        object: 'list',
+        model: 'cheap',
+        data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
+        usage: { prompt_tokens: 8, total_tokens: 8 },
+      },
+      model: 'cheap',
+    });
+    expect(told(bill)).toEqual([['cheap', 8, 4, 4]]);
+    const images = billOf({ codec: ['images', 'generate-image'] });
+    images.add({
+      reply: { created: 1, data: [{ url: 'https://x' }, { url: 'https://y' }] },
+      model: undefined,
+    });
+    expect(images.untold + images.settlements(1).length).toBe(1);
+  });
+});
+
+describe('the model of an answer', () => {
+  test('is the only one of the batch, whatever the answer says', () => {
+    const bill = billOf({ models: ['dear'] });
+    bill.add(used(1, 0, 'cheap'));
+    bill.add({ ...used(1, 0), model: undefined });
+    expect(told(bill)).toEqual([['dear', 2, 10, 10]]);
+  });
+
+  test('is the one whose name at the provider it begins with, the longest first', () => {
+    const bill = billOf({
+      models: ['cheap', 'dear', 'odd'],
+      there: { cheap: 'gpt', dear: 'gpt-large' },
+      share: 1,
+    });
+    bill.add(used(1, 0, 'gpt-2026-01-01'));
+    bill.add(used(1, 0, 'gpt-large-2026-01-01'));
+    bill.add(used(1, 0, 'gpt-large'));
+    bill.add(used(1, 0, 'gpt'));
+    bill.add(used(10, 0, 'odd'));
+    expect(told(bill)).toEqual([
+      ['cheap', 2, 2, 2],
+      ['dear', 2, 20, 20],
+      ['odd', 10, 3, 3],
+    ]);
+  });
+
+  test('that is none of the batch’s is the one that costs most', () => {
+    for (const model of ['gptx', 'strange', undefined]) {
+      const bill = billOf({ models: ['cheap', 'free', 'dear'], share: 1, there: { cheap: 'gpt' } });
+      bill.add({ ...used(1, 0), model });
+      expect([model, told(bill)]).toEqual([model, [['dear', 1, 10, 10]]]);
+    }
+  });
+
+  test('is what the answer says where the batch names none', () => {
+    for (const models of [[], 'nonsense']) {
+      const bill = billOf({ models, share: 1 });
+      bill.add(used(1, 0, 'cheap'));
+      bill.add({ ...used(1, 0), model: undefined });
+      expect(told(bill)).toEqual([
+        ['cheap', 1, 1, 1],
+        ['', 1, 0, undefined],
+      ]);
+    }
+  });
+});
