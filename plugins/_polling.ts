@@ -59,9 +59,9 @@ export class Polling<Item> {
     again();
   }
 
-  /** When one that was just made, or asked about so often, is to be asked about. */
+  /** When one that was just made, or asked about so often, is to be asked about. A whole number, because PostgreSQL refuses others. */
   nextAsk(asks: number, now: number): number {
-    return now + Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30));
+    return now + Math.round(Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30)));
   }
 
   /** The item as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
