@@ -24,6 +24,8 @@ export interface Shared {
   readonly folder: string;
   readonly database: string;
   readonly upstream: string;
+  /** Provider of messages. Default: none. */
+  readonly messages?: string;
   /** Seconds of a claim's lease. */
   readonly lease: number;
   /** Dollars per million tokens. */
@@ -47,18 +49,25 @@ export async function startGateways(count: number, shared: Shared): Promise<Raci
     // One of eight calls fails: the others are to go on fighting for the budget.
     health: { enabled: false },
   };
+  const messages =
+    shared.messages === undefined
+      ? ''
+      : `anthropic({ key: 'sk-ant', baseUrl: '${shared.messages}/v1', models: ['race-claude'] }),`;
   writeFileSync(
     config,
-    `import openai from '${root}channels/openai.ts';
+    `import anthropic from '${root}channels/anthropic.ts';
+import openai from '${root}channels/openai.ts';
+import providerObjects from '${root}plugins/provider-objects/index.ts';
 import quota from '${root}plugins/quota/index.ts';
 export default {
   ...${JSON.stringify(settings)},
-  plugins: [quota({ lease: ${shared.lease} })],
+  plugins: [quota({ lease: ${shared.lease} }), providerObjects({ poll: { first: 100, most: 500 } })],
   channels: [
+    ${messages}
     openai({
       key: 'sk-upstream',
       baseUrl: '${shared.upstream}/v1',
-      models: ['race-*'],
+      models: ['race-m', 'race-text'],
       traits: { 'race-text': { formats: ['text-completions'] } },
     }),
   ],

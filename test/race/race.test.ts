@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startPostgres, withoutPostgres } from '../support/postgres.ts';
 import { startRedis, withoutRedis } from '../support/redis.ts';
 import { runLeavers } from './leavers.ts';
+import { raceForObjects, type ObjectsOptions } from './objects.ts';
 import { race } from './run.ts';
 
 const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0 };
@@ -19,6 +20,40 @@ describe('gateways on one database, against one budget, one of them killed', () 
       try {
         const database = await postgres.createDatabase();
         expect(await race({ gateways: 2, calls: 40, database })).toEqual(nothing);
+      } finally {
+        await postgres.close();
+      }
+    },
+  );
+});
+
+describe('batches and what keys with budgets may not start, all at once', () => {
+  const noFaults = {
+    overshoot: 0,
+    reservations: 0,
+    uncharged: 0,
+    difference: 0,
+    reached: 0,
+    unexpected: 0,
+  };
+
+  /** Faults of a small race, and the names of events that did not happen. */
+  async function raced(more: Pick<ObjectsOptions, 'database'> = {}) {
+    const { faults, events } = await raceForObjects({ gateways: 2, attempts: 10, ...more });
+    return { faults, missed: Object.entries(events).flatMap(([name, count]) => (count > 0 ? [] : [name])) };
+  }
+
+  test('keep to the budget, leave no reservation and reach no provider unreserved, on SQLite', async () => {
+    expect(await raced()).toEqual({ faults: noFaults, missed: [] });
+  });
+
+  test.skipIf(missing !== undefined)(
+    `keep to the budget, leave no reservation and reach no provider unreserved, on Postgres${missing === undefined ? '' : `, ${missing}`}`,
+    async () => {
+      const postgres = await startPostgres();
+      try {
+        const database = await postgres.createDatabase();
+        expect(await raced({ database })).toEqual({ faults: noFaults, missed: [] });
       } finally {
         await postgres.close();
       }
