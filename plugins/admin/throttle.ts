@@ -25,6 +25,12 @@ interface Waiting {
   readonly refuse: () => void;
 }
 
+/** The turn of a login, whose password may be checked. */
+interface Turn {
+  readonly grant: RateGrant | undefined;
+  readonly login: Waiting;
+}
+
 /**
  * Slows guessing down. An address whose passwords were wrong waits before the next is checked, longer each time; nobody else does. Where
  * many try at once, those come first whose address has failed least, and those are refused for whom there is no room to wait that have
@@ -35,7 +41,8 @@ export class LoginThrottle {
   readonly #pause: (milliseconds: number) => Promise<unknown>;
   readonly #failures = countFailures(rememberedFor);
   readonly #waiting = new Set<Waiting>();
-  #checking = 0;
+  /** Logins whose password is being checked. */
+  readonly #checking = new Set<Waiting>();
 
   /** With rates whoever shares them counts together; while they cannot be asked this process counts for itself. */
   constructor(
@@ -49,13 +56,12 @@ export class LoginThrottle {
   /** Runs a check of a password and returns what it found. Rejects with 429, before any work, when there is no room to wait for it. */
   async check(address: string, verify: () => Promise<boolean>): Promise<boolean> {
     const network = networkOf(address);
-    let pending = 0;
-    for (const other of this.#waiting) if (other.network === network) pending += 1;
-    // Those that are held back are likely to fail too: many at once must not slip through before the first was checked.
-    const failures = this.#failures.of(address) + pending;
+    const waiting = countOf(network, this.#waiting);
+    // Logins that wait or are being checked are likely to fail too: many at once must not slip through before the first was checked.
+    const failures = this.#failures.of(address) + waiting + countOf(network, this.#checking);
     const delay = growingDelay(failures - free + 1, delays.first, delays.longest);
-    if (pending >= mostOfOne) throw tooMany(delay);
-    const grant = await this.#inTurn(network, failures, delay);
+    if (waiting >= mostOfOne) throw tooMany(delay);
+    const { grant, login } = await this.#inTurn(network, failures, delay);
     try {
       const right = await verify();
       if (right) {
@@ -64,13 +70,13 @@ export class LoginThrottle {
       } else this.#failures.count(address);
       return right;
     } finally {
-      this.#checking -= 1;
+      this.#checking.delete(login);
       this.#beginNext();
     }
   }
 
-  /** Resolves when the password may be checked, with what was counted of it for all. */
-  #inTurn(network: string, failures: number, delay: number): Promise<RateGrant | undefined> {
+  /** Resolves when the password may be checked, with the login and with what was counted of it for all. */
+  #inTurn(network: string, failures: number, delay: number): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const refuse = (): void => {
         this.#waiting.delete(login);
@@ -80,7 +86,7 @@ export class LoginThrottle {
       this.#waiting.add(login);
       if (this.#waiting.size > mostWaiting) this.#hopeless().refuse();
       void this.#heldBack(network, delay).then((grant) => {
-        login.begin = () => resolve(grant);
+        login.begin = () => resolve({ grant, login });
         this.#beginNext();
       });
     });
@@ -100,16 +106,22 @@ export class LoginThrottle {
   }
 
   #beginNext(): void {
-    while (this.#checking < mostAtOnce) {
+    while (this.#checking.size < mostAtOnce) {
       let next: Waiting | undefined;
       for (const login of this.#waiting)
         if (login.begin !== undefined && (next === undefined || login.failures < next.failures)) next = login;
       if (next === undefined) return;
       this.#waiting.delete(next);
-      this.#checking += 1;
+      this.#checking.add(next);
       next.begin?.();
     }
   }
+}
+
+function countOf(network: string, logins: Iterable<Waiting>): number {
+  let count = 0;
+  for (const login of logins) if (login.network === network) count += 1;
+  return count;
 }
 
 function subjectOf(network: string): string {

@@ -88,6 +88,28 @@ describe('logins', () => {
     expect(pauses).toHaveLength(3);
   });
 
+  test('that come while others of their address are checked wait as long as those that come afterwards', async () => {
+    const { throttle, pauses } = throttled();
+    for (let round = 0; round < 4; round += 1) await throttle.check('192.0.2.1', wrong);
+    const { verify, seen, go } = slow(false);
+    const tries: Promise<boolean>[] = [];
+    for (let round = 0; round < 2; round += 1) {
+      tries.push(throttle.check('192.0.2.1', verify));
+      // The password of each is being checked before the next one comes.
+      await turn();
+      expect(seen.running).toBe(round + 1);
+    }
+    expect(pauses).toEqual([1_000]);
+    tries.push(throttle.check('192.0.2.1', verify));
+    await turn();
+    expect(pauses).toEqual([1_000, 2_000]);
+    go();
+    expect(await Promise.all(tries)).toEqual([false, false, false]);
+    await throttle.check('192.0.2.2', wrong);
+    await throttle.check('192.0.2.1', wrong);
+    expect(pauses).toEqual([1_000, 2_000, 4_000]);
+  });
+
   test('from one network of IPv6 count as from one address', async () => {
     const { throttle, pauses } = throttled();
     for (const end of ['1', '2', 'a:b', 'ffff:1', '1:2:3:4'])
