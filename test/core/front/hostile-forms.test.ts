@@ -92,6 +92,26 @@ describe('a part that frameworks read in different ways is refused:', () => {
     ['gzip', `Content-Disposition: ${file}\r\nContent-Encoding: gzip`],
     ['a form in the form', `Content-Disposition: ${text}\r\nContent-Type: multipart/mixed; boundary=c`],
     ['a text in another charset', `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=utf-16`],
+    [
+      'a text in the charset xutf-8',
+      `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=xutf-8`,
+    ],
+    [
+      'a text in the charset utf-8x',
+      `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=utf-8x`,
+    ],
+    [
+      'a text in the charset utf-7',
+      `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=utf-7`,
+    ],
+    [
+      'a text in the charset xus-ascii',
+      `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=xus-ascii`,
+    ],
+    [
+      'a text in the charset iso-8859-15',
+      `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=iso-8859-15`,
+    ],
   ])('%s', (_, head) => {
     expect(() => passed(formOf(head))).toThrow('The form is damaged or not plain multipart/form-data');
   });

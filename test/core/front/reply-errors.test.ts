@@ -259,6 +259,15 @@ describe('a reply of bytes', () => {
     expect(exchange.failure).toBeUndefined();
   });
 
+  test('of a plugin that names no provider is a 200, with the length that it has', async () => {
+    const { reply, events, client, exchange } = await stage({ operation: 'state' });
+    reply.send(events);
+    events.next(bytes('some'));
+    events.complete();
+    expect(await client.until(/\r\n0\r\n\r\n$/)).toMatch(/^HTTP\/1\.1 200 [^]*application\/json[^]*some/);
+    expect(exchange.failure).toBeUndefined();
+  });
+
   test('without a single byte has the status and headers of the provider', async () => {
     const { reply, events, client } = await stage({ operation: 'state' });
     reply.send(events);
