@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
+import openai from '../../channels/openai.ts';
 import { adminPassword, logIn } from '../plugins/admin/_client.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { Bare, requestText } from './_socket.ts';
 
 let gateway: TestGateway;
@@ -83,6 +86,25 @@ describe('a client that asks before it sends its body', () => {
     expect(await bare.until(/\r\n\r\n\{/)).toMatch(/^HTTP\/1.1 200 /);
     bare.socket.destroy();
   });
+});
+
+test('a call whose gateway stops before its provider has answered is told to come again', async () => {
+  const provider = await startUpstream(() => {});
+  const stopping = await startGateway({
+    channels: [openai({ key: 'k', baseUrl: `${provider.url}/v1`, models: ['m'] })],
+    timeouts: { drain: 20 },
+  });
+  const answer = fetch(`${stopping.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stopping.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+  await eventually(() => provider.requests.length === 1);
+  const stopped = stopping.close();
+  const { status, headers } = await answer;
+  expect([status, headers.get('retry-after'), headers.get('connection')]).toEqual([503, '1', 'close']);
+  await stopped;
+  await provider.close();
 });
 
 test('a client that is refused and never sends the rest of its body is disconnected', async () => {
