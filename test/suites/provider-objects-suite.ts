@@ -167,6 +167,57 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     expect(await standing(batch.owner)).toEqual([0, 0]);
   });
 
+  test('of two changes of one object one counts, and is charged with it', async () => {
+    const [stores] = opened;
+    if (stores === undefined) throw new Error('There are no stores.');
+    const spent = async (owner: string): Promise<number | undefined> => {
+      const budget = { unit: 'token', period: 'total', amount: 1e9 } as const;
+      const [state] = await openLedger(stores).states(owner, [budget]);
+      return state?.spent;
+    };
+    const [object, other] = [newObject(), newObject()];
+    await first.create(object);
+    await first.create(other);
+    const changed = (tokens: number): ProviderObject => ({ ...object, known: { tokens } });
+    const charged = (tokens: number) => [settlementOf(object.owner, undefined, 0, tokens)];
+    const done = await Promise.all([
+      first.change(object, changed(5), charged(5)),
+      second.change(object, changed(7), charged(7)),
+    ]);
+    expect(done.toSorted()).toEqual([false, true]);
+    const now = await first.find(object.owner, kind, object.id);
+    expect([now?.known['tokens'], await spent(object.owner)]).toEqual(done[0] ? [5, 5] : [7, 7]);
+    // Removed as it was seen, and not as it is.
+    expect(await second.change(object, undefined, charged(100))).toBe(false);
+    expect(await first.find(object.owner, kind, object.id)).toEqual(now);
+    expect(await second.change(now ?? object, undefined, charged(3))).toBe(true);
+    expect(await first.find(object.owner, kind, object.id)).toBeUndefined();
+    expect(await first.find(other.owner, kind, other.id)).toEqual(other);
+    expect(await first.change(now ?? object, changed(1), charged(100))).toBe(false);
+    expect(await spent(object.owner)).toBe(done[0] ? 8 : 10);
+  });
+
+  test('an object that is damaged in the database counts as missing, and is reported', async () => {
+    const [object, sound] = [newObject(), newObject()];
+    await first.create(object);
+    await first.create({ ...sound, owner: object.owner });
+    const [stores] = opened;
+    await sqlOf(stores!.database).run(() =>
+      rows(
+        'UPDATE provider_objects SET details = ? WHERE id = ? RETURNING id',
+        '{"seen":[],"known":{}}',
+        object.id,
+      ),
+    );
+    expect(await second.find(object.owner, kind, object.id)).toBeUndefined();
+    expect(reports.splice(0).map(({ message }) => message)).toEqual([
+      `${kind} ${object.id} is damaged in the database and counts as missing.`,
+    ]);
+    const page = await second.list(object.owner, kind, { order: 'asc', limit: 10 });
+    expect(page?.objects.map(({ id }) => id)).toEqual([sound.id]);
+    expect(reports.splice(0)).toHaveLength(1);
+  });
+
   test('a claim whose gateway is gone is taken over', async () => {
     const batch = newObject({ charge });
     await first.create(batch, { askAt: 1 });

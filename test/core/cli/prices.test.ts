@@ -111,6 +111,143 @@ describe('a price list', () => {
     expect([Object.keys(rows), leftOut]).toEqual([['x'], ['"x" is a second entry for "x"']]);
   });
 
+  test.each([
+    [
+      'tokens of sound at a model of texts are told apart from those it has',
+      {
+        entry: {
+          mode: 'chat',
+          input_cost_per_token: 1e-6,
+          output_cost_per_token: 2e-6,
+          input_cost_per_audio_token: 9e-6,
+        },
+        row: { input: 1, output: 2 },
+        unknown: ['input_cost_per_audio_token'],
+      },
+    ],
+    [
+      'of tokens of several kinds the dearest counts where the output has one',
+      {
+        entry: {
+          mode: 'chat',
+          input_cost_per_token: 1e-6,
+          output_cost_per_token: 2e-6,
+          input_cost_per_audio_token: 9e-6,
+          input_cost_per_image_token: 5e-6,
+          output_cost_per_audio_token: 1e-6,
+          cache_read_input_audio_token_cost: 3e-6,
+        },
+        row: { input: 9, output: 2, cacheRead: 3 },
+        unknown: [],
+      },
+    ],
+    [
+      'an image that is charged by its tokens is not charged as an image too',
+      {
+        entry: {
+          mode: 'image_generation',
+          input_cost_per_token: 1e-6,
+          output_cost_per_image_token: 4e-6,
+          output_cost_per_image: 0.04,
+          input_cost_per_second: 0.1,
+        },
+        row: { input: 1, output: 4, perSecond: 0.1 },
+        unknown: [],
+      },
+    ],
+    [
+      'sound that is charged by its tokens is not charged by the second too',
+      {
+        entry: {
+          mode: 'audio_transcription',
+          input_cost_per_audio_token: 6e-6,
+          output_cost_per_token: 1e-5,
+          input_cost_per_second: 0.0001,
+          output_cost_per_image: 0.5,
+        },
+        row: { input: 6, output: 10, perImage: 0.5 },
+        unknown: [],
+      },
+    ],
+    [
+      'what is free by its tokens is charged by its images',
+      {
+        entry: {
+          mode: 'image_edit',
+          input_cost_per_token: 0,
+          output_cost_per_token: 0,
+          input_cost_per_image: 0.01,
+          output_cost_per_image: 0.02,
+        },
+        row: { perImage: 0.02 },
+        unknown: [],
+      },
+    ],
+    [
+      'what is free altogether has the price nothing',
+      {
+        entry: { mode: 'chat', input_cost_per_token: 0, output_cost_per_token: 0, input_cost_per_image: 0 },
+        row: { input: 0, output: 0, perImage: 0 },
+        unknown: [],
+      },
+    ],
+    [
+      'ranges that are no ranges are passed over',
+      {
+        entry: {
+          mode: 'chat',
+          input_cost_per_token: 1e-6,
+          output_cost_per_token: 2e-6,
+          tiered_pricing: [
+            'x',
+            { range: 'x' },
+            { range: ['x'], input_cost_per_token: 1 },
+            { range: [1000], input_cost_per_token: 3e-6, note: 'x' },
+          ],
+        },
+        row: { input: 1, output: 2, tiers: [{ above: 1000, input: 3 }] },
+        unknown: [],
+      },
+    ],
+    [
+      'a price that is a text is told of, and one that is null is none',
+      {
+        entry: {
+          mode: 'chat',
+          input_cost_per_token: 1e-6,
+          output_cost_per_token: 2e-6,
+          a_cost: 'x',
+          b_cost: null,
+          tiered_pricing: 'x',
+        },
+        row: { input: 1, output: 2 },
+        unknown: ['a_cost'],
+      },
+    ],
+  ])('%s', (_what, { entry, row, unknown }) => {
+    const read = importPriceList({ m: entry });
+    expect(read.rows).toEqual({ m: row });
+    expect([...read.unknown.keys()]).toEqual(unknown);
+  });
+
+  test.each([
+    ['openai', 'openai/gpt', 'gpt'],
+    ['vertex_ai-chat-models', 'vertex_ai/gemini', 'gemini'],
+    ['a-b', 'a-b/m', 'm'],
+    ['openai', 'azure/gpt', 'azure/gpt'],
+    ['openai', 'openai-gpt', 'openai-gpt'],
+  ])('names the models of %s without it: %s', (provider, name, model) => {
+    const entry = { litellm_provider: provider, input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 };
+    expect(Object.keys(importPriceList({ [name]: entry }, { providers: [provider] }).rows)).toEqual([model]);
+    expect(Object.keys(importPriceList({ [name]: entry }, { providers: ['other'] }).rows)).toEqual([]);
+  });
+
+  test('may have an entry that only explains it, and entries of nobody', () => {
+    const entry = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 };
+    expect(Object.keys(importPriceList({ sample_spec: entry, m: entry }).rows)).toEqual(['m']);
+    expect(Object.keys(importPriceList({ m: entry }, { providers: [''] }).rows)).toEqual(['m']);
+  });
+
   test.each([null, [], 'x', 3])('that is %j is refused', (value) => {
     expect(() => importPriceList(value)).toThrow('no JSON object of models');
   });
