@@ -107,6 +107,8 @@ describe('a close that the client does not agree to', () => {
     await eventually(() => hasClose(one, 1011), 2);
     expect(received(one)).toContain(JSON.stringify({ code: 'upstream_cut', id: one.exchange.id }));
     one.tunnel.tick(performance.now() + 4_000);
+    // Another connection is opened meanwhile, so that the end of this one would have been seen.
+    await stage();
     expect([one.client.socket.closed, one.done(), one.exchange.hasEnded]).toEqual([false, 0, true]);
     one.tunnel.tick(performance.now() + 6_000);
     await one.client.closed;
@@ -253,6 +255,13 @@ describe('an error', () => {
         .slice(before.length)
         .match(/upstream_cut"/g),
     ).toHaveLength(1);
+  });
+
+  test('before the client has its socket ends the session, and is told to nobody', async () => {
+    const { exchange } = await makeCall();
+    const tunnel = new Tunnel(exchange, { route, settings, log: createLog('silent'), done: () => {} });
+    tunnel.fail(error('upstream_cut'));
+    expect([exchange.hasEnded, exchange.failure?.code]).toEqual([true, 'upstream_cut']);
   });
 
   test('of the pipeline before the client has its socket closes that socket at once', async () => {
