@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Settlement } from '../../core/money/ledger/index.ts';
+import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openTaskStore, type TaskStore } from '../../core/money/tasks.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
@@ -102,6 +103,30 @@ export function tasksSuite(newUrl: () => string | Promise<string>): void {
       const wrong = { ...charge(other), charged: { microDollars: 0.5, tokens: 0 } };
       await expect(first.create(other, 0, wrong)).rejects.toThrow('whole number');
       expect(await first.find(other.owner, other.id)).toBeUndefined();
+    });
+
+    test('tells when it was finished, and cannot be finished while it goes on', async () => {
+      const task = newTask();
+      await first.create(task, 0, undefined);
+      await expect(first.finish(task, [])).rejects.toThrow('A task that goes on was to be finished.');
+      expect((await second.find(task.owner, task.id))?.finishedAt).toBeUndefined();
+      const end = advance(task, { id: 'up', state: 'completed' }, task.createdAt + 5_000);
+      expect(await first.finish(end, [])).toBe(true);
+      expect(await second.find(task.owner, task.id)).toEqual(end);
+      expect(end.finishedAt).toBe(task.createdAt + 5_000);
+    });
+
+    test('that is damaged in the database counts as missing, and is reported', async () => {
+      const tasks = [newTask(), newTask()];
+      for (const task of tasks) await first.create(task, 0, undefined);
+      for (const [index, details] of ['{', '{"charged":1}'].entries())
+        await sqlOf(opened[0]!.database).run(() =>
+          rows('UPDATE tasks SET details = ? WHERE id = ? RETURNING id', details, tasks[index]!.id),
+        );
+      for (const { owner, id } of tasks) expect(await second.find(owner, id)).toBeUndefined();
+      expect(reports.splice(0).map(({ message }) => message)).toEqual(
+        tasks.map(({ id }) => `The task ${id} is damaged in the database and counts as missing.`),
+      );
     });
 
     test('does not exist for somebody else', async () => {
