@@ -121,6 +121,7 @@ export const commonOptions = z.object({
     })
     .optional(),
   routingFields: z.array(z.string().min(1)).optional(),
+  learn: z.boolean().optional(),
   traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
 

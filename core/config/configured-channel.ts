@@ -193,6 +193,7 @@ function channelOf(
     ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
     ...(routingFields.size === 0 ? {} : { routingFields }),
+    ...(options.learn === false ? { learns: false } : {}),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),

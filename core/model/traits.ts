@@ -1,3 +1,5 @@
+import type { RefusedMember } from './refused-member.ts';
+
 /**
  * What a model behind a channel can do, as far as it changes how a request is written. The channel states it per model;
  * absent means the format's ordinary behaviour.
@@ -24,6 +26,11 @@ export interface ModelTraits {
   readonly outputLimit?: number;
   /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */
   readonly refuses?: readonly string[];
+  /**
+   * Members of requests that the model refuses, in the words of the format that the channel speaks: `['logit_bias', 'reasoning.summary']`. They are
+   * removed and reported, also where the client speaks the same format.
+   */
+  readonly refusedMembers?: readonly (string | RefusedMember)[];
   /** Which field carries the output limit in chat completions. Default `max_completion_tokens`. */
   readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens';
   /** The role of instructions in chat completions. Default `system`. */

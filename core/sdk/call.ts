@@ -24,6 +24,7 @@ import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
 import type { Loss } from '../model/extra.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
+import type { RefusedMembers } from '../model/refused-member.ts';
 import { isChat, type GatewayRequest } from '../model/request.ts';
 import { callKey, type CallKey } from './call-key.ts';
 import type { ModelTraits } from '../model/traits.ts';
@@ -88,6 +89,8 @@ export interface CallEdits extends Edits {
   readonly messages?: readonly Message[];
   /** Instructions of the channel's operator, beside those of a chat or in their place. Calls with a codec of their own have none. */
   readonly systemPrompt?: SystemPrompt;
+  /** Members that the provider refuses: taken out of its request, whether that is translated or passes through. */
+  readonly refused?: RefusedMembers;
   /** Where the call goes: set by routing for each attempt. */
   readonly target?: Target;
   /** The request in the channel's words: made by the translate stage. */
@@ -203,6 +206,8 @@ export interface Channel {
   readonly codecs: Codecs;
   /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
   readonly routingFields?: ReadonlySet<string>;
+  /** False: what its provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
+  readonly learns?: false;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */

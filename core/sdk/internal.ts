@@ -18,12 +18,14 @@ export { type Detached, type DetachedCalls, followDetached } from '../call/detac
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
-export { inClientWords } from '../formats/_shared/client-words.ts';
+export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { editMembers, editMembersOf } from '../formats/_shared/edit-members.ts';
+export { takeMembers } from '../formats/_shared/take-members.ts';
+export { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { ExactBytes } from './exact-bytes.ts';
 export { WholeBytes } from './whole-bytes.ts';

@@ -26,6 +26,7 @@ import { isOfImages, readImages, withBytes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
+import { withoutRefused } from './refused-members.ts';
 import { passSocket } from './socket.ts';
 
 /**
@@ -55,8 +56,9 @@ export default definePlugin({
       ) {
         const losses = [...(call.get(requestLosses) ?? [])];
         const { request, edited } = passRequest(call, target, tools.reads(), losses);
+        const upstream = withoutRefused(call, target, call.codec, request, losses);
         refuseWhenStrict(call, chosen, losses);
-        const source = await next(call.with({ upstream: request }));
+        const source = await next(call.with({ upstream }));
         const reply = await peekFirst(
           passReply(source, { call, target, swallowUsage: edited.usage }),
           call.gate,
@@ -126,9 +128,10 @@ async function translate(
       : call;
     written = writeRequest(ready, target, codec, chosen, losses, ready === call ? request : ready.request);
   }
-  const before = told(losses);
-  const { upstream, undoing } = written;
+  const { undoing } = written;
+  const upstream = withoutRefused(call, target, codec, written.upstream, losses);
   written = undefined;
+  const before = told(losses);
   const source = await next(call.with({ upstream }));
   const reply = await peekFirst(
     decodeReply(source, {

@@ -1,9 +1,10 @@
 import { from, type Observable } from 'rxjs';
-import { gathered, type GatewayEvent, type GatewayRequest, type Usage } from 'sluice';
+import { gathered, type GatewayEvent, type GatewayRequest, type UpstreamRequest, type Usage } from 'sluice';
 import {
   sumUsage,
   type Call,
   type Codec,
+  type EncodedRequest,
   type Loss,
   type Next,
   type OperationResult,
@@ -11,6 +12,7 @@ import {
 } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { withoutRefused } from './refused-members.ts';
 import { undoingOf } from './undo-spelling.ts';
 import type { TranslationOptions } from './options.ts';
 
@@ -36,6 +38,11 @@ export async function inPieces(
 ): Promise<Observable<GatewayEvent>> {
   const losses: Loss[] = [];
   const encoded = pieces.map((piece) => encodeRequest(call, target, codec, options, losses, piece));
+  const written = (one: EncodedRequest, lost: Loss[]): UpstreamRequest =>
+    withoutRefused(call, target, codec, upstreamRequest(call, target, codec, one), lost);
+  // All pieces have the same settings. None is written before its turn, because the bytes of all of them would be held.
+  const [first] = encoded;
+  if (first !== undefined && target.traits.refusedMembers !== undefined) written(first, losses);
   const before = told(losses);
   const results: (OperationResult | undefined)[] = [];
   let usage: Usage | undefined;
@@ -45,7 +52,7 @@ export async function inPieces(
       turn += 1;
       const one = encoded[index];
       if (one === undefined) return;
-      const upstream = upstreamRequest(call, target, codec, one);
+      const upstream = written(one, []);
       // Each piece is a call of this plugin's own, whose reply it reads itself.
       // oxlint-disable-next-line no-await-in-loop -- so many at once as there are workers
       const source = await next(call.with({ upstream, decoded: true }));

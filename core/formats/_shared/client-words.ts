@@ -1,4 +1,5 @@
 import type { ChatSettings } from '../../model/chat.ts';
+import { plainMember } from '../../model/refused-member.ts';
 import type { Codec } from '../../sdk/format.ts';
 
 /**
@@ -17,4 +18,37 @@ export function inClientWords(codec: Pick<Codec, 'settingPath' | 'words'>, path:
     if (path.endsWith(`].${neutral}`)) return path.slice(0, path.length - neutral.length) + word;
   }
   return path;
+}
+
+/** Every setting that a request can have. */
+const settingNames = Object.keys({
+  maxOutput: true,
+  temperature: true,
+  topP: true,
+  topK: true,
+  stop: true,
+  choices: true,
+  seed: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  logprobs: true,
+  topLogprobs: true,
+  responseFormat: true,
+  verbosity: true,
+  reasoning: true,
+  parallelTools: true,
+  user: true,
+  metadata: true,
+  serviceTier: true,
+  modalities: true,
+  promptCacheKey: true,
+} satisfies Record<keyof ChatSettings, true>) as readonly (keyof ChatSettings)[];
+
+/** Returns the setting that a format writes at this path, or in an object there; undefined for none. */
+export function settingAt(codec: Pick<Codec, 'settingPath'>, path: string): keyof ChatSettings | undefined {
+  const plain = plainMember(path);
+  return settingNames.find((name) => {
+    const own = plainMember(codec.settingPath(name));
+    return own === plain || own.startsWith(`${plain}.`) || plain.startsWith(`${own}.`);
+  });
 }

@@ -20,18 +20,14 @@ export function editMembers<Body>(
 ): Body | Buffer {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const runs = new Runs(bytes);
+  const members = new Members(bytes);
+  for (const [name, value] of Object.entries(edits))
+    if (value !== undefined) members.put(Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`));
   const isObject = eachMember(bytes, ({ name, start, end }) => {
-    if (Object.hasOwn(edits, name)) runs.skip();
-    else runs.keep(start, end);
+    if (Object.hasOwn(edits, name)) members.skip();
+    else members.keep(start, end);
   });
-  if (!isObject) return body;
-  const set = Object.entries(edits)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`));
-  const parts = [...set, ...runs.end()];
-  const joined = parts.flatMap((part, index) => (index === 0 ? [part] : [separator, part]));
-  return Buffer.concat([begin, ...joined, finish]);
+  return isObject ? members.joined() : body;
 }
 
 /** As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged. */
@@ -68,8 +64,8 @@ export function readMembers(bytes: Buffer, names: readonly string[]): JsonObject
   return isObject ? found : undefined;
 }
 
-/** Members that stay, joined as long as they stand side by side: few pieces, however many members there are. */
-class Runs {
+/** The members of an object that is written anew. Those that stay side by side are one piece: few pieces, however many members there are. */
+export class Members {
   readonly #bytes: Buffer;
   readonly #done: Buffer[] = [];
   #start = -1;
@@ -89,13 +85,22 @@ class Runs {
     this.#start = -1;
   }
 
-  end(): readonly Buffer[] {
+  /** Adds a member that was written by itself. */
+  put(member: Buffer): void {
     this.skip();
-    return this.#done;
+    this.#done.push(member);
+  }
+
+  /** Returns the object with these members. */
+  joined(): Buffer {
+    this.skip();
+    const parts = this.#done.flatMap((part, index) => (index === 0 ? [part] : [separator, part]));
+    return Buffer.concat([begin, ...parts, finish]);
   }
 }
 
-interface Member {
+/** Where a member stands in the bytes of an object. */
+export interface Member {
   readonly name: string;
   /** From the quote before its name to behind its value. */
   readonly start: number;
@@ -105,7 +110,7 @@ interface Member {
 }
 
 /** Visits the members at the top of an object in their order. Returns false where the bytes are no object. */
-function eachMember(bytes: Buffer, visit: (member: Member) => void): boolean {
+export function eachMember(bytes: Buffer, visit: (member: Member) => void): boolean {
   let at = behindBlanks(bytes, 0);
   if (bytes[at] !== opening) return false;
   at = behindBlanks(bytes, at + 1);

@@ -73,6 +73,8 @@ export interface ChannelOptions {
   };
   /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
   readonly routingFields?: readonly string[];
+  /** False: a member that the provider refuses is not left out, neither of a second attempt nor of later calls. Default true. */
+  readonly learn?: boolean;
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }

@@ -391,3 +391,20 @@ describe('nothing of the operator’s leaks', () => {
     }
   });
 });
+
+describe('a list of fields that a validator refuses', () => {
+  const detail = [
+    { type: 'extra_forbidden', loc: ['body', 'seed'], msg: 'Extra inputs are not permitted', input: 1 },
+    { type: 'extra_forbidden', loc: ['body', 'user'], msg: 'Extra inputs are not permitted', input: 'x' },
+  ];
+  const list = 'body.seed: Extra inputs are not permitted; body.user: Extra inputs are not permitted';
+
+  it.each([
+    ['alone', { detail }],
+    ['in a message', { object: 'error', message: { detail }, type: 'invalid_request_error', param: null }],
+    ['in the text of a message', { object: 'error', message: JSON.stringify({ detail }), code: '1000' }],
+    ['as the message', { object: 'Error', message: detail, type: 'invalid_request_error', code: 3001 }],
+  ])('%s is read with the path of each', (_, body) => {
+    expect(upstreamError(422, JSON.stringify(body)).message).toBe(list);
+  });
+});

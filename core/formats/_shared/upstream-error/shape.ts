@@ -123,10 +123,11 @@ function readPlain(body: JsonObject, depth: number): ErrorShape {
     if (isObject(first)) return readPlain(first, depth + 1);
     if (isString(first)) return { message: first, words: words([body.name, body.code]) };
   }
+  const inner = quoted(body, depth);
   const base = isObject(body.base_resp) ? body.base_resp : {};
   const told = [...sentences.map((name) => body[name]), base.status_msg];
   return {
-    message: told.map(sentence).find((text) => text !== '') ?? '',
+    message: inner?.message ?? told.map(sentence).find((text) => text !== '') ?? '',
     words: words([...kinds.map((name) => body[name]), ...detailWords(body.detail)]),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };
@@ -141,7 +142,13 @@ function detailWords(detail: JsonValue | undefined): readonly (JsonValue | undef
 /** Text of a value that should be a sentence; validation lists (`[{loc, msg}]`) are joined. */
 function sentence(value: JsonValue | undefined): string {
   if (isString(value)) return value;
-  if (isObject(value)) return [value.message, value.msg].find(isString) ?? '';
+  // `{"message": {"detail": [...]}}` of validators.
+  if (isObject(value)) return [value.message, value.msg].find(isString) ?? listed(value.detail);
+  return listed(value);
+}
+
+/** The sentences of a validation list. */
+function listed(value: JsonValue | undefined): string {
   if (!Array.isArray(value)) return '';
   const parts: string[] = [];
   for (const item of value.slice(0, 10) as readonly JsonValue[]) {

@@ -1,0 +1,30 @@
+/** A member of a provider's request that the provider does not take. */
+export interface RefusedMember {
+  /**
+   * Dotted path in the provider's request. Letter case, `_` and `-` make no difference, because providers name members in other spellings than
+   * they read. A path of one name also stands for that name inside `generationConfig`, `inferenceConfig` and `additionalModelRequestFields`.
+   */
+  readonly path: string;
+  /** Name under which the provider takes the value. Absent: the member is removed. */
+  readonly as?: string;
+  /** Name of a member beside it: the provider refuses the two together, and each of them alone is fine. */
+  readonly beside?: string;
+}
+
+/** Members to take out of a request before it is sent. */
+export interface RefusedMembers {
+  readonly members: readonly RefusedMember[];
+  /** Called before the request is sent, with those that stood in it. A throw ends the attempt with that error. */
+  found?(members: readonly TakenMember[]): void;
+}
+
+/** A member that was taken out of a request. */
+export interface TakenMember extends RefusedMember {
+  /** Dotted path as the request had it. */
+  readonly spelled: string;
+}
+
+/** The form of a name in which spellings of one member are equal. */
+export function plainMember(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '');
+}

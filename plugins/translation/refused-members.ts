@@ -1,0 +1,51 @@
+import { isChat, type UpstreamRequest } from 'sluice';
+import {
+  inClientWords,
+  settingAt,
+  takeMembers,
+  type Call,
+  type Codec,
+  type Loss,
+  type Target,
+} from 'sluice/internal';
+
+/**
+ * Returns the request without the members that the model is known to refuse, by its traits or by the edits of the call. Each of them is added
+ * to `losses` in the client's words. A form stays as it is.
+ */
+export function withoutRefused(
+  call: Call,
+  { traits }: Target,
+  codec: Codec,
+  request: UpstreamRequest,
+  losses: Loss[],
+): UpstreamRequest {
+  const { refused } = call.edits;
+  const { refusedMembers = [] } = traits;
+  if (refused === undefined && refusedMembers.length === 0) return request;
+  const { body, method = 'POST' } = request;
+  const bytes = Buffer.isBuffer(body) ? body : typeof body === 'string' ? Buffer.from(body) : undefined;
+  const fixed = refusedMembers.map((one) => (typeof one === 'string' ? { path: one } : one));
+  const wanted = [...fixed, ...(refused?.members ?? [])];
+  const { bytes: left, taken } =
+    bytes === undefined || method !== 'POST' ? { taken: [] } : takeMembers(bytes, wanted);
+  refused?.found?.(taken);
+  if (left === undefined || taken.length === 0) return request;
+  for (const { spelled, as } of taken) {
+    const path = as === undefined ? lostPath(call, codec, spelled) : undefined;
+    if (path !== undefined && losses.every((loss) => loss.path !== path))
+      losses.push({ path, kind: 'setting', from: call.codec.format, to: codec.format });
+  }
+  return { ...request, body: left };
+}
+
+/** Returns the client's path of a member; undefined for one that the gateway has added. */
+function lostPath(call: Call, codec: Codec, spelled: string): string | undefined {
+  if (codec.format === call.codec.format)
+    return Object.hasOwn(call.body, spelled.split('.', 1)[0] ?? '') ? spelled : undefined;
+  const setting = settingAt(codec, spelled);
+  if (setting === undefined) return spelled;
+  const { outline } = call;
+  if (isChat(outline) && outline.settings[setting] === undefined) return undefined;
+  return inClientWords(call.codec, `settings.${setting}`);
+}
