@@ -12,7 +12,7 @@ const format = 'text-completions';
 export default definePlugin({
   name: 'prompt-list',
   stage: 'translate',
-  before: ['continuation', 'translation'],
+  before: ['continuation', 'learned-refusals', 'translation'],
   options: z.strictObject({
     /** Most prompts of one request: each is a request of its own to the provider. */
     most: z.int().min(1).default(20),

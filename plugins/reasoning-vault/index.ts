@@ -64,7 +64,7 @@ interface Attempt {
 export default definePlugin({
   name: 'reasoning-vault',
   stage: 'translate',
-  before: ['translation'],
+  before: ['learned-refusals', 'translation'],
   options,
   setup({ ttl, turnLimit, copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>

@@ -1,0 +1,165 @@
+import { entriesOf, type InternalTools, type RefusedMember } from 'sluice/internal';
+
+/** A member that a model of a channel was found to refuse. */
+export interface Learned {
+  readonly channel: string;
+  /** The provider's name of the model. */
+  readonly model: string;
+  readonly member: RefusedMember;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Options of a {@link Memory}. */
+export interface MemoryOptions {
+  /** Milliseconds that a refused member is remembered. */
+  readonly ttl: number;
+  /** Most second attempts for a model of a channel within an hour. */
+  readonly perHour: number;
+  /** Milliseconds between two looks at what other processes have learned. */
+  readonly follow: number;
+}
+
+/** Name of the collection in the database. */
+const namespace = 'learned-refusals';
+/** Most models of channels of which something is known. */
+const mostModels = 1000;
+/** Most members that are remembered of one model. */
+const mostMembers = 8;
+/** Longest name of a model of which something is remembered, in characters. */
+const longestModel = 256;
+const hour = 3_600_000;
+
+const nothing: readonly Learned[] = [];
+
+/** What providers refuse, by channel and model: in memory for calls, and in the database for other processes and the next start. */
+export class Memory {
+  readonly #tools: Pick<InternalTools, 'stores' | 'log'>;
+  readonly #options: MemoryOptions;
+  readonly #store;
+  #known: ReadonlyMap<string, readonly Learned[]> = new Map();
+  /** Times of second attempts of the last hour. */
+  readonly #attempts = new Map<string, readonly number[]>();
+  #revision: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasFailed = false;
+
+  constructor(tools: Pick<InternalTools, 'stores' | 'log'>, options: MemoryOptions) {
+    this.#tools = tools;
+    this.#options = options;
+    this.#store = tools.stores.namespace<Learned>(namespace);
+  }
+
+  /** Reads what is in the database, now and whenever it has changed, until `stop`. No call waits for it. */
+  follow(): void {
+    void this.#read();
+    this.#timer = setInterval(() => void this.#read(), this.#options.follow).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Returns what is known of a model now. */
+  of(channel: string, model: string): readonly Learned[] {
+    if (this.#known.size === 0) return nothing;
+    const known = this.#known.get(keyOf(channel, model));
+    if (known === undefined) return nothing;
+    const now = Date.now();
+    return known.every(({ until }) => until > now) ? known : known.filter(({ until }) => until > now);
+  }
+
+  /** True while a model may have another second attempt, and there is room to remember what it shows. */
+  mayLearn(channel: string, model: string): boolean {
+    if (model.length > longestModel || this.of(channel, model).length >= mostMembers) return false;
+    const key = keyOf(channel, model);
+    if (!this.#known.has(key) && this.#known.size >= mostModels) return false;
+    this.#forgetAttempts();
+    const attempts = this.#attempts.get(key);
+    if (attempts === undefined && this.#attempts.size >= mostModels) return false;
+    return (attempts?.length ?? 0) < this.#options.perHour;
+  }
+
+  /** Counts a second attempt, however it ends. */
+  count(channel: string, model: string): void {
+    const key = keyOf(channel, model);
+    this.#attempts.set(key, [...(this.#attempts.get(key) ?? []), Date.now()]);
+  }
+
+  /** Remembers a member. Returns false for one that is known already. */
+  learn(channel: string, model: string, member: RefusedMember): boolean {
+    const before = this.of(channel, model);
+    if (before.length >= mostMembers || before.some((one) => one.member.path === member.path)) return false;
+    const since = Date.now();
+    const learned = { channel, model, member, since, until: since + this.#options.ttl };
+    this.#known = new Map(this.#known).set(keyOf(channel, model), [...before, learned]);
+    this.#store
+      .set(JSON.stringify([channel, model, member.path]), learned, this.#options.ttl)
+      .catch((error: unknown) => this.#failed(error));
+    return true;
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const revision = await this.#tools.stores.revision(namespace);
+      if (revision === this.#revision) return;
+      const stored = await storedRefusals(this.#tools);
+      this.#known = grouped([...stored, ...[...this.#known.values()].flat()]);
+      this.#revision = revision;
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  /** Once per failure of the database. What this process knows stays in force. */
+  #failed(error: unknown): void {
+    if (!this.#hasFailed)
+      this.#tools.log.error(
+        { error },
+        'the database failed: other processes do not share what providers refuse',
+      );
+    this.#hasFailed = true;
+  }
+
+  #forgetAttempts(): void {
+    const since = Date.now() - hour;
+    for (const [key, times] of this.#attempts) {
+      const left = times.filter((time) => time > since);
+      if (left.length === 0) this.#attempts.delete(key);
+      else this.#attempts.set(key, left);
+    }
+  }
+}
+
+/** Returns what is remembered in the database, of all processes that share it. */
+export async function storedRefusals({ stores }: Pick<InternalTools, 'stores'>): Promise<readonly Learned[]> {
+  const found: Learned[] = [];
+  const now = Date.now();
+  for await (const [, entry] of entriesOf(stores.namespace<Learned>(namespace))) {
+    // A damaged entry reads as an object without members.
+    if (entry?.member?.path !== undefined && entry.until > now) found.push(entry);
+    if (found.length >= mostModels * mostMembers) break;
+  }
+  return found;
+}
+
+/** Each member once, by model. What is over, or more than there is room for, is left out. */
+function grouped(all: readonly Learned[]): ReadonlyMap<string, readonly Learned[]> {
+  const now = Date.now();
+  const groups = new Map<string, Learned[]>();
+  for (const one of all) {
+    const key = keyOf(one.channel, one.model);
+    const group = groups.get(key) ?? [];
+    const isKnown = group.some(({ member }) => member.path === one.member.path);
+    if (one.until <= now || isKnown || group.length >= mostMembers) continue;
+    if (group.length === 0 && groups.size >= mostModels) continue;
+    groups.set(key, [...group, one]);
+  }
+  return groups;
+}
+
+function keyOf(channel: string, model: string): string {
+  return `${channel}\n${model}`;
+}

@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http';
+import { expect, onTestFinished } from 'vitest';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
+import type { ChannelOptions } from '../../core/sdk/define.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { call, read, voices, type Answer, type FormatName } from './_wire.ts';
+
+/** A JSON object, as a test writes it. */
+export type Json = Record<string, unknown>;
+
+const json = { 'content-type': 'application/json' };
+/** The format of most of these providers. */
+export const openAi: FormatName = 'chat-completions';
+
+/** A refusal of OpenAI, with the member in `param`. */
+export function unsupported(
+  param: string,
+  message = `Unsupported parameter: '${param}' is not supported with this model.`,
+): Json {
+  return { error: { message, type: 'invalid_request_error', param, code: 'unsupported_parameter' } };
+}
+
+/** Says what a provider answers to a body: an error of 400, another status with a body, or undefined for a reply. */
+export type Judge = (body: Json, count: number) => Json | readonly [status: number, body: Json] | undefined;
+
+/** A judge that refuses each of these members while it is sent, as its provider words it. */
+export function refusing(members: Readonly<Record<string, Json>>): Judge {
+  return (body) => Object.entries(members).find(([name]) => valueAt(body, name) !== undefined)?.[1];
+}
+
+function valueAt(body: Json, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, name) => (inner as Json | undefined)?.[name], body);
+}
+
+/** A provider that answers as the judge says. It is closed after the test. */
+export async function provider(format: FormatName, judge: Judge): Promise<ScriptedUpstream> {
+  const started = await startUpstream(({ url, body }, response, count) => {
+    const asked = JSON.parse(body.toString()) as Json;
+    const verdict = judge(asked, count);
+    if (verdict !== undefined) {
+      const [status, error] = Array.isArray(verdict) ? (verdict as readonly [number, Json]) : [400, verdict];
+      response.writeHead(status, json).end(JSON.stringify(error));
+    } else reply(format, asked.stream === true || url.includes('streamGenerateContent'), response);
+  });
+  onTestFinished(() => started.close());
+  return started;
+}
+
+function reply(format: FormatName, stream: boolean, response: ServerResponse): void {
+  if (stream)
+    response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .end(voices[format].frames(['fi', 'ne']).join(''));
+  else response.writeHead(200, json).end(JSON.stringify(voices[format].whole('fine')));
+}
+
+/** A gateway that is closed after the test. */
+export async function gatewayOf(config: GatewayConfig): Promise<TestGateway> {
+  const gateway = await startGateway(config);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+/** A gateway with one channel that speaks the format, and a provider that refuses what the judge says. */
+export async function stage(
+  format: FormatName,
+  judge: Judge,
+  options: ChannelOptions = {},
+  config: Partial<GatewayConfig> = {},
+) {
+  const upstream = await provider(format, judge);
+  const gateway = await gatewayOf({
+    channels: [voices[format].channel(upstream.url, { ...options })],
+    ...config,
+  });
+  const ask = (more: Json, client: FormatName = format, stream = false, headers = {}): Promise<Answer> => {
+    const { model } = voices[format];
+    return call(gateway, client, model, stream, {
+      body: { ...voices[client].body(model, stream), ...more },
+      headers,
+    });
+  };
+  return { gateway, upstream, ask, sent: () => bodiesOf(upstream) };
+}
+
+/** The bodies that a provider was sent. */
+export function bodiesOf({ requests }: ScriptedUpstream): readonly Json[] {
+  return requests.map(({ body }) => JSON.parse(body.toString()) as Json);
+}
+
+/** The text of a reply that succeeded. */
+export const text = (format: FormatName, answer: Answer, stream = false): string => {
+  expect(answer.status).toBe(200);
+  return read(format, stream, answer).text;
+};

@@ -1,0 +1,255 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import learnedRefusals from '../../plugins/learned-refusals/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { eventually } from '../support/eventually.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { newDatabases } from './_one-database.ts';
+import { bodiesOf, gatewayOf, openAi, provider, refusing, stage, text, unsupported } from './_refusals.ts';
+import { call, readError, voices } from './_wire.ts';
+
+describe('a setting that the provider refuses', () => {
+  test.each([false, true])(
+    'costs the first call one more request, and later calls none (stream: %s)',
+    async (stream) => {
+      const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+      const first = await ask({ seed: 1, user: 'me' }, openAi, stream);
+      expect(text(openAi, first, stream)).toBe('fine');
+      expect(first.headers['x-sluice-loss']).toBe('seed');
+      expect(sent()).toHaveLength(2);
+      const second = await ask({ seed: 2, user: 'me' }, openAi, stream);
+      expect(text(openAi, second, stream)).toBe('fine');
+      expect(second.headers['x-sluice-loss']).toBe('seed');
+      expect(sent()).toHaveLength(3);
+      expect(sent().map(({ seed }) => seed)).toEqual([1, undefined, undefined]);
+      expect(sent().map(({ user }) => user)).toEqual(['me', 'me', 'me']);
+    },
+  );
+
+  test('is named in the words of a client of another format', async () => {
+    const refusal = unsupported(
+      'temperature',
+      "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+    );
+    const { ask, sent } = await stage(openAi, refusing({ temperature: refusal }));
+    const body = { generationConfig: { temperature: 0.2, maxOutputTokens: 9 } };
+    for (const requests of [2, 3]) {
+      const answer = await ask(body, 'generate-content');
+      expect(text('generate-content', answer)).toBe('fine');
+      expect(answer.headers['x-sluice-loss']).toBe('generationConfig.temperature');
+      expect(sent()).toHaveLength(requests);
+    }
+    expect(sent().at(-1)).toMatchObject({ max_completion_tokens: 9 });
+  });
+
+  test('is left out for that model of that channel alone', async () => {
+    const upstream = await provider(openAi, (body) =>
+      body.model === 'a' && body.seed !== undefined ? unsupported('seed') : undefined,
+    );
+    const gateway = await gatewayOf({
+      channels: [voices[openAi].channel(upstream.url, { models: ['a', 'b'] })],
+    });
+    for (const model of ['a', 'b']) {
+      const body = { ...voices[openAi].body(model, false), seed: 1 };
+      text(openAi, await call(gateway, openAi, model, false, { body }));
+    }
+    expect(bodiesOf(upstream).map(({ model, seed }) => [model, seed])).toEqual([
+      ['a', 1],
+      ['a', undefined],
+      ['b', 1],
+    ]);
+  });
+
+  test('is told to the operator once, with the option that makes it permanent', async () => {
+    const { ask, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    await ask({ seed: 1 });
+    await ask({ seed: 1 });
+    const told = gateway.lines.filter(({ plugin }) => plugin === 'learned-refusals');
+    expect(told).toMatchObject([
+      {
+        level: 'warn',
+        channel: 'chat',
+        model: 'via-chat',
+        member: 'seed',
+        option: "traits: { 'via-chat': { refusedMembers: ['seed'] } }",
+      },
+    ]);
+  });
+
+  test('is charged and recorded as one call without a failed attempt', async () => {
+    const config = { prices: { '*': { input: 1, output: 1 } } };
+    const { ask, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, config);
+    await ask({ seed: 1 });
+    const log = openUsageLog(gateway.stores);
+    const records = await eventually(async () => {
+      const page = await log.page({}, 10);
+      expect(page.records).toHaveLength(1);
+      return page.records;
+    });
+    expect(records).toMatchObject([{ status: 200, input: 5, output: 7, microDollars: 12, losses: ['seed'] }]);
+    expect(records[0]).not.toHaveProperty('attempts');
+    expect(gateway.lines.filter(({ msg }) => msg === 'an attempt failed')).toEqual([]);
+  });
+
+  test('is one of several that go at once', async () => {
+    const refusal = {
+      error: {
+        code: 400,
+        status: 'INVALID_ARGUMENT',
+        message:
+          'Invalid JSON payload received. Unknown name "topK" at \'generation_config\': Cannot find field.\nInvalid JSON payload received. Unknown name "seed" at \'generation_config\': Cannot find field.',
+      },
+    };
+    const judge = refusing({ 'generationConfig.topK': refusal, 'generationConfig.seed': refusal });
+    const { ask, sent } = await stage('generate-content', judge);
+    const answer = await ask({ top_k: 3, max_tokens: 9 }, 'messages');
+    // The seed was not sent: what the provider says is not true of this request.
+    expect(readError('messages', answer).status).toBe(400);
+    expect(sent()).toHaveLength(1);
+    const config = { generationConfig: { topK: 3, seed: 4, temperature: 0.5 } };
+    const passed = await ask(config);
+    expect(text('generate-content', passed)).toBe('fine');
+    expect(passed.headers['x-sluice-loss']).toBe('generationConfig.topK, generationConfig.seed');
+    expect(sent().at(-1)).toMatchObject({ generationConfig: { temperature: 0.5 } });
+    expect(sent()).toHaveLength(3);
+  });
+
+  test('in the place of a limit moves to the name that the provider takes', async () => {
+    const message =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    const judge = refusing({ max_tokens: unsupported('max_tokens', message) });
+    const { ask, sent, gateway } = await stage(openAi, judge);
+    for (const requests of [2, 3]) {
+      const answer = await ask({ max_tokens: 7 });
+      expect(text(openAi, answer)).toBe('fine');
+      expect(answer.headers).not.toHaveProperty('x-sluice-loss');
+      expect(sent()).toHaveLength(requests);
+      expect(sent().at(-1)).toMatchObject({ max_completion_tokens: 7 });
+    }
+    expect(gateway.lines.find(({ option }) => option !== undefined)?.option).toBe(
+      "traits: { 'via-chat': { refusedMembers: [{ path: 'max_tokens', as: 'max_completion_tokens' }] } }",
+    );
+  });
+
+  test('only beside another stays where it stands alone', async () => {
+    const message = '`temperature` and `top_p` cannot both be specified for this model. Please use only one.';
+    const refusal = { type: 'error', error: { type: 'invalid_request_error', message } };
+    const { ask, sent } = await stage('messages', ({ temperature, top_p: topP }) =>
+      temperature !== undefined && topP !== undefined ? refusal : undefined,
+    );
+    const both = await ask({ temperature: 0.5, top_p: 0.9 });
+    expect(text('messages', both)).toBe('fine');
+    expect(both.headers['x-sluice-loss']).toBe('top_p');
+    const alone = await ask({ top_p: 0.9 });
+    expect(alone.headers).not.toHaveProperty('x-sluice-loss');
+    expect(sent().map(({ temperature, top_p: topP }) => [temperature, topP])).toEqual([
+      [0.5, 0.9],
+      [0.5, undefined],
+      [undefined, 0.9],
+    ]);
+  });
+});
+
+describe('what was learned', () => {
+  test('does not apply to strict clients: the first gets the refusal, later ones a 400 of the gateway', async () => {
+    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    const strict = { 'x-sluice-strict': 'true' };
+    const refused = await ask({ seed: 1 }, openAi, false, strict);
+    expect(readError(openAi, refused).status).toBe(400);
+    expect(refused.text).toContain("Unsupported parameter: 'seed'");
+    expect(sent()).toHaveLength(1);
+    await ask({ seed: 1 });
+    expect(sent()).toHaveLength(3);
+    const later = await ask({ seed: 1 }, openAi, false, strict);
+    expect(JSON.parse(later.text)).toMatchObject({
+      error: { code: 'unsupported_parameter', param: 'seed' },
+    });
+    expect(sent()).toHaveLength(3);
+  });
+
+  test.each([
+    ['learn: false of the channel', { learn: false }, {}],
+    ['perHour: 0 of the plugin', {}, { plugins: [learnedRefusals({ perHour: 0 })] }],
+    ['switching the plugin off', {}, { plugins: [learnedRefusals.off()] }],
+  ])('is nothing with %s', async (_, options, config) => {
+    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), options, config);
+    for (const requests of [1, 2]) {
+      expect(readError(openAi, await ask({ seed: 1 })).status).toBe(400);
+      expect(sent()).toHaveLength(requests);
+    }
+  });
+
+  test('changes no byte of a request that has nothing of it', async () => {
+    const { ask, upstream, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    const body =
+      '{ "model" : "via-chat", "x":12345678901234567890, "messages":[{"role":"user","content":"seed"}] }';
+    const sendBody = () => call(gateway, openAi, 'via-chat', false, { body });
+    await sendBody();
+    await ask({ seed: 1 });
+    await sendBody();
+    expect(upstream.requests[0]?.body.toString()).toBe(body);
+    expect(upstream.requests.at(-1)?.body.toString()).toBe(body);
+  });
+
+  test('holds for the channel that a call falls back to', async () => {
+    const down = await provider(openAi, () => [503, { error: { message: 'Try later.' } }]);
+    const strictOne = await provider(openAi, refusing({ seed: unsupported('seed') }));
+    const channel = voices[openAi].channel;
+    const gateway = await gatewayOf({
+      channels: [channel(down.url, { id: 'down', priority: 1 }), channel(strictOne.url, { id: 'strict' })],
+    });
+    const body = { ...voices[openAi].body('via-chat', false), seed: 1 };
+    for (const requests of [2, 3]) {
+      const answer = await call(gateway, openAi, 'via-chat', false, { body });
+      expect(text(openAi, answer)).toBe('fine');
+      expect(answer.headers['x-sluice-loss']).toBe('seed');
+      expect(strictOne.requests).toHaveLength(requests);
+    }
+    expect(bodiesOf(down)[0]).toMatchObject({ seed: 1 });
+  });
+
+  test('of a hedged call costs one further request in all', async () => {
+    const silent = await startUpstream(() => {});
+    onTestFinished(() => silent.close());
+    const hedged = await provider(openAi, refusing({ seed: unsupported('seed') }));
+    const { channel, body } = voices[openAi];
+    const gateway = await gatewayOf({
+      channels: [channel(silent.url, { id: 'silent', priority: 1 }), channel(hedged.url, { id: 'hedged' })],
+      routing: { hedge: { after: 10 } },
+    });
+    const asked = { ...body('via-chat', true), seed: 1 };
+    const answer = await call(gateway, openAi, 'via-chat', true, { body: asked });
+    expect(text(openAi, answer, true)).toBe('fine');
+    expect(answer.headers['x-sluice-loss']).toBe('seed');
+    expect(bodiesOf(silent).map(({ seed }) => seed)).toEqual([1]);
+    expect(bodiesOf(hedged).map(({ seed }) => seed)).toEqual([1, undefined]);
+  });
+});
+
+describe.each(newDatabases())('gateways on one database ($kind)', ({ url, skip }) => {
+  test.skipIf(skip !== undefined)(
+    'share what was learned, those that run and those that start later',
+    async () => {
+      const upstream = await provider(openAi, refusing({ seed: unsupported('seed') }));
+      const database = await url();
+      const start = () =>
+        gatewayOf({
+          database,
+          plugins: [learnedRefusals({ follow: 100 })],
+          channels: [voices[openAi].channel(upstream.url)],
+        });
+      const body = { ...voices[openAi].body('via-chat', false), seed: 1 };
+      const ask = async (gateway: Awaited<ReturnType<typeof start>>): Promise<number> => {
+        const before = upstream.requests.length;
+        expect(text(openAi, await call(gateway, openAi, 'via-chat', false, { body }))).toBe('fine');
+        return upstream.requests.length - before;
+      };
+      const [first, running] = [await start(), await start()];
+      expect(await ask(first)).toBe(2);
+      const entries = first.stores.namespace('learned-refusals');
+      await eventually(async () => (await entries.get('["chat","via-chat","seed"]')) !== undefined);
+      await eventually(async () => (await ask(running)) === 1);
+      const later = await start();
+      await eventually(async () => (await ask(later)) === 1);
+    },
+  );
+});

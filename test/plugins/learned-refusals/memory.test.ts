@@ -1,0 +1,89 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { openStores } from '../../../core/state/stores.ts';
+import { Memory, storedRefusals } from '../../../plugins/learned-refusals/memory.ts';
+import { eventually } from '../../support/eventually.ts';
+import { keptLog } from '../../support/log.ts';
+
+const hour = 3_600_000;
+const defaults = { ttl: 24 * hour, perHour: 5, follow: 100 };
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+function start(options: Partial<typeof defaults> = {}, stores = openStores('sqlite::memory:')) {
+  const { log, lines } = keptLog();
+  const memory = new Memory({ stores, log }, { ...defaults, ...options });
+  closers.push(
+    () => stores.close(),
+    () => memory.stop(),
+  );
+  return { memory, stores, lines };
+}
+
+const paths = (memory: Memory, model = 'm'): readonly string[] =>
+  memory.of('c', model).map(({ member }) => member.path);
+
+test('a member is forgotten when its time is over', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { memory } = start({ ttl: hour });
+  expect(memory.learn('c', 'm', { path: 'seed' })).toBe(true);
+  vi.setSystemTime(Date.now() + hour / 2);
+  memory.learn('c', 'm', { path: 'user' });
+  vi.setSystemTime(Date.now() + hour / 2);
+  expect(paths(memory)).toEqual(['user']);
+  expect(memory.learn('c', 'm', { path: 'seed' })).toBe(true);
+});
+
+test('second attempts are counted by model and hour', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { memory } = start({ perHour: 2 });
+  memory.count('c', 'm');
+  vi.setSystemTime(Date.now() + hour / 2);
+  expect(memory.mayLearn('c', 'm')).toBe(true);
+  memory.count('c', 'm');
+  expect(memory.mayLearn('c', 'm')).toBe(false);
+  expect(memory.mayLearn('c', 'other')).toBe(true);
+  vi.setSystemTime(Date.now() + hour / 2 + 1);
+  expect(memory.mayLearn('c', 'm')).toBe(true);
+});
+
+test('eight members of a model, and a thousand models, are the most', () => {
+  const { memory } = start();
+  for (let index = 0; index < 9; index += 1) memory.learn('c', 'm', { path: `x${index}` });
+  expect(paths(memory)).toHaveLength(8);
+  expect(memory.mayLearn('c', 'm')).toBe(false);
+  for (let index = 0; index < 999; index += 1) memory.learn('c', `m${index}`, { path: 'seed' });
+  expect(memory.mayLearn('c', 'one more')).toBe(false);
+  expect(memory.mayLearn('c', 'm0')).toBe(true);
+  expect(memory.mayLearn('c', 'x'.repeat(300))).toBe(false);
+});
+
+test('attempts for a thousand models within an hour are the most', () => {
+  const { memory } = start();
+  for (let index = 0; index < 1000; index += 1) memory.count('c', `m${index}`);
+  expect(memory.mayLearn('c', 'one more')).toBe(false);
+  expect(memory.mayLearn('c', 'm0')).toBe(true);
+});
+
+test('what one process learns others read, with all that was said of it', async () => {
+  const { memory, stores } = start();
+  const member = { path: 'top_p', beside: 'temperature' };
+  memory.learn('c', 'm', member);
+  await eventually(async () => expect(await storedRefusals({ stores })).toMatchObject([{ member }]));
+  const other = new Memory({ stores, log: keptLog().log }, defaults);
+  closers.push(() => other.stop());
+  other.follow();
+  await eventually(() => expect(other.of('c', 'm')).toMatchObject([{ channel: 'c', model: 'm', member }]));
+});
+
+test('a database that fails is told of once, and takes nothing from what this process knows', async () => {
+  const { memory, stores, lines } = start();
+  await stores.close();
+  memory.learn('c', 'm', { path: 'seed' });
+  memory.learn('c', 'm', { path: 'user' });
+  memory.follow();
+  await eventually(() => expect(lines).toHaveLength(1));
+  expect(paths(memory)).toEqual(['seed', 'user']);
+});
