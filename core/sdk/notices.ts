@@ -11,6 +11,8 @@ export interface NoticeEvents {
     readonly model: string;
     readonly error: GatewayError;
   }) => void;
+  /** A model of a channel was found to refuse a member of requests, which is left out from now on. */
+  'refusal-learned': (notice: { readonly channel: string; readonly model: string }) => void;
   /** A key of a channel, or one of its models, stands differently than before. */
   'health-changed': (change: HealthChange) => void;
   /** Channels serve other models than before. */

@@ -1,5 +1,7 @@
 import { GatewayError, type ListedModel } from 'sluice';
 import { channelStanding, type Channel, type InternalTools, type PlaceHealth } from 'sluice/internal';
+import { Memory, type Learned } from '../learned-refusals/memory.ts';
+import { traitOf } from '../learned-refusals/trait.ts';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
@@ -7,16 +9,22 @@ import type { ChannelView, ModelView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
 
-type ChannelTools = Pick<InternalTools, 'catalog' | 'health' | 'usageLog' | 'calls' | 'prices'>;
+type ChannelTools = Pick<
+  InternalTools,
+  'catalog' | 'health' | 'usageLog' | 'calls' | 'prices' | 'stores' | 'log'
+>;
 
 /** The routes about channels, and the models that they serve. */
 export function channelHandlers(
-  { catalog, health, usageLog, calls, prices }: ChannelTools,
+  { catalog, health, usageLog, calls, prices, stores, log }: ChannelTools,
   switches: ChannelSwitches,
   audit: Audit,
 ): Handlers<
   'listChannels' | 'testChannel' | 'enableChannel' | 'disableChannel' | 'resetChannel' | 'listModels'
 > {
+  // Nothing is learned here: it holds what all processes have learned.
+  const learned = new Memory({ stores, log }, { ttl: 0, perHour: 0, follow: 0 });
+
   const channelOf = (id: string): Channel => {
     const found = catalog.channels.find((channel) => channel.id === id);
     if (found === undefined) throw new GatewayError('not_found', `There is no channel ${id.slice(0, 100)}.`);
@@ -29,6 +37,7 @@ export function channelHandlers(
     const [sums, failures] = await Promise.all([
       usageLog.sums({ since }, 'channel'),
       usageLog.failedAttempts(since),
+      learned.refresh(),
     ]);
     const bySums = new Map(sums.map((one) => [one.group, one]));
     const report = health.report();
@@ -53,6 +62,7 @@ export function channelHandlers(
             ? undefined
             : { calls: hour.calls, failed: hour.failed, ms: [...hour.ms], firstMs: [...hour.firstMs] },
         ...healthOf(channel, report),
+        learned: learnedOf(id, learned.all()),
       };
     });
   };
@@ -149,6 +159,23 @@ export function channelHandlers(
 
 /** Models that are shown for one channel. */
 const mostSpared = 50;
+/** Learned refusals that are shown for one channel. */
+const mostLearned = 50;
+
+/** Returns what the models of a channel were found to refuse, the latest first. */
+function learnedOf(id: string, all: readonly Learned[]): ChannelView['learned'] {
+  return all
+    .filter(({ channel }) => channel === id)
+    .toSorted((one, other) => other.since - one.since)
+    .slice(0, mostLearned)
+    .map(({ model, member, since, until }) => ({
+      model,
+      member: member.path,
+      since,
+      until,
+      option: traitOf(model, member),
+    }));
+}
 
 /** How a channel, each of its keys and the models behind them stand. */
 function healthOf(

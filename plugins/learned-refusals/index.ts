@@ -40,7 +40,7 @@ export default definePlugin({
   stage: 'translate',
   before: ['translation'],
   options,
-  setup(chosen, { stores, log, onClose }: InternalTools) {
+  setup(chosen, { stores, log, notices, onClose }: InternalTools) {
     const memory = new Memory({ stores, log }, chosen);
     memory.follow();
     onClose(() => memory.stop());
@@ -56,7 +56,10 @@ export default definePlugin({
         const refused = refusedIn(error, call, target, known);
         const refusal = { call, target, known, refused: refused ?? [], error };
         if (refused === undefined || !mayRetry(refusal, memory)) throw error;
-        return withoutNamed(refusal, next, memory, log);
+        return withoutNamed(refusal, next, memory, (member) => {
+          tellOperator(log, target, member);
+          notices.emit('refusal-learned', { channel: target.channel.id, model: target.model });
+        });
       }
     };
   },
@@ -109,7 +112,7 @@ async function withoutNamed(
   refusal: Refusal,
   next: Next,
   memory: Memory,
-  log: Log,
+  learned: (member: RefusedMember) => void,
 ): Promise<Observable<GatewayEvent>> {
   const { call, target, known, refused, error } = refusal;
   const { id } = target.channel;
@@ -134,7 +137,7 @@ async function withoutNamed(
       ...(as === undefined ? {} : { as }),
       ...(beside === undefined ? {} : { beside }),
     };
-    if (memory.learn(id, target.model, member)) tellOperator(log, target, member);
+    if (memory.learn(id, target.model, member)) learned(member);
   }
   return reply;
 }

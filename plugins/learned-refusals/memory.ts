@@ -53,8 +53,8 @@ export class Memory {
 
   /** Reads what is in the database, now and whenever it has changed, until `stop`. No call waits for it. */
   follow(): void {
-    void this.#read();
-    this.#timer = setInterval(() => void this.#read(), this.#options.follow).unref();
+    void this.refresh();
+    this.#timer = setInterval(() => void this.refresh(), this.#options.follow).unref();
   }
 
   stop(): void {
@@ -68,6 +68,12 @@ export class Memory {
     if (known === undefined) return nothing;
     const now = Date.now();
     return known.every(({ until }) => until > now) ? known : known.filter(({ until }) => until > now);
+  }
+
+  /** Returns what is known now of all models. */
+  all(): readonly Learned[] {
+    const now = Date.now();
+    return [...this.#known.values()].flat().filter(({ until }) => until > now);
   }
 
   /** True while a model may have another second attempt, and there is room to remember what it shows. */
@@ -100,7 +106,8 @@ export class Memory {
     return true;
   }
 
-  async #read(): Promise<void> {
+  /** Reads what is in the database, where that has changed. A failure is logged. */
+  async refresh(): Promise<void> {
     try {
       const revision = await this.#tools.stores.revision(namespace);
       if (revision === this.#revision) return;

@@ -39,6 +39,7 @@ export default definePlugin({
     onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));
 
     onClose(notices.on('end-of-call-failed', () => series.countEndError()));
+    onClose(notices.on('refusal-learned', ({ channel }) => series.countLearned(channel)));
 
     const { peers } = tools.processes;
     const measure = async (): Promise<PeerAnswer> => measured([series.registry, processMetrics()]);

@@ -28,6 +28,7 @@ export class Series {
   readonly #dollars;
   readonly #failures;
   readonly #endErrors;
+  readonly #learned;
 
   constructor(tools: SeriesTools) {
     this.#prices = tools.prices;
@@ -78,6 +79,12 @@ export class Series {
       help: 'Errors in the work that plugins and the gateway do at the end of calls. The log tells each of them; the calls themselves are not affected.',
       registers,
     });
+    this.#learned = new Counter({
+      name: 'sluice_learned_refusals_total',
+      help: 'Members of requests that a provider refused and that are left out for the model since.',
+      labelNames: ['channel'],
+      registers,
+    });
     this.#look(tools);
   }
 
@@ -115,6 +122,11 @@ export class Series {
   /** Counts an error in the work at the end of a call. */
   countEndError(): void {
     this.#endErrors.inc();
+  }
+
+  /** Counts a member that a model of a channel was found to refuse. */
+  countLearned(channel: string): void {
+    this.#learned.inc({ channel });
   }
 
   #add(kind: string, tokens: number, channel: string, model: string): void {

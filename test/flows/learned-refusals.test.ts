@@ -3,6 +3,7 @@ import learnedRefusals from '../../plugins/learned-refusals/index.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { adminPassword, logIn } from '../plugins/admin/_client.ts';
 import { newDatabases } from './_one-database.ts';
 import { bodiesOf, gatewayOf, openAi, provider, refusing, stage, text, unsupported } from './_refusals.ts';
 import { call, readError, voices } from './_wire.ts';
@@ -73,6 +74,30 @@ describe('a setting that the provider refuses', () => {
         option: "traits: { 'via-chat': { refusedMembers: ['seed'] } }",
       },
     ]);
+  });
+
+  test('is shown on the channel in the admin API, and counted in the metrics', async () => {
+    const { ask, gateway } = await stage(
+      openAi,
+      refusing({ seed: unsupported('seed') }),
+      {},
+      { adminPassword },
+    );
+    const admin = await logIn(gateway.url);
+    const shown = async () => (await admin.ask('listChannels')).channels[0]?.learned;
+    expect(await shown()).toEqual([]);
+    await ask({ seed: 1 });
+    await eventually(async () =>
+      expect(await shown()).toMatchObject([
+        {
+          model: 'via-chat',
+          member: 'seed',
+          option: "traits: { 'via-chat': { refusedMembers: ['seed'] } }",
+        },
+      ]),
+    );
+    const metrics = await fetch(`${gateway.url}/metrics`);
+    expect(await metrics.text()).toMatch(/^sluice_learned_refusals_total\{channel="chat"[^}]*\} 1$/m);
   });
 
   test('is charged and recorded as one call without a failed attempt', async () => {

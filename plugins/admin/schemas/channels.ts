@@ -53,6 +53,19 @@ export const channel = z.object({
   spared: z
     .array(z.object({ key: z.string(), model: z.string(), ...health }))
     .describe('models of the provider that are not asked for now with a key; at most 50'),
+  learned: z
+    .array(
+      z.object({
+        model: z.string().describe("the provider's name of the model"),
+        member: z.string().describe('path of the member in requests to the provider'),
+        since: time,
+        until: time.describe('when it is sent again'),
+        option: z.string().describe('the option of the channel that makes it permanent'),
+      }),
+    )
+    .describe(
+      'members of requests that a model refused and that are left out since, the latest first; at most 50',
+    ),
 });
 
 /** All channels, in the order of the config. */

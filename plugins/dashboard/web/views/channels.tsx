@@ -150,6 +150,14 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
               </dd>
             </>
           )}
+          {channel.learned.length > 0 && (
+            <>
+              <dt>Learned</dt>
+              <dd>
+                <Learned learned={channel.learned} />
+              </dd>
+            </>
+          )}
           {lastFailure !== undefined && (
             <>
               <dt>Latest failure</dt>
@@ -182,6 +190,23 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
         </Confirm>
       )}
     </article>
+  );
+}
+
+/** Settings that models refused and that are left out of requests since, with the option that makes it permanent. */
+function Learned({ learned }: Pick<ChannelView, 'learned'>) {
+  return (
+    <ul className="stack">
+      {learned.map(({ model, member, since, option }) => (
+        <li key={`${model} ${member}`}>
+          <span className="small">{model}</span> refuses <span className="mono small">{member}</span>{' '}
+          <span className="muted small" title={exactly(since)}>
+            since {ago(since)}
+          </span>
+          <span className="sub-block mono small">{option}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
