@@ -22,7 +22,7 @@ export default definePlugin({
     const { bookkeeper } = tools;
 
     const open = async (call: Call, next: Next): Promise<Observable<GatewayEvent>> => {
-      const session = new Session(call, call.get(caller), { ...tools, lease: lease * 1000 });
+      const session = new Session(call, call.get(caller), { ...tools, lease: Math.round(lease * 1000) });
       call.onEnd(() => session.end());
       await session.reserve();
       if (session.over)

@@ -76,8 +76,9 @@ export default definePlugin({
       poller,
       tools,
       shown,
-      deadline: chosen.deadline * 1000,
-      retention: chosen.retention * secondsOfDay * 1000,
+      // PostgreSQL refuses fractions of milliseconds.
+      deadline: Math.round(chosen.deadline * 1000),
+      retention: Math.round(chosen.retention * secondsOfDay * 1000),
       reference: chosen.reference,
     };
 
