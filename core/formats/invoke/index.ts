@@ -2,6 +2,7 @@ import type { Format, Route } from '../../sdk/format.ts';
 import { withoutAddress } from '../_shared/model-address.ts';
 import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
 import { chat } from './codec.ts';
+import { profileListing } from './models.ts';
 import { name } from './wire.ts';
 
 /** The model's name may be an address with slashes and colons, written as one part of the path. */
@@ -18,11 +19,20 @@ function method(path: string, stream: boolean): Route {
 
 const invoke: Format = {
   name,
-  routes: [method('invoke', false), method('invoke-with-response-stream', true)],
+  routes: [
+    method('invoke', false),
+    method('invoke-with-response-stream', true),
+    { method: 'GET', path: '/inference-profiles', operation: 'list-models' },
+    { method: 'GET', path: '/inference-profiles/*model', operation: 'get-model' },
+  ],
   codecs: { chat },
+  models: profileListing,
   errorReply,
   replyHeaders,
 };
 
-/** The messages format inside InvokeModel: the model in the path, the stream as chunks of binary messages, errors as exceptions. */
+/**
+ * The messages format inside InvokeModel: the model in the path, the stream as chunks of binary messages, errors as exceptions. With the lists of
+ * inference profiles, for which clients of InvokeModel ask.
+ */
 export default invoke;
