@@ -17,6 +17,8 @@ interface Setting {
   readonly codec?: CodecName;
   readonly share?: number;
   readonly charge?: Partial<ObjectCharge>;
+  /** In place of the format that the codec names. */
+  readonly format?: Format;
   /** Names of models at the provider, by their public names. */
   readonly there?: Readonly<Record<string, string>>;
 }
@@ -38,7 +40,7 @@ function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: S
     ...(charge === null ? {} : { charge }),
   } as unknown as ProviderObject;
   const tools = {
-    format: (name: string) => formats.find((one) => one.name === name),
+    format: (name: string) => rest.format ?? formats.find((one) => one.name === name),
     prices: {
       cost(model: string, { input, output }: Usage, target?: unknown) {
         asked.push([model, target]);
@@ -205,6 +207,36 @@ describe('the bill of a batch', () => {
     });
     expect(images.untold + images.settlements(1).length).toBe(1);
   });
+});
+
+test('what an answer has used is found wherever it stands in it, the last of several', () => {
+  const decoding = (decodeWhole: () => unknown): Format =>
+    ({ codecs: { chat: { usageTap: () => ({ read: () => undefined }), decodeWhole } } }) as unknown as Format;
+  const usage = (input: number) => ({
+    type: 'usage',
+    usage: {
+      input,
+      output: 0,
+      cacheRead: 0,
+      cacheWrite: 0,
+      reasoning: 0,
+      cacheWriteLong: 2,
+      units: { images: 3 },
+    },
+  });
+  const bill = billOf({ format: decoding(() => [{ type: 'head' }, usage(5), usage(7), { type: 'end' }]) });
+  bill.add({ reply: {}, model: undefined });
+  expect(told(bill)).toEqual([['cheap', 7, 4, 4]]);
+  expect(bill.settlements(1)[0]?.record?.units).toEqual({ images: 3 });
+  const silent = billOf({ format: decoding(() => [{ type: 'head' }, { type: 'end' }]) });
+  silent.add({ reply: {}, model: undefined });
+  const failing = billOf({
+    format: decoding(() => {
+      throw new Error('no reply');
+    }),
+  });
+  failing.add({ reply: {}, model: undefined });
+  expect([silent.untold, failing.untold]).toEqual([1, 1]);
 });
 
 describe('the model of an answer', () => {

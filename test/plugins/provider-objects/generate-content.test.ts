@@ -198,6 +198,9 @@ test('the keeping of a cached content is charged by the hour, more when it is ke
   const { records } = await openUsageLog(gateway.stores).page({}, 100);
   const stored = records.filter(({ operation }) => operation === 'cache-storage');
   expect(stored.map(({ microDollars = 0 }) => Math.sign(microDollars))).toEqual([-1, 1, 1]);
+  expect(stored.map(({ keyId, model, upstreamModel }) => [keyId, model, upstreamModel])).toEqual(
+    stored.map(() => [mine.keyId, 'gemini-b', 'gemini-there']),
+  );
   expect(stored.reduce((sum, { microDollars = 0 }) => sum + microDollars, 111)).toBe(rest.spent);
 });
 

@@ -1,9 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { referenceTables } from '../../../plugins/provider-objects/reference-table.ts';
-import { mayRefer, referencesIn, referencesInField } from '../../../plugins/provider-objects/references.ts';
+import {
+  mayRefer,
+  referencesIn,
+  referencesInField,
+  refersToTurns,
+} from '../../../plugins/provider-objects/references.ts';
 import { tries } from '../../support/tries.ts';
-import type { JsonValue } from '../../../core/model/json.ts';
+import type { JsonObject, JsonValue } from '../../../core/model/json.ts';
 
 const ids = (body: JsonValue, format: Parameters<typeof referencesIn>[1]): readonly string[] =>
   referencesIn(body, format)
@@ -92,6 +97,55 @@ test('what a model, a tool or a source has said names nothing, but for files tha
   expect(ids(body, 'messages')).toEqual(['files file-1', 'files file-y']);
   const made = referencesIn(body, 'messages').find(({ id }) => id === 'file-y');
   expect(made?.soft).toBe(true);
+});
+
+const everywhere = [
+  'metadata',
+  'parameters',
+  'input_schema',
+  'schema',
+  'json_schema',
+  'arguments',
+  'annotations',
+  'citations',
+  'results',
+  'outputs',
+] as const;
+
+test.each(everywhere)('nothing in %s is a reference, and what stands beside it is', (member) => {
+  const file = (name: string): JsonValue => ({ file_id: name, id: name, type: 'file_id' });
+  const body = { inner: [{ [member]: [file('file-x')], more: file('file-1') }], [member]: file('file-y') };
+  expect(ids(body, 'messages')).toEqual(['files file-1']);
+  expect(ids(body, 'chat-completions')).toEqual(['files file-1']);
+  const content = {
+    deep: { [member]: { cachedContent: 'cachedContents/x' }, cachedContent: 'cachedContents/1' },
+  };
+  expect(ids(content, 'generate-content')).toEqual(['cachedContents 1']);
+});
+
+test.each(['args', 'response', 'responseSchema', 'responseJsonSchema'])(
+  'nothing in %s of generateContent is a reference',
+  (member) => {
+    expect(ids({ deep: { [member]: { cachedContent: 'cachedContents/x' } } }, 'generate-content')).toEqual(
+      [],
+    );
+  },
+);
+
+test.each<[JsonObject, boolean]>([
+  [{ previous_response_id: 'resp_1' }, true],
+  [{ previous_response_id: null, conversation: null }, false],
+  [{ conversation: { id: 'conv_1' } }, true],
+  [{ conversation: 'conv_1' }, true],
+  [{ prompt_cache_options: { comparison_response_id: 'resp_1' } }, true],
+  [{ prompt_cache_options: { comparison_response_id: null } }, false],
+  [{ prompt_cache_options: 'x' }, false],
+  [{ prompt_cache_options: null, input: 'text' }, false],
+  [{ input: [{ type: 'message' }, { type: 'item_reference', id: 'msg_1' }] }, true],
+  [{ input: [{ type: 'message', content: 'x' }, 'x', null] }, false],
+  [{}, false],
+])('%j goes on from turns that a provider has kept: %s', (body, goesOn) => {
+  expect(refersToTurns(body)).toBe(goesOn);
 });
 
 test('a file must be owned when one of the places that name it demands it', () => {
