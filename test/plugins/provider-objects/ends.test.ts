@@ -148,6 +148,34 @@ describe('a provider that does not answer', () => {
   });
 });
 
+test('an object that may have changed is in no list when its provider has it no more', async () => {
+  const { a, client } = await startStage(slow);
+  const mine = await client();
+  await mine.vectorStores.create({ name: 'notes' });
+  a.failWith = { status: 404, body: { error: { message: 'No such vector store.' } } };
+  expect((await mine.vectorStores.list()).data).toEqual([]);
+  a.failWith = undefined;
+  const asked = a.requests.length;
+  expect((await mine.vectorStores.list()).data).toEqual([]);
+  expect(a.requests).toHaveLength(asked);
+});
+
+test.each(['', '\n', ' \r\n\t\n'])('no batch is made of a file without a line: %j', async (text) => {
+  const { a, client } = await startStage(slow);
+  const mine = await client();
+  const file = await mine.files.create({
+    file: await toFile(Buffer.from(text), 'b.jsonl'),
+    purpose: 'batch',
+  });
+  const batch = mine.batches.create({
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  });
+  await expect(batch).rejects.toMatchObject({ status: 400, param: 'input_file_id' });
+  expect(a.batches.size).toBe(0);
+});
+
 test('words of a client that look like a model are none of what is made, but in an eval', async () => {
   const { client, gateway } = await startStage(slow);
   const mine = await client({ models: ['gpt-a'] });

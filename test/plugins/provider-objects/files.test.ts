@@ -246,6 +246,31 @@ test('a form that is damaged, too long or says things twice is refused in the fo
   expect(a.files.size).toBe(0);
 });
 
+test('texts of a form come to 64 KiB and its parts to a hundred, and no further', async () => {
+  const { gateway, a } = await startStage();
+  const send = async (parts: readonly string[]): Promise<number> => {
+    const file = '--b\r\ncontent-disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n';
+    const texts = parts.map(
+      (value, at) => `--b\r\ncontent-disposition: form-data; name="t${at}"\r\n\r\n${value}\r\n`,
+    );
+    const answer = await fetch(`${gateway.url}/v1/files`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'multipart/form-data; boundary=b',
+      },
+      body: `${texts.join('')}${file}--b--\r\n`,
+    });
+    return answer.status;
+  };
+  const half = 'x'.repeat(32 * 1024);
+  expect(await send([half, half])).toBe(200);
+  expect(await send([half, half, 'x'])).toBe(413);
+  expect(await send(Array.from({ length: 99 }, () => 'x'))).toBe(200);
+  expect(await send(Array.from({ length: 100 }, () => 'x'))).toBe(400);
+  expect(a.files.size).toBe(2);
+});
+
 test('a provider that is down or refuses the operator is no secret told, and no 401', async () => {
   const { a, client } = await startStage();
   const mine = await client();
