@@ -12,15 +12,47 @@ export function boundBy(key: Pick<ApiKey, 'budgets' | 'models'>): string | undef
   return hasDollarBudget(key) ? 'has a budget in dollars' : undefined;
 }
 
+/** Where the members of a request that {@link checkPaidMembers} reads take effect. */
+export interface PaidContext {
+  /** Where the request stands in the body of the client. */
+  readonly path?: string;
+  /** `batch`: in a batch, whose services must be counted by its results. `elsewhere`: where uses of services are not charged at all. */
+  readonly runs?: 'batch' | 'elsewhere';
+}
+
 /**
  * Throws 403 for a request that names a model which the key may not use, or by which the provider chooses one, and for one whose cost has no
- * bound where the key has a budget in dollars. Keys that are bound by neither may send everything. `path`: where the request stands in the
- * body of the client.
+ * bound where the key has a budget in dollars. Keys that are bound by neither may send everything.
  */
-export function checkPaidMembers(key: ApiKey | undefined, body: JsonObject, path = ''): void {
+export function checkPaidMembers(
+  key: ApiKey | undefined,
+  body: JsonObject,
+  { path = '', runs }: PaidContext = {},
+): void {
   if (key === undefined || boundBy(key) === undefined) return;
-  const members = paidMembers(body);
+  let members = runs === 'batch' ? membersOfBatch(body) : paidMembers(body);
+  if (runs === 'elsewhere') members = members.map((one) => (one.kind === 'service' ? unbounded(one) : one));
   checkMembers(key, path === '' ? members : members.map((one) => ({ ...one, path: `${path}.${one.path}` })));
+}
+
+/**
+ * Returns the paid members of a request in a batch, which goes to the provider as it is. A service counts as unbounded there unless the request
+ * states its maximum number of uses, where its format has a member for that, and the results tell the uses.
+ */
+export function membersOfBatch(request: JsonObject): readonly PaidMember[] {
+  const isLimited = typeof request['max_tool_calls'] === 'number';
+  return paidMembers(request).map((one) => {
+    const isSearch =
+      one.service === 'web-search' && (one.maxUses !== undefined || isGrounding.test(one.path));
+    return one.kind !== 'service' || isLimited || isSearch ? one : unbounded(one);
+  });
+}
+
+/** The search of generateContent: its format has no member for a limit. */
+const isGrounding = /google_?search/i;
+
+function unbounded(member: PaidMember): PaidMember {
+  return { ...member, kind: 'unbounded' };
 }
 
 /** As {@link checkPaidMembers}, for members that were found before. */

@@ -58,7 +58,7 @@ async function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnT
   if (call.operation !== 'realtime' || key === undefined || boundBy(key) === undefined) return next(call);
   return checkedMessages(call, next, {
     concerns: (data) => sign.test(data.toString('latin1')),
-    check: (event) => checkPaidMembers(key, event),
+    check: (event) => checkPaidMembers(key, event, { runs: 'elsewhere' }),
     failure: 'The tools that this message names cannot be checked now.',
   });
 }

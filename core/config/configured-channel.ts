@@ -20,6 +20,7 @@ import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
 import type { ModelDiscovery } from '../routing/model-discovery.ts';
+import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../state/api-keys/index.ts';
 
 /** What a channel is made with besides its entry. */
@@ -218,6 +219,7 @@ function channelOf(
         ? catalogued
         : { name: own.name, source: `channel kind ${kind}`, row: own.row };
     },
+    servicePrices: (upstreamModel) => servicePricesOf(kind, models.baseModel(upstreamModel) ?? upstreamModel),
     known: (upstreamModel) => knownOf(upstreamModel)?.model,
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);

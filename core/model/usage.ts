@@ -10,6 +10,8 @@ export interface Units {
   readonly images?: number;
   readonly seconds?: number;
   readonly characters?: number;
+  /** Uses of services that a provider runs for the model, by their names: `web-search`. */
+  readonly services?: Readonly<Record<string, number>>;
 }
 
 /**
@@ -116,9 +118,20 @@ export function ownTokens(usage: Usage): TokenCounts {
 export function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const sum: { -readonly [Unit in keyof Units]: Units[Unit] } = { ...one };
+  if (other.services !== undefined) sum.services = sumServices(one.services, other.services);
   for (const unit of ['images', 'seconds', 'characters'] as const) {
     const more = other[unit];
     if (more !== undefined) sum[unit] = (sum[unit] ?? 0) + more;
   }
   return sum;
+}
+
+/** The uses of services of two calls together. */
+function sumServices(
+  one: Units['services'] = {},
+  other: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const sums = new Map(Object.entries(one));
+  for (const [name, uses] of Object.entries(other)) sums.set(name, (sums.get(name) ?? 0) + uses);
+  return Object.fromEntries(sums);
 }

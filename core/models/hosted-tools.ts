@@ -99,6 +99,8 @@ export const memberRows: readonly MemberRow[] = [
   { member: 'compound_custom', kind: 'unbounded' },
   { member: 'enable_search', kind: 'unbounded' },
   { member: 'plugins', kind: 'unbounded' },
+  // Containers with more than a gigabyte have other prices.
+  { member: 'memory_limit', kind: 'unbounded', when: isLarge },
   // Other prices for the same tokens.
   { member: 'speed', kind: 'unbounded', when: isOneOf('fast') },
   { member: 'service_tier', kind: 'unbounded', when: isOneOf('priority', 'fast') },
@@ -224,12 +226,24 @@ function visitTool(tool: JsonObject, path: string, found: PaidMember[]): void {
     const maxUses = memberOf(value, 'max_uses');
     found.push({
       path: typeof type === 'string' ? path : `${path}.${what}`,
-      kind: row.kind,
+      kind: isLargeContainer(value) ? 'unbounded' : row.kind,
       models: namedIn(value),
       ...named(row),
       ...(typeof maxUses === 'number' && maxUses >= 0 ? { maxUses } : {}),
     });
   }
+}
+
+/** True for a container with more memory than the one whose price is known. */
+function isLargeContainer(value: JsonObject): boolean {
+  const { container, environment } = value;
+  return [value, container, environment].some(
+    (one) => isObject(one) && isLarge(memberOf(one, 'memory_limit')),
+  );
+}
+
+function isLarge(memory: JsonValue | undefined): boolean {
+  return memory !== undefined && memory !== null && memory !== '1g';
 }
 
 const unknownTool: ToolRow = { type: /^/, kind: 'unbounded' };

@@ -225,6 +225,8 @@ export interface Channel {
   listed?(): readonly string[];
   /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
   priceOf?(upstreamModel: string): KnownPrice | undefined;
+  /** What each use of a service costs in dollars that the provider runs for a model, by its name, as far as it is known without the config. */
+  servicePrices?(upstreamModel: string): Readonly<Record<string, number>> | undefined;
   traits(upstreamModel: string): ModelTraits;
   /**
    * What the list of known models says of one. It may be out of date: it is shown, and of several channels of one rank those are asked first

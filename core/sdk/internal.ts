@@ -130,6 +130,7 @@ export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledge
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { paidMembers, type PaidMember } from '../models/hosted-tools.ts';
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
+export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
 export { failedAttempts } from '../routing/attempts.ts';

@@ -40,6 +40,8 @@ export const rowSchema = z
     perSecond: each.optional(),
     perCharacter: each.optional(),
     perCall: each.optional(),
+    /** Dollars for each use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: as it is known. */
+    services: z.record(z.string().min(1).max(100), each).optional(),
     /** Other token prices for long contexts; what a tier leaves out stays as it is. */
     tiers: z.array(tierSchema).min(1, 'must have a tier, or be left out').optional(),
   })
@@ -53,7 +55,7 @@ export const rowSchema = z
     if (output === undefined && input !== undefined)
       complain(['output'], 'is missing beside "input": write 0 when there is no output, or it is free');
     if (input === undefined && output === undefined) {
-      const { cacheRead, cacheWrite, cacheWriteLong, reasoning, ...units } = others;
+      const { cacheRead, cacheWrite, cacheWriteLong, reasoning, services: _, ...units } = others;
       const parts = { cacheRead, cacheWrite, cacheWriteLong, reasoning, tiers };
       const alone = Object.entries(parts).find(([, value]) => value !== undefined);
       if (alone !== undefined) complain([alone[0]], 'needs "input" and "output" beside it');

@@ -125,7 +125,7 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
     checkRequestMembers(request, { path, members });
     checkRequestMembers(params, { path: `${path}.params`, members });
     if (typeof params['model'] !== 'string') throw wrongType(`${path}.params.model`, 'a string');
-    checkPaidMembers(call.get(caller), params, `${path}.params`);
+    checkPaidMembers(call.get(caller), params, { path: `${path}.params`, runs: 'batch' });
     models.add(params['model']);
   });
   allowModels(call, [...models]);
@@ -174,7 +174,7 @@ async function createOfModel(
   checkInline(body, around.tools.settings.limits.members);
   if (modelsIn(body).some((told) => told !== model)) throw otherModel();
   allowModels(call, [model]);
-  checkPaidMembers(call.get(caller), body);
+  checkPaidMembers(call.get(caller), body, { runs: 'batch' });
   const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
   const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
   const embeds = action === 'asyncBatchEmbedContent';

@@ -16,6 +16,8 @@ interface Sum {
   usage: Usage;
   /** Undefined where the model has no price. */
   microDollars: number | undefined;
+  /** The part of it that services cost. */
+  services: number;
   price: JsonObject | undefined;
   upstreamModel: string;
 }
@@ -56,11 +58,14 @@ export class Bill {
     const cost = tools.prices.cost(model, usage, { channel: channel.id, model: upstreamModel });
     const sum = this.#sums.get(model);
     if (sum === undefined) {
-      this.#sums.set(model, { usage, microDollars: cost?.microDollars, price: cost?.price, upstreamModel });
+      const { microDollars, price, services = 0 } = cost ?? {};
+      this.#sums.set(model, { usage, microDollars, price, services, upstreamModel });
       return;
     }
     sum.usage = sumUsage(sum.usage, usage);
-    if (cost !== undefined) sum.microDollars = (sum.microDollars ?? 0) + cost.microDollars;
+    if (cost === undefined) return;
+    sum.microDollars = (sum.microDollars ?? 0) + cost.microDollars;
+    sum.services += cost.services ?? 0;
   }
 
   /** What the owner is charged: one settlement for each model. */
@@ -68,10 +73,13 @@ export class Bill {
     const { object, share } = this.#billing;
     const { owner, kind, charge } = object;
     const format = kind.slice(0, kind.indexOf('/'));
-    return [...this.#sums].map(([model, { usage, microDollars, price, upstreamModel }], index) => {
+    return [...this.#sums].map(([model, { usage, microDollars, services, price, upstreamModel }], index) => {
       const { input, output, cacheRead, cacheWrite, reasoning, units } = usage;
-      // What floating point adds to a product is nobody's cost.
-      const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share - 1e-6);
+      // What floating point adds to a product is nobody's cost. Services have no discount.
+      const cost =
+        microDollars === undefined
+          ? undefined
+          : Math.ceil((microDollars - services) * share - 1e-6) + services;
       return {
         ...(owner === '' ? {} : { keyId: owner }),
         ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),

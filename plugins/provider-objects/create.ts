@@ -39,7 +39,7 @@ export async function checkedJson(
   const body = await bodyOf(call).json();
   checkPlace(await placeOfReferences(call, referencesIn(body, collection.format), finding), place);
   allowModels(call, modelsIn(body, collection));
-  checkPaidMembers(call.get(caller), body);
+  checkPaidMembers(call.get(caller), body, { runs: 'elsewhere' });
   if (collection.name === 'evals') checkSources(body);
   return body;
 }
@@ -190,7 +190,7 @@ export async function createByJson(call: Call, collection: Collection, around: A
   const body = await bodyOf(call).json();
   const pinned = await placeOfReferences(call, referencesIn(body, format), around.finding);
   allowModels(call, modelsIn(body, collection));
-  checkPaidMembers(call.get(caller), body);
+  checkPaidMembers(call.get(caller), body, { runs: 'elsewhere' });
   if (name === 'evals') checkSources(body);
   const told = body['model'];
   if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))

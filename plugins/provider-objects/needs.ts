@@ -2,6 +2,7 @@ import { isChat, type JsonObject, type ModelTraits, type Units } from 'sluice';
 import { sumUnits, type Codec, type Prices } from 'sluice/internal';
 import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
+import { servicesOf } from '../quota/services.ts';
 
 /** What requests to one model may use together, as far as the model has no say in it. All are tokens or counts. */
 export interface Needs {
@@ -60,6 +61,9 @@ export class NeedsByModel {
   }
 }
 
+/** Uses of a service that are reserved for a request of a batch which states no limit of them. */
+const assumedUses = 10;
+
 function requestNeeds(model: string, codec: Codec, body: JsonObject): Needs {
   // Lines of some APIs name none: they are all for the model of their batch.
   const request = codec.decodeRequest(body, { model: model === '' ? 'model' : model });
@@ -74,6 +78,7 @@ function requestNeeds(model: string, codec: Codec, body: JsonObject): Needs {
     codec,
     edits: {},
   });
+  const services = servicesOf(body, assumedUses);
   return {
     calls: 1,
     input,
@@ -83,7 +88,7 @@ function requestNeeds(model: string, codec: Codec, body: JsonObject): Needs {
     open: limit === undefined ? answers : 0,
     thinking: limit === undefined ? thinking * answers : 0,
     longest: input + images * mostOfImage + (unseen ? longest.context : 0),
-    units: {},
+    units: services === undefined ? {} : { services },
   };
 }
 

@@ -7,7 +7,6 @@ import {
   excludedMember,
   HeldBytes,
   HeldMemory,
-  paidMembers,
   parseJsonLine,
   type BodyLimits,
   type ByteBudget,
@@ -15,6 +14,7 @@ import {
   type InternalTools,
   type PaidMember,
 } from 'sluice/internal';
+import { membersOfBatch } from '../_paid-members.ts';
 import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
 import { contentOf, Lines } from './lines.ts';
@@ -223,7 +223,7 @@ export class RequestLines {
     const { model } = body;
     const name = typeof model === 'string' ? model.replace(/^models\//, '') : '';
     checkModelName(name);
-    for (const one of paidMembers(body))
+    for (const one of membersOfBatch(body))
       this.#addPaid({ ...one, path: `requests[${this.#count}].${one.path}` });
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);

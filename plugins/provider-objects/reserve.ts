@@ -2,6 +2,7 @@ import { caller, GatewayError, type JsonObject } from 'sluice';
 import {
   isObject,
   noPriceError,
+  noServicePriceError,
   type Amounts,
   type Bookkeeper,
   type Budget,
@@ -39,9 +40,13 @@ export async function reserved(
     const target = catalog.targets(model).find((one) => one.channel.id === channel.id);
     const most = mostOf(model, needs, target?.traits ?? {}, prices);
     if (isPriced && (most.microDollars === undefined || prices.unpriced(model))) throw noPriceError(model);
+    const { services, ...units } = needs.units;
+    const unpriced = isPriced && services ? prices.unpricedService(model, services) : undefined;
+    if (unpriced !== undefined) throw noServicePriceError(model, unpriced);
     tokens += most.tokens;
-    // Each model's answers are charged together.
-    microDollars += Math.ceil((most.microDollars ?? 0) * shareOf(channel));
+    // Each model's answers are charged together. Batches have no discount for services.
+    const bare = mostOf(model, { ...needs, units }, target?.traits ?? {}, prices).microDollars ?? 0;
+    microDollars += Math.ceil(bare * shareOf(channel)) + (most.microDollars ?? 0) - bare;
   }
   return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);
 }

@@ -7,12 +7,14 @@ import {
   observe,
   type ApiKey,
   type GatewayEvent,
+  type JsonObject,
   type Operation,
 } from 'sluice';
 import {
   charge,
   mostHedges,
   noPriceError,
+  noServicePriceError,
   sending,
   sumUsage,
   type Amounts,
@@ -25,12 +27,15 @@ import {
   type Next,
 } from 'sluice/internal';
 import { Claim, clientLeft, costsTheSame } from './claim.ts';
-import { boundOf } from './estimate.ts';
+import { boundOf, type Bound } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
+import { limitedBody, servicesOf, type Services } from './services.ts';
 
 const options = z.strictObject({
   /** The output limit that a call is sent with near the end of a budget, when it has none and its model gives no less. */
   assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
+  /** The number of uses of tools that the provider runs, for calls that state no limit of them. Keys with a budget in dollars are held to it. */
+  assumedToolUses: z.int().min(1).max(1000).default(10),
   /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
   lease: z.number().min(1).max(3600).default(60),
 });
@@ -56,12 +61,30 @@ export default definePlugin({
   after: ['usage-log'],
   reads: 'usage',
   options,
-  setup({ assumedOutput, lease }, tools: InternalTools) {
+  setup({ assumedOutput, assumedToolUses, lease }, tools: InternalTools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
     const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
 
+    /** The maximum number of uses of services that a call asks for. */
+    const requested = (call: Call): Services | undefined => servicesOf(call.bodyOutline, assumedToolUses);
+
     const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
+
+    /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
+    const amountsOf = (call: Call, { input, units }: Bound, dollars: boolean) => {
+      const requests = 1 + mostHedges(call, settings.routing);
+      return (written: number, services: Services | undefined): Amounts => {
+        const unpriced = dollars && services ? prices.unpricedService(call.model, services) : undefined;
+        if (unpriced !== undefined) throw noServicePriceError(call.model, unpriced);
+        // Each provider that is asked beside the first reads the input too, and may use the services.
+        const read = requests * input;
+        const all = services === undefined ? units : { ...units, services: times(services, requests) };
+        const microDollars = prices.most(call.model, read, written, all);
+        if (microDollars === undefined && dollars) throw noPriceError(call.model);
+        return { microDollars: microDollars ?? 0, tokens: read + written };
+      };
+    };
 
     /** Claims what a call may come to, unless so much is claimed already. Gives the call as it is to be sent. */
     const reserve = async (
@@ -70,25 +93,30 @@ export default definePlugin({
       budgets: readonly Budget[],
       claim: Claim,
     ): Promise<Call> => {
-      const { input, output, units } = bound(call);
-      // Each provider that is asked beside the first reads the input too.
-      const read = (1 + mostHedges(call, settings.routing)) * input;
+      const limits = bound(call);
+      const { most: written, held } = limits.output;
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
-      const amounts = (written: number): Amounts => {
-        const microDollars = prices.most(call.model, read, written, units);
-        if (microDollars === undefined && dollars) throw noPriceError(call.model);
-        return { microDollars: microDollars ?? 0, tokens: read + written };
-      };
-      const most = amounts(output.most);
+      const amounts = amountsOf(call, limits, dollars);
+      const limited = (uses: number): JsonObject | undefined =>
+        dollars ? limitedBody(call, catalog.targets(call.model), uses) : undefined;
+      const few = limited(1);
+      const most = amounts(written, requested(call));
       if (claim.covers(most)) return call;
       claim.giveBack();
-      const { held } = output;
-      const less = held === undefined ? undefined : amounts(held.most);
+      const less =
+        held === undefined && few === undefined
+          ? undefined
+          : amounts(
+              held?.most ?? written,
+              few === undefined ? requested(call) : servicesOf(few, assumedToolUses),
+            );
       try {
         const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
         claim.hold(reservation);
-        const isHeld = held !== undefined && reservation.most.tokens < most.tokens;
-        return isHeld ? call.with({ settings: { maxOutput: held.limit } }) : call;
+        const isHeld = less !== undefined && isLess(reservation.most, most);
+        const body = isHeld ? few : few && limited(assumedToolUses);
+        const sent = body === undefined ? call : call.with({ body });
+        return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -108,13 +136,17 @@ export default definePlugin({
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
       const claim = new Claim(bookkeeper);
       const sent = await claimed(call, key, budgets, claim);
+      const services = requested(sent);
       // Plugins behind this one may ask for another model, for more, or twice.
       const again: Handler = async (now, send) => {
         const own = claim.isTaken ? new Claim(bookkeeper) : claim;
-        return metered(await claimed(now, key, budgets, own), send, tools, bound, own);
+        const asked = await claimed(now, key, budgets, own);
+        return metered(asked, send, tools, bound, { claim: own, services: requested(asked) });
       };
       call.set(sending, (now, send) =>
-        claim.isFree && costsTheSame(now, sent) ? metered(now, send, tools, bound, claim) : again(now, send),
+        claim.isFree && costsTheSame(now, sent)
+          ? metered(now, send, tools, bound, { claim, services })
+          : again(now, send),
       );
       return next(sent);
     };
@@ -138,6 +170,20 @@ export default definePlugin({
   },
 });
 
+/** What was claimed for a call of a key with budgets. */
+interface Claimed {
+  readonly claim?: Claim;
+  readonly services?: Services | undefined;
+}
+
+function times(services: Services, factor: number): Services {
+  return Object.fromEntries(Object.entries(services).map(([name, uses]) => [name, uses * factor]));
+}
+
+function isLess(one: Amounts, other: Amounts): boolean {
+  return one.tokens < other.tokens || one.microDollars < other.microDollars;
+}
+
 /**
  * Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered, unless it was the
  * client that would not wait.
@@ -147,7 +193,7 @@ function metered(
   next: Next,
   { bookkeeper, prices }: InternalTools,
   bound: Bounding,
-  claim?: Claim,
+  { claim, services }: Claimed = {},
 ): Promise<Observable<GatewayEvent>> {
   // Its record is written: nobody would settle what is charged from now on.
   if (call.hasEnded) {
@@ -174,7 +220,7 @@ function metered(
     };
     leave(call, charged, bookkeeper);
   };
-  const meter = new Meter(call, end, bound);
+  const meter = new Meter(call, end, bound, services);
   // A client that leaves before the provider has answered ends no stream.
   const forget = call.onEnd(() => end('left'));
   const failed = (error: unknown): never => {

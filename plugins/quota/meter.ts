@@ -15,6 +15,7 @@ import {
   type Call,
 } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
+import { ServiceMeter, type Services } from './services.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */
 const sampleBytes = 16 * 1024;
@@ -50,9 +51,11 @@ export class Meter implements Observing {
   #wholes = 0;
   #sample: Buffer[] | undefined;
   #sampled = 0;
+  readonly #services: ServiceMeter | undefined;
 
-  /** `ended` is called once, at the end. */
-  constructor(call: Call, ended: (how: Ending) => void, bound: Bounding) {
+  /** `ended` is called once, at the end. `services`: those that were reserved. */
+  constructor(call: Call, ended: (how: Ending) => void, bound: Bounding, services?: Services) {
+    this.#services = services && new ServiceMeter(services, call.codec);
     this.#call = call;
     this.#ended = ended;
     this.#bound = bound;
@@ -71,6 +74,7 @@ export class Meter implements Observing {
   }
 
   event(event: GatewayEvent): void {
+    this.#services?.event(event);
     switch (event.type) {
       case 'request':
         this.#model = event.model;
@@ -118,10 +122,20 @@ export class Meter implements Observing {
    * given up, the input as it is estimated, because they had it to read and tell nothing any more.
    */
   used(how: Ending): Usage | undefined {
-    const used = this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined;
+    const used = this.#withServices(
+      this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined,
+      how,
+    );
     if (used === undefined || this.#hedged === 0) return used;
     const input = Math.min(mostTokens, this.#hedged * this.#input());
     return sumUsage(used, { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true });
+  }
+
+  #withServices(used: Usage | undefined, how: Ending): Usage | undefined {
+    if (used === undefined || this.#services === undefined) return used;
+    const isComplete = how === 'complete' && this.#usage !== undefined;
+    const services = this.#services.used(used.units?.services, isComplete, this.#answered?.format);
+    return Object.keys(services).length === 0 ? used : { ...used, units: { ...used.units, services } };
   }
 
   /**

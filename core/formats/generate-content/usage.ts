@@ -1,6 +1,13 @@
-import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { tapping } from '../_shared/usage.ts';
+import type { UsageTap } from '../../sdk/format.ts';
+import { SearchCounter } from './services.ts';
 import { formatName } from './wire.ts';
 
 /** A count; int64 may be written as a string. */
@@ -40,8 +47,17 @@ export function writeUsage(usage: Usage): JsonObject {
   return written;
 }
 
-/** Counts are cumulative, so that every frame stands for itself. Before the last they may all be missing. */
-export const usageTap = tapping('"usageMetadata"', ({ usageMetadata: raw }) => {
-  const usage = isObject(raw) ? readUsage(raw) : undefined;
-  return usage !== undefined && usage.input + usage.output > 0 ? usage : undefined;
-});
+/** Counts of tokens are cumulative. Before the last frame they may all be missing. Searches are counted over all frames. */
+export function usageTap(): UsageTap {
+  const searches = new SearchCounter();
+  return {
+    read(data) {
+      if (!data.includes('"usageMetadata"') && !data.includes('"webSearchQueries"')) return undefined;
+      const body = parseObject(data);
+      if (body === undefined) return undefined;
+      searches.read(body);
+      const usage = isObject(body.usageMetadata) ? readUsage(body.usageMetadata) : undefined;
+      return usage !== undefined && usage.input + usage.output > 0 ? searches.counted(usage) : undefined;
+    },
+  };
+}

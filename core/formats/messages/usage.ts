@@ -22,9 +22,17 @@ function count(value: JsonValue | undefined): number {
 export function decodeUsage(raw: JsonObject): Usage {
   const top = decodeTokens(raw);
   const { iterations } = raw;
-  if (!Array.isArray(iterations) || iterations.length === 0) return { ...top, format: formatName, raw };
+  const units = decodeServices(raw);
+  if (!Array.isArray(iterations) || iterations.length === 0)
+    return { ...top, ...units, format: formatName, raw };
   const { all, otherModels } = decodeIterations(iterations as readonly JsonValue[], top);
-  return { ...all, ...(otherModels.length === 0 ? {} : { otherModels }), format: formatName, raw };
+  return { ...all, ...units, ...(otherModels.length === 0 ? {} : { otherModels }), format: formatName, raw };
+}
+
+/** Searches are counted here. Containers are not: a call that may run code is charged for one. */
+function decodeServices({ server_tool_use: used }: JsonObject): Pick<Usage, 'units'> {
+  const searches = isObject(used) ? used.web_search_requests : undefined;
+  return count(searches) > 0 ? { units: { services: { 'web-search': count(searches) } } } : {};
 }
 
 /** Maximum number of other models whose tokens are told apart. Those of further ones count as the tokens of the call's own model. */

@@ -2,10 +2,16 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { noUsage, tapping } from '../_shared/usage.ts';
 import { usageReader } from '../_openai/usage.ts';
+import { servicesIn } from './services.ts';
 import { formatName } from './wire.ts';
 
-/** Token counts in the neutral meaning; `raw` keeps every detail for clients of this format. */
-export const readUsage = usageReader(formatName, 'input_tokens', 'output_tokens');
+const readTokens = usageReader(formatName, 'input_tokens', 'output_tokens');
+
+/** Usage in the neutral meaning; `raw` keeps every detail for clients of this format. `response` is the one that has it. */
+export function readUsage(raw: JsonObject, response: JsonObject = {}): Usage {
+  const units = servicesIn(response);
+  return units === undefined ? readTokens(raw) : { ...readTokens(raw), units };
+}
 
 /** The usage object for a client, with both detail objects: typed clients read them without asking. */
 export function writeUsage(usage: Usage | undefined): JsonObject {
@@ -21,7 +27,7 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
 }
 
 /** It stands once, in the last snapshot. */
-export const usageTap = tapping('"usage"', ({ response, usage }) => {
-  const raw = isObject(response) ? response.usage : usage;
-  return isObject(raw) ? readUsage(raw) : undefined;
+export const usageTap = tapping('"usage"', (body) => {
+  const response = isObject(body.response) ? body.response : body;
+  return isObject(response.usage) ? readUsage(response.usage, response) : undefined;
 });

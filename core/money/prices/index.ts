@@ -2,21 +2,21 @@ import type { Channel } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { ownTokens, type Units, type Usage } from '../../model/usage.ts';
+import type { PricedChannels, ServedBy } from './channels.ts';
 import { Tariff } from './row.ts';
+import { ServiceTable, type Services } from './services.ts';
 import { type PriceRow, type PriceTable } from '../../settings/prices.ts';
 import { matchesModel } from '../../state/api-keys/index.ts';
+
+export type { PricedChannels, ServedBy } from './channels.ts';
 
 /** What a call cost. */
 export interface Cost {
   readonly microDollars: number;
   /** The row that was used, with its model pattern, and its `source` where that is not the config. */
   readonly price: JsonObject;
-}
-
-/** Who served a call: the id of a channel, and the model's name there. */
-export interface ServedBy {
-  readonly channel: string;
-  readonly model: string;
+  /** The part of `microDollars` that services cost. Batches have no discount for it. */
+  readonly services?: number;
 }
 
 /** Several calls whose tokens were added up: how many they are, and the most input tokens that one of them has. */
@@ -31,8 +31,8 @@ export interface Many {
  */
 export interface Prices {
   /**
-   * What a call cost at `servedBy`, each model of the usage at its own price; at the dearest channel that serves the model where that is not told, or serves it by a pattern alone and
-   * has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
+   * What a call cost at `servedBy`, each model of the usage at its own price; at the dearest channel that serves the model where that is not
+   * told, or serves it by a pattern alone and has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
   /**
@@ -42,6 +42,8 @@ export interface Prices {
   most(model: string, input: number, output: number, units?: Units, many?: Many): number | undefined;
   /** True for a model of which `most` is not known, so that keys with a budget in dollars cannot use it. */
   unpriced(model: string): boolean;
+  /** The first of the services that has no price with this model, so that keys with a budget in dollars cannot use it. */
+  unpricedService(model: string, services: Services): string | undefined;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
   row(model: string, servedBy?: ServedBy): JsonObject | undefined;
 }
@@ -49,16 +51,9 @@ export interface Prices {
 /** A row, ready to calculate. */
 interface Row {
   readonly shown: JsonObject;
+  readonly services: PriceRow['services'];
   /** By context length, the shortest first: the row's own prices, then its tiers. */
   readonly tariffs: readonly [Tariff, ...Tariff[]];
-}
-
-/** The channels whose models have prices, and which of them serve a model. */
-export interface PricedChannels {
-  readonly channels: readonly Channel[];
-  candidates(
-    model: string,
-  ): readonly { readonly channel: Channel; readonly targets: readonly { readonly model: string }[] }[];
 }
 
 /** How many names are remembered: a stranger's flood of new ones is looked up each time and fills no memory. */
@@ -108,30 +103,39 @@ export function createPrices(
     return dearest ?? tell(model);
   };
 
+  const services = new ServiceTable((model) => configured(model)?.services, catalog);
+  const ofTokens: Prices['cost'] = (model, usage, servedBy) => {
+    const { otherModels } = usage;
+    if (otherModels === undefined) return ofOne(model, usage, servedBy);
+    const own = ofOne(model, { ...usage, ...ownTokens(usage) }, servedBy);
+    // A model without a price costs what that of the call does.
+    const others = otherModels.map(
+      (other) =>
+        ofOne(other.model, other.usage, servedBy && { ...servedBy, model: other.model }) ??
+        ofOne(model, other.usage, servedBy),
+    );
+    return sumOf(
+      own,
+      others.filter((one) => one !== undefined),
+    );
+  };
+
   return {
     cost(model, usage, servedBy) {
-      const { otherModels } = usage;
-      if (otherModels === undefined) return ofOne(model, usage, servedBy);
-      const own = ofOne(model, { ...usage, ...ownTokens(usage) }, servedBy);
-      // A model without a price costs what that of the call does.
-      const others = otherModels.map(
-        (other) =>
-          ofOne(other.model, other.usage, servedBy && { ...servedBy, model: other.model }) ??
-          ofOne(model, other.usage, servedBy),
-      );
-      return sumOf(
-        own,
-        others.filter((one) => one !== undefined),
-      );
+      const cost = ofTokens(model, usage, servedBy);
+      const used = usage.units?.services;
+      return cost && used ? withServices(cost, services.cost(model, used, servedBy)) : cost;
     },
     most(model, input, output, units = {}, many = { calls: 1, longest: input }) {
-      const of = (row: Row): number => mostBy(row, [input, output, units], many);
+      const extra = units.services === undefined ? 0 : services.cost(model, units.services).microDollars;
+      const of = (row: Row): number => extra + mostBy(row, [input, output, units], many);
       const own = configured(model);
       if (own !== undefined) return of(own);
       const { rows, enough } = everywhere(model);
       return enough ? Math.max(...rows.map(of)) : tell(model);
     },
     unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
+    unpricedService: (model, wanted) => services.unpriced(model, wanted),
     row: (model, servedBy) =>
       (configured(model) ?? (servedBy === undefined ? everywhere(model).rows[0] : at(servedBy)))?.shown,
   };
@@ -180,6 +184,18 @@ function costBy({ tariffs }: Row, usage: Usage): Cost {
   return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
 }
 
+/** The cost of a call with that of services. Their prices are shown beside that of the call's own. */
+function withServices(
+  { microDollars, price }: Cost,
+  services: { readonly microDollars: number; readonly prices: Services },
+): Cost {
+  return {
+    microDollars: microDollars + services.microDollars,
+    price: Object.keys(services.prices).length === 0 ? price : { ...price, services: services.prices },
+    services: services.microDollars,
+  };
+}
+
 /** The cost of a call with that of further models. Their prices are shown beside that of the call's own. */
 function sumOf(own: Cost | undefined, others: readonly Cost[]): Cost | undefined {
   const [first] = others;
@@ -205,6 +221,7 @@ function rowOf(pattern: string, row: PriceRow, source?: string): Row {
   const tiers = (row.tiers ?? []).toSorted((one, other) => one.above - other.above);
   const own = new Tariff(pattern, row, undefined, source);
   return {
+    services: row.services,
     shown: row.tiers === undefined ? own.shown : { ...own.shown, tiers: tiers as unknown as JsonObject[] },
     tariffs: [own, ...tiers.map((tier) => new Tariff(pattern, row, tier, source))],
   };

@@ -13,7 +13,7 @@ export class Tariff {
   readonly #cacheWriteLong: bigint;
   readonly #output: bigint;
   readonly #reasoning: bigint;
-  readonly #units: { readonly [Unit in keyof Units]-?: bigint };
+  readonly #units: { readonly [Unit in Exclude<keyof Units, 'services'>]-?: bigint };
   readonly #call: bigint;
   /** Applies to calls with more input tokens than this. */
   readonly above: number;
@@ -81,6 +81,11 @@ export class Tariff {
       BigInt(count(characters)) * character
     );
   }
+}
+
+/** Returns what uses of a service cost in micro-dollars, rounded up. */
+export function microDollarsOf(uses: number, dollars: number): number {
+  return micro(BigInt(count(Math.ceil(uses))) * pico(dollars, 12));
 }
 
 /** Dollars as a whole number of 1e-12 dollars; what is finer is rounded up. `digits` is 6 for prices per million. */

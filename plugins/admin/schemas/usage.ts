@@ -84,6 +84,7 @@ export const usageRecord = z.object({
       images: z.number().optional(),
       seconds: z.number().optional(),
       characters: z.number().optional(),
+      services: z.record(z.string(), z.number()).optional(),
     })
     .optional()
     .describe('what was used besides tokens'),

@@ -25,6 +25,7 @@ import {
   withExtra,
 } from '../wire.ts';
 import { Candidate, PartReader, type HeldFinish } from './parts.ts';
+import { SearchCounter } from '../services.ts';
 import { readUsage } from '../usage.ts';
 import { given } from '../../_shared/check.ts';
 import { fieldsBeside, objectsOf, textOf } from '../../_shared/fields.ts';
@@ -37,6 +38,7 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #candidates = new Map<number, Candidate>();
   /** Those whose finish is held, in the order in which they came to it. */
   readonly #holding = new Set<Candidate>();
+  readonly #searches = new SearchCounter();
   #chunk = 0;
   /** The first chunk. */
   #first: JsonObject = {};
@@ -69,8 +71,9 @@ export class ReplyDecoder implements StreamDecoder {
       this.#first = chunk;
       this.#head(chunk);
     }
+    this.#searches.read(chunk);
     if (isObject(chunk.usageMetadata))
-      this.#events.push({ type: 'usage', usage: readUsage(chunk.usageMetadata) });
+      this.#events.push({ type: 'usage', usage: this.#searches.counted(readUsage(chunk.usageMetadata)) });
     candidates.forEach((candidate, position) => this.#candidate(candidate, position));
     if (candidates.length === 0) this.#blocked(chunk);
     if (this.#chunk > 1) this.#chunkExtras(chunk);

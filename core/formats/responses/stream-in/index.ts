@@ -250,7 +250,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       format: formatName,
       ...withExtra(objectFields(response)),
     });
-    if (isObject(response.usage)) out.push({ type: 'usage', usage: readUsage(response.usage) });
+    if (isObject(response.usage)) out.push({ type: 'usage', usage: readUsage(response.usage, response) });
   }
 }
 

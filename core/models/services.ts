@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { matchesModel } from '../state/api-keys/matches-model.ts';
+
+/** Dollars for each use of a service, by its name. */
+export type ServicePrices = Readonly<Record<string, number>>;
+
+/** Prices of the services that the providers of channel kinds run for models. */
+interface ServiceList {
+  /** Where the figures come from. */
+  readonly source: string;
+  /** The day for which they hold, `YYYY-MM-DD`. */
+  readonly date: string;
+  /** By channel kind: the first row that fits the provider's name of a model decides. */
+  readonly services: Readonly<
+    Record<string, readonly { readonly models: readonly string[]; readonly prices: ServicePrices }[]>
+  >;
+}
+
+let read: ServiceList | undefined;
+
+/** Returns the list that comes with Sluice. It is read when it is first asked for. */
+export function shippedServices(): ServiceList {
+  read ??= JSON.parse(readFileSync(new URL('services.json', import.meta.url), 'utf8')) as ServiceList;
+  return read;
+}
+
+/** Returns what the services cost that a kind of channel runs for a model; undefined where that is not known. */
+export function servicePricesOf(kind: string, upstreamModel: string): ServicePrices | undefined {
+  const { services } = shippedServices();
+  const rows = Object.hasOwn(services, kind) ? services[kind] : undefined;
+  return rows?.find(({ models }) => matchesModel(models, upstreamModel))?.prices;
+}
