@@ -269,6 +269,26 @@ describe('nonsense is refused with the field’s name', () => {
   });
 });
 
+test.each<[string, Record<string, unknown>, number, string?]>([
+  ['sixteen pairs', Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`n${at}`, 'x'])), 200],
+  [
+    'seventeen pairs',
+    Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`n${at}`, 'x'])),
+    400,
+    'metadata',
+  ],
+  ['a name of 64 characters', { ['n'.repeat(64)]: 'x' }, 200],
+  ['a name of 65 characters', { ['n'.repeat(65)]: 'x' }, 400, 'metadata'],
+  ['a value of 512 characters', { name: 'x'.repeat(512) }, 200],
+  ['a value of 513 characters', { name: 'x'.repeat(513) }, 400, 'metadata.name'],
+  ['a value that is no text', { name: 1 }, 400, 'metadata.name'],
+])('metadata with %s', async (_what, metadata, expected, param) => {
+  const { status, body } = await own.post('/v1/conversations', { metadata });
+  expect(status).toBe(expected);
+  if (param === undefined) expect(body.metadata).toEqual(metadata);
+  else expect(body.error.param).toBe(param);
+});
+
 test('items that were normalised once stay as they are', () => {
   const item = fc.record(
     {

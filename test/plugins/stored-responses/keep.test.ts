@@ -5,6 +5,10 @@ import { inClientsPlaces } from '../../../plugins/stored-responses/forward.ts';
 import { retentionOf, TurnKeeper, turnOf } from '../../../plugins/stored-responses/keep.ts';
 import { begunResponse, failureOf, Recorder } from '../../../plugins/stored-responses/record.ts';
 import type { Resolved } from '../../../plugins/stored-responses/resolve.ts';
+import { KeyedValues } from '../../../core/call/exchange.ts';
+import { connection } from '../../../core/sdk/connection.ts';
+import { turnOnConnection } from '../../../plugins/stored-responses/connection-turns.ts';
+import { withIds } from '../../../plugins/stored-responses/items.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 
 const errors: unknown[] = [];
@@ -172,6 +176,111 @@ describe('a turn', () => {
     expect(keeper.keep()).toBeUndefined();
     expect(saved).toEqual([]);
     expect(errors).toMatchObject([[{ id: call.id }, 'a response could not be kept']]);
+  });
+});
+
+describe('turns that only their connection remembers', () => {
+  const begin = async (body: JsonObject, values = new KeyedValues()) => {
+    const one = await keeping({ store: false, ...body });
+    one.call.set(connection, values);
+    return { ...one, values };
+  };
+  const finish = async ({ keeper }: Kept, id: string, status = 'completed') => {
+    keeper.see(bytes({ ...response, id, status, output: [{ type: 'message', id: `of ${id}` }] }));
+    await keeper.keep();
+  };
+  const known = (call: Call, id: string): readonly unknown[] | undefined =>
+    turnOnConnection(call, id)?.map((item) => item['id']);
+
+  test('are kept with all before them, stay when another follows them, and are stored nowhere', async () => {
+    const first = await begin({});
+    expect(retentionOf(first.call)).toBe('connection');
+    await finish(first, 'resp_1');
+    const next = await begin({ previous_response_id: 'resp_1' }, first.values);
+    await finish(next, 'resp_2');
+    expect([known(next.call, 'resp_1'), known(next.call, 'resp_2')]).toEqual([
+      [undefined, 'of resp_1'],
+      [undefined, 'of resp_2'],
+    ]);
+    expect([first.saved, next.saved, known((await begin({})).call, 'resp_1')]).toEqual([[], [], undefined]);
+  });
+
+  test('are forgotten when what follows them fails or is cut short by its provider', async () => {
+    for (const end of ['error', 'failed'] as const) {
+      // oxlint-disable no-await-in-loop
+      const first = await begin({});
+      await finish(first, 'resp_1');
+      const next = await begin({ previous_response_id: 'resp_1' }, first.values);
+      if (end === 'error') await next.keeper.keep({ error: new Error('broken') });
+      else await finish(next, 'resp_2', 'failed');
+      // oxlint-enable no-await-in-loop
+      expect([known(next.call, 'resp_1'), known(next.call, 'resp_2')]).toEqual([undefined, undefined]);
+    }
+  });
+
+  test('are sixteen, and the oldest is forgotten first', async () => {
+    const values = new KeyedValues();
+    for (let count = 1; count <= 17; count += 1)
+      // oxlint-disable-next-line no-await-in-loop
+      await finish(await begin({}, values), `resp_${count}`);
+    const { call } = await begin({}, values);
+    expect(known(call, 'resp_1')).toBeUndefined();
+    expect(known(call, 'resp_2')).toBeDefined();
+    await finish(await begin({}, values), 'resp_2');
+    await finish(await begin({}, values), 'resp_18');
+    expect([known(call, 'resp_2') === undefined, known(call, 'resp_3')]).toEqual([false, undefined]);
+  });
+});
+
+describe('an item that is kept', () => {
+  test.each([
+    ['message', 'msg'],
+    ['reasoning', 'rs'],
+    ['function_call', 'fc'],
+    ['function_call_output', 'fco'],
+    ['custom_tool_call', 'ctc'],
+    ['custom_tool_call_output', 'ctco'],
+    ['compaction', 'cmp'],
+    ['web_search_call', 'ws'],
+    ['file_search_call', 'fs'],
+    ['code_interpreter_call', 'ci'],
+    ['image_generation_call', 'ig'],
+    ['computer_call', 'cu'],
+    ['computer_call_output', 'cuo'],
+    ['local_shell_call', 'lsh'],
+    ['local_shell_call_output', 'lsho'],
+    ['shell_call', 'sh'],
+    ['shell_call_output', 'sho'],
+    ['apply_patch_call', 'apc'],
+    ['apply_patch_call_output', 'apco'],
+    ['mcp_list_tools', 'mcpl'],
+    ['mcp_call', 'mcp'],
+    ['mcp_approval_request', 'mcpr'],
+    ['mcp_approval_response', 'mcpa'],
+    ['tool_search_call', 'tsc'],
+    ['tool_search_output', 'tso'],
+    ['something_new', 'item'],
+    ['constructor', 'item'],
+  ])('of type %s has an id that begins with %s_', (type, prefix) => {
+    const [one] = withIds([{ type }]);
+    expect(one?.['id']).toMatch(new RegExp(`^${prefix}_[0-9a-f]{48}$`));
+    const [named] = withIds([{ type, id: 'mine', status: 'in_progress' }]);
+    expect([named?.['id'], named?.['status']]).toEqual(['mine', 'in_progress']);
+  });
+
+  test.each([
+    ['message', true],
+    ['function_call', true],
+    ['shell_call_output', true],
+    ['tool_search_output', true],
+    ['reasoning', false],
+    ['mcp_list_tools', false],
+    ['call', false],
+    ['my_tool_search_output', false],
+  ])('of type %s has a status: %s', (type, has) => {
+    const [one] = withIds([{ type, id: '' }]);
+    expect(one?.['status']).toBe(has ? 'completed' : undefined);
+    expect(one?.['id']).not.toBe('');
   });
 });
 

@@ -27,7 +27,11 @@ describe('over one WebSocket', () => {
 
   beforeAll(async () => {
     gateway = await startGateway({
-      channels: [demo(), demo({ id: 'native', speaks: ['responses'], models: { native: 'demo' } })],
+      channels: [
+        demo(),
+        demo({ id: 'native', speaks: ['responses'], models: { native: 'demo' } }),
+        demo({ id: 'failing', models: { failing: 'demo!status=429' } }),
+      ],
     });
   });
   afterAll(() => gateway.close());
@@ -43,6 +47,19 @@ describe('over one WebSocket', () => {
     client.send({ type: 'response.create', ...body });
     return (await client.until(isLast, count + 1)).at(-1) ?? {};
   };
+
+  test('a turn is forgotten when the one that follows it is refused', async () => {
+    const client = await connect();
+    const first = await ask(client, { model: 'demo', store: false, input: 'Hello' });
+    const { id } = first['response'] as { id: string };
+    const follow = { store: false, input: 'More', previous_response_id: id };
+    expect(await ask(client, { model: 'failing', ...follow })).toMatchObject({ type: 'error', status: 429 });
+    expect(await ask(client, { model: 'demo', ...follow })).toMatchObject({
+      type: 'error',
+      error: { code: 'previous_response_not_found' },
+    });
+    client.vanish();
+  });
 
   test.each(['demo', 'native'])(
     'turns that are not stored follow each other, and nobody else (%s)',
