@@ -95,6 +95,13 @@ export const accepted: readonly Accepted[] = [
     reason: 'the search for the object of the caller refuses what is no id in the same words',
   },
   {
+    file: 'core/front/connections.ts',
+    source: 'if (socket.bytesRead === 0 && now - openedAt > silence) socket.destroy();',
+    original: 'now - openedAt > silence',
+    replacement: 'now - openedAt >= silence',
+    reason: 'a connection that is this old to the very millisecond may be closed now or with the next look',
+  },
+  {
     file: 'plugins/quota/needs.ts',
     source: 'else if (isObject(value))',
     original: 'isObject(value)',

@@ -90,6 +90,25 @@ describe('a part that frameworks read in different ways is refused:', () => {
     ['base64', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: base64`],
     ['quoted-printable', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: quoted-printable`],
     ['gzip', `Content-Disposition: ${file}\r\nContent-Encoding: gzip`],
+    ['the transfer encoding 8bitx', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: 8bitx`],
+    ['the transfer encoding x8bit', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: x8bit`],
+    [
+      'the transfer encoding binary, 8bit',
+      `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: binary, 8bit`,
+    ],
+    ['the transfer encoding 7bit; x', `Content-Disposition: ${file}\r\nContent-Transfer-Encoding: 7bit; x`],
+    ['a disposition that begins alike', 'Content-Disposition: form-datax; name="q"'],
+    ['a disposition that ends alike', 'Content-Disposition: xform-data; name="q"'],
+    [
+      'a filename in an encoding that ends alike',
+      `Content-Disposition: form-data; name="q"; filename*=xutf-8''a`,
+    ],
+    [
+      'a filename in an encoding with text behind it',
+      `Content-Disposition: form-data; name="q"; filename*=utf-8''a(b`,
+    ],
+    ['a filename with half a code', `Content-Disposition: form-data; name="q"; filename*=utf-8''%e4`],
+    ['a disposition with nothing but its kind', 'Content-Disposition: form-data'],
     ['a form in the form', `Content-Disposition: ${text}\r\nContent-Type: multipart/mixed; boundary=c`],
     ['a text in another charset', `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=utf-16`],
     [
@@ -261,6 +280,26 @@ test.each([
 test('a text whose charset is ISO-8859-1 is refused where UTF-8 would be another text', () => {
   const head = `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=ISO-8859-1`;
   expect(() => passed(formOf(head, 'ä'))).toThrow('a text is not UTF-8');
+});
+
+test.each(['7bit', '8BIT', 'Binary'])('a text in the transfer encoding %s is read', (encoding) => {
+  const head = `Content-Disposition: ${text}\r\nContent-Transfer-Encoding: ${encoding}`;
+  expect(passed(formOf(head)).parts[1]?.content).toBe('lines');
+});
+
+test.each(['text/multipart', 'text/x-multipart', 'application/multipartx'])(
+  'a file of the type %s is no form in the form',
+  (type) => {
+    expect(passed(formOf(`Content-Disposition: ${file}\r\nContent-Type: ${type}`)).parts[1]).toMatchObject({
+      content: 'lines',
+    });
+  },
+);
+
+test('a name of 200 characters is read, and a longer one refused', () => {
+  const named = (length: number) => formOf(`Content-Disposition: form-data; name="${'n'.repeat(length)}"`);
+  expect(passed(named(200)).parts[1]?.name).toHaveLength(200);
+  expect(() => passed(named(201))).toThrow('The name of a form field is too long.');
 });
 
 test('a form that ends with an empty line is read', () => {

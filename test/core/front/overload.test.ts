@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { getHeapStatistics } from 'node:v8';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Call } from '../../../core/sdk/call.ts';
 import { createLog } from '../../../core/log.ts';
-import { Overload } from '../../../core/front/overload.ts';
+import { Overload, processGauges } from '../../../core/front/overload.ts';
 import { overloadSchema } from '../../../core/settings/processes.ts';
 
 /** A process whose clock and memory are what the test says. */
@@ -175,6 +176,27 @@ test('memory that is nearly full refuses new calls until some of it is free', ()
   expect([machine.overload.strain, machine.overload.memory]).toEqual(['memory', 0.81]);
   expect(looks(0.78)).toBe(false);
   expect(looks(0.74)).toBe(true);
+});
+
+describe('the memory of a process', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  test('is that of its share where memory is limited, and else that of its heap', () => {
+    const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+    const heap = used / most;
+    vi.spyOn(process.memoryUsage, 'rss').mockReturnValue(900);
+    const limited = vi.spyOn(process, 'constrainedMemory').mockReturnValue(2_000);
+    expect(processGauges(1).memory()).toBeCloseTo(0.45, 5);
+    expect(processGauges(0.5).memory()).toBeCloseTo(0.9, 5);
+    for (const none of [0, Number.MAX_SAFE_INTEGER, 2 ** 64]) {
+      limited.mockReturnValue(none);
+      const memory = processGauges(1).memory();
+      expect([none, memory > heap / 2, memory < 1, memory === 0.45]).toEqual([none, true, true, false]);
+    }
+    // A heap that is nearly full counts though the process is small.
+    limited.mockReturnValue(2 ** 50);
+    expect(processGauges(1).memory()).toBeGreaterThan(heap / 2);
+  });
 });
 
 describe('bodies that are held', () => {
