@@ -44,6 +44,7 @@ export class Memory {
   #revision: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
+  #isStopped = false;
 
   constructor(tools: Pick<InternalTools, 'stores' | 'log'>, options: MemoryOptions) {
     this.#tools = tools;
@@ -59,6 +60,7 @@ export class Memory {
 
   stop(): void {
     clearInterval(this.#timer);
+    this.#isStopped = true;
   }
 
   /** Returns what is known of a model now. */
@@ -122,6 +124,8 @@ export class Memory {
 
   /** Once per failure of the database. What this process knows stays in force. */
   #failed(error: unknown): void {
+    // The database may be closed while it is read.
+    if (this.#isStopped) return;
     if (!this.#hasFailed)
       this.#tools.log.error(
         { error },

@@ -55,6 +55,9 @@ const sentences: readonly Sentence[] = [
 const unsupported =
   /\b(?:unsupported|not supported|does not support|unknown|unrecognized|unrecognised|not permitted|extra)\b.{0,40}\b(?:parameter|argument|field|property|inputs?|option)s?\b|\b(?:parameter|argument|field|property|option)\b.{0,100}\b(?:unsupported|not supported|unknown|unrecognized|not permitted)\b/is;
 
+/** Words of a refusal that holds for this request alone: others may be accepted with the same member, and another member is as much at fault. */
+const conditional = /\b(?:when|if|unless|while|together|combination|combined)\b/i;
+
 /** Names of the output limit in chat completions, of which a provider takes one or the other. */
 const limits: Readonly<Record<string, string>> = {
   max_tokens: 'max_completion_tokens',
@@ -80,7 +83,7 @@ export function namedMembers(error: GatewayError, format: string): readonly Refu
 
 function namedIn(sentence: string, param: string | undefined): readonly RefusedMember[] {
   // The client has to write another member in its place.
-  if (/\bhas moved to\b/i.test(sentence)) return [];
+  if (/\bhas moved to\b/i.test(sentence) || conditional.test(sentence)) return [];
   const found = new Map<string, RefusedMember>();
   for (const { pattern, beside } of sentences)
     for (const { groups } of sentence.matchAll(pattern)) {

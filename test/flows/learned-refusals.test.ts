@@ -1,12 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import learnedRefusals from '../../plugins/learned-refusals/index.ts';
+import translation from '../../plugins/translation/index.ts';
+import bedrock from '../../channels/bedrock.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { adminPassword, logIn } from '../plugins/admin/_client.ts';
 import { newDatabases } from './_one-database.ts';
 import { bodiesOf, gatewayOf, openAi, provider, refusing, stage, text, unsupported } from './_refusals.ts';
-import { call, readError, voices } from './_wire.ts';
+import { call, fetchRaw, readError, voices, wholeReplies } from './_wire.ts';
 
 describe('a setting that the provider refuses', () => {
   test.each([false, true])(
@@ -115,6 +117,68 @@ describe('a setting that the provider refuses', () => {
     expect(gateway.lines.filter(({ msg }) => msg === 'an attempt failed')).toEqual([]);
   });
 
+  test('of a Responses request goes from the depth where it stands', async () => {
+    const upstream = await startUpstream(({ body }, response) => {
+      const { reasoning = {} } = JSON.parse(body.toString()) as { readonly reasoning?: object };
+      const refusal = unsupported('reasoning.enabled', "Unknown parameter: 'reasoning.enabled'.");
+      const isRefused = 'enabled' in reasoning;
+      response
+        .writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(isRefused ? refusal : wholeReplies.responses));
+    });
+    onTestFinished(() => upstream.close());
+    const gateway = await gatewayOf({ channels: [voices[openAi].channel(upstream.url)] });
+    const body = { model: 'via-chat', input: 'hi', reasoning: { enabled: true, effort: 'low' } };
+    for (const requests of [2, 3]) {
+      const answer = await fetchRaw(gateway, '/v1/responses', { body });
+      expect(answer.status).toBe(200);
+      expect(answer.headers['x-sluice-loss']).toBe('reasoning.enabled');
+      expect(upstream.requests).toHaveLength(requests);
+      expect(bodiesOf(upstream).at(-1)).toEqual({ ...body, reasoning: { effort: 'low' } });
+    }
+  });
+
+  test('of Bedrock goes from the object that holds it, in the client’s words', async () => {
+    const upstream = await startUpstream(({ body }, response) => {
+      const isRefused = body.includes('"top_k"');
+      const message =
+        'The model returned the following errors: Malformed input request: #: extraneous key [top_k] is not permitted, please reformat your input and try again.';
+      const whole = {
+        output: { message: { role: 'assistant', content: [{ text: 'fine' }] } },
+        stopReason: 'end_turn',
+        usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+      };
+      response
+        .writeHead(isRefused ? 400 : 200, {
+          'content-type': 'application/json',
+          ...(isRefused ? { 'x-amzn-errortype': 'ValidationException' } : {}),
+        })
+        .end(JSON.stringify(isRefused ? { message } : whole));
+    });
+    onTestFinished(() => upstream.close());
+    const model = 'amazon.nova-pro-v1:0';
+    const gateway = await gatewayOf({
+      channels: [
+        bedrock({
+          region: 'us-east-1',
+          key: 'k',
+          baseUrl: upstream.url,
+          models: [model],
+          // The operator takes the model for one that knows it.
+          traits: { '*': { refuses: [] } },
+        }),
+      ],
+    });
+    const body = { ...voices.messages.body(model, false), top_k: 3, temperature: 0.5 };
+    for (const requests of [2, 3]) {
+      const answer = await call(gateway, 'messages', model, false, { body });
+      expect(text('messages', answer)).toBe('fine');
+      expect(answer.headers['x-sluice-loss']).toBe('top_k');
+      expect(upstream.requests).toHaveLength(requests);
+      expect(bodiesOf(upstream).at(-1)).toMatchObject({ inferenceConfig: { temperature: 0.5 } });
+    }
+  });
+
   test('is one of several that go at once', async () => {
     const refusal = {
       error: {
@@ -189,6 +253,17 @@ describe('what was learned', () => {
       error: { code: 'unsupported_parameter', param: 'seed' },
     });
     expect(sent()).toHaveLength(3);
+  });
+
+  test('is nothing where the operator wants no loss', async () => {
+    const plugins = [translation({ strict: true })];
+    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, { plugins });
+    for (const requests of [1, 2]) {
+      const refused = await ask({ seed: 1 });
+      expect(readError(openAi, refused).status).toBe(400);
+      expect(refused.text).toContain("Unsupported parameter: 'seed'");
+      expect(sent()).toHaveLength(requests);
+    }
   });
 
   test.each([

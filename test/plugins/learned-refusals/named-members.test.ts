@@ -128,6 +128,13 @@ describe('a refusal in the words of a provider names its members', () => {
     ],
     ['a path that is too deep', openai("Unknown parameter: 'a.b.c.d'.")],
     ['a model', openai('The model `gpt-9` does not support this parameter.', 'model')],
+    [
+      'one of two settings that do not go together',
+      openai(
+        "Unsupported parameter: 'top_p' is not supported with this model when reasoning is on.",
+        'top_p',
+      ),
+    ],
     ['no member', openai('The request is malformed.', 'seed')],
   ])('but not %s: %j', (_, body) => {
     expect(named(body, 'messages')).toBeUndefined();
