@@ -133,6 +133,8 @@ const operations: Table = {
   'GET /v1beta/models/*model': [free(lists)],
   'GET /foundation-models': [free(lists)],
   'GET /foundation-models/*model': [free(lists)],
+  'GET /inference-profiles': [free(lists)],
+  'GET /inference-profiles/*model': [free(lists)],
 };
 
 const task = 'asks after a task that was charged when it was taken';
