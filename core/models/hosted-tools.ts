@@ -51,6 +51,8 @@ export const toolRows: readonly ToolRow[] = [
   { type: /^fileSearch$/i, kind: 'service', service: 'file-search' },
   { type: /^(?:codeInterpreter|codeExecution|shell)$/i, kind: 'service', service: 'code-container' },
   { type: /^imageGeneration$/i, kind: 'service', service: 'image-generation' },
+  // Searches of clouds and other vendors, whose prices depend on contracts.
+  { type: /^(?:retrieval|enterpriseWebSearch|exaAiSearch|parallelAiSearch)$/i, kind: 'unbounded' },
   { type: /^advisor$/i, kind: 'model' },
   { type: /^[a-z]+:/i, kind: 'model' },
 ];
@@ -89,6 +91,8 @@ export const memberRows: readonly MemberRow[] = [
   // Its tokens are charged with those of the session.
   { member: 'transcription', kind: 'free', when: namesModel },
   { member: 'input_audio_transcription', kind: 'free', when: namesModel },
+  // The author of vector images, beside the model that the request is for.
+  { member: 'svg', kind: 'model', when: namesModel },
   { member: 'routingconfig', kind: 'model' },
   { member: 'routing_config', kind: 'model' },
   { member: 'modelselectionconfig', kind: 'model' },
