@@ -1,5 +1,6 @@
 import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import { isObject, type Call, type ResponseStore, type StoredResponse } from 'sluice/internal';
+import { checkPaidMembers } from '../_paid-members.ts';
 import { turnOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';
 
@@ -46,6 +47,8 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
     const id = referenceIn(item);
     input.push(id === undefined ? item : (places.get(id) ?? (await referred(call, store, id, index))));
   }
+  // Kept items may bring tools along, which no call has asked for yet.
+  checkPaidMembers(call.get(caller), { input: [...earlier.history, ...input] });
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...earlier, input: () => input, expanded: { ...rest, input: [...earlier.history, ...input] } };
 }

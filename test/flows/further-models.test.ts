@@ -289,6 +289,26 @@ test.each<[string, Endpoint, Json]>([
   }
 });
 
+test('tools among the items of a conversation are refused in a call that goes on from it', async () => {
+  for (const key of [restricted, inDollars]) {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+    const items = [{ type: 'additional_tools', role: 'developer', tools: [image] }];
+    // oxlint-disable-next-line no-await-in-loop
+    const made = await fetch(`${gateway.url}/v1/conversations`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ items }),
+    });
+    // oxlint-disable-next-line no-await-in-loop
+    const { id } = (await made.json()) as { id: string };
+    expect(made.status).toBe(200);
+    // oxlint-disable-next-line no-await-in-loop
+    const { status, text } = await send(responses, { conversation: id }, key);
+    expect({ status, text }).toEqual({ status: 403, text: expect.stringContaining('input[0].tools[0]') });
+  }
+  expect(upstream.requests).toEqual([]);
+});
+
 test('counting tokens runs no tool, so that it passes', async () => {
   const call = { path: '/v1/messages/count_tokens', body: { ...messages.body, tools: [advisor] } };
   expect((await send(call, {}, restricted)).status).not.toBe(403);
