@@ -12,6 +12,7 @@ import { startOpenaiObjects } from '../support/openai-objects.ts';
 import { startRealtimeUpstream } from '../support/realtime-upstream.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
+import { charges } from '../plugins/provider-objects/_records.ts';
 import { voices } from './_wire.ts';
 
 type Json = Record<string, unknown>;
@@ -356,6 +357,62 @@ describe('a batch', () => {
     expect(provider.batches.size).toBe(0);
     expect(await begin({ models: ['gpt-*'] }, tools)).toBe('validating');
     expect(await begin({}, [...tools, { type: 'oracle' }])).toBe('validating');
+  });
+
+  test('whose lines use a service is refused without a limit of uses, and charged for them without a discount', async () => {
+    const provider = await startOpenaiObjects();
+    const own = await startGateway({
+      plugins: [providerObjects({ poll: { first: 20, most: 50 } })],
+      prices: { '*': { input: 1, output: 1, services: { 'web-search': 0.01 } } },
+      channels: [
+        openai({
+          key: 'k',
+          baseUrl: `${provider.url}/v1`,
+          models: ['gpt-a'],
+          traits: { '*': { inputLimit: 1000 } },
+        }),
+      ],
+    });
+    onTestFinished(async () => {
+      await own.close();
+      await provider.close();
+    });
+    const { value, record } = await own.apiKeys.create({
+      name: 'one',
+      budgets: [{ unit: 'micro-dollar', period: 'total', amount: 100_000 }],
+    });
+    const client = new OpenAI({ baseURL: `${own.url}/v1`, apiKey: value, maxRetries: 0 });
+    const begin = async (more: Json): Promise<string> => {
+      const body = {
+        model: 'gpt-a',
+        input: 'hi',
+        max_output_tokens: 16,
+        tools: [{ type: 'web_search' }],
+        ...more,
+      };
+      const text = JSON.stringify({ custom_id: 'one', method: 'POST', url: '/v1/responses', body });
+      const file = await client.files.create({
+        file: await toFile(Buffer.from(text), 'batch.jsonl'),
+        purpose: 'batch',
+      });
+      const made = await client.batches.create({
+        input_file_id: file.id,
+        endpoint: '/v1/responses',
+        completion_window: '24h',
+      });
+      return made.id;
+    };
+    await expect(begin({})).rejects.toMatchObject({ status: 403, param: 'requests[0].tools[0]' });
+    // Eleven searches are more than ten cents.
+    await expect(begin({ max_tool_calls: 11 })).rejects.toMatchObject({ status: 429 });
+    const id = await begin({ max_tool_calls: 5 });
+    const search = { type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'a' } };
+    provider.finish(id, () => ({ ...response, model: 'gpt-a', output: [search, search] }));
+    await expect.poll(() => charges(own)).toHaveLength(1);
+    // Two tokens at half their price, and two searches at the whole.
+    expect(await charges(own)).toMatchObject([
+      { keyId: record.id, microDollars: 1 + 20_000, units: { services: { 'web-search': 2 } } },
+    ]);
   });
 
   test('of messages that names an advisor is refused', async () => {
