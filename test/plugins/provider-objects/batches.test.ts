@@ -94,6 +94,24 @@ test('results cannot be had before they are charged', async () => {
   expect(await charges(gateway)).toHaveLength(1);
 });
 
+test('answers that do not tell what they used are counted in the log, and the others are charged', async () => {
+  const { a, client, gateway } = await startStage(slow);
+  const mine = await client();
+  const words = 'answers of a batch do not tell what they used';
+  const warnings = () => gateway.lines.filter(({ msg }) => msg === words);
+  const told = await begin(mine, batchLine('gpt-a'));
+  a.finish(told.id, () => answer('gpt-a', 100, 10));
+  await mine.batches.retrieve(told.id);
+  expect(warnings()).toEqual([]);
+  const silent = await begin(mine, batchLine('gpt-a', 'one'), batchLine('gpt-a', 'two'));
+  a.finish(silent.id, ({ custom_id: line }) =>
+    line === 'one' ? answer('gpt-a', 100, 10) : { ...answer('gpt-a', 0, 0), usage: undefined },
+  );
+  await mine.batches.retrieve(silent.id);
+  expect(warnings()).toMatchObject([{ id: silent.id, channel: 'a', answers: 1 }]);
+  expect((await charges(gateway)).map(({ input }) => input)).toEqual([100, 100]);
+});
+
 test('two keys do not see, cancel or read each other’s batches', async () => {
   const { a, client } = await startStage(slow);
   const [mine, theirs] = [await client(), await client()];
