@@ -179,13 +179,6 @@ export const accepted: readonly Accepted[] = [
     reason: 'only the memory comes back later',
   },
   {
-    file: 'core/front/socket-connection.ts',
-    source: 'if (texts.length === 0 || this.#socket.readyState !== this.#socket.OPEN) return;',
-    original: 'texts.length === 0 || this.#socket.readyState !== this.#socket.OPEN',
-    replacement: 'texts.length === 0 && this.#socket.readyState !== this.#socket.OPEN',
-    reason: 'a socket that is not open drops what it is given, and no text is nothing',
-  },
-  {
     file: 'core/front/request-line.ts',
     source: "url = '',",
     original: "''",
