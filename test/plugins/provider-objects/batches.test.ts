@@ -188,6 +188,30 @@ test('what a line refers to must be the key’s own', async () => {
   expect((await begin(theirs, line(id))).status).toBe('validating');
 });
 
+test('what a line refers to must lie at the provider that keeps the file of lines', async () => {
+  const { a, b, client } = await startStage(slow);
+  const mine = await client();
+  const at = (channel: string) => ({ headers: { 'x-sluice-channel': channel } });
+  const create = async (text: string, purpose: 'user_data' | 'batch', channel: string): Promise<string> => {
+    const file = await toFile(Buffer.from(text), 'f.jsonl');
+    return (await mine.files.create({ file, purpose }, at(channel))).id;
+  };
+  const image = await create('x', 'user_data', 'a');
+  const line = batchLine('gpt-both', 'one', [{ type: 'file', file: { file_id: image } }]);
+  const batchOf = (file: string) =>
+    mine.batches.create({
+      input_file_id: file,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    });
+  await expect(batchOf(await create(line, 'batch', 'b'))).rejects.toMatchObject({
+    status: 400,
+    param: 'input_file_id',
+  });
+  expect([a.batches.size, b.batches.size]).toEqual([0, 0]);
+  expect((await batchOf(await create(line, 'batch', 'a'))).status).toBe('validating');
+});
+
 test('a line may not go on from turns that a provider remembers', async () => {
   const { a, client } = await startStage(slow);
   const mine = await client();
