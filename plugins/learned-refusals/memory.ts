@@ -66,10 +66,8 @@ export class Memory {
   /** Returns what is known of a model now. */
   of(channel: string, model: string): readonly Learned[] {
     if (this.#known.size === 0) return nothing;
-    const known = this.#known.get(keyOf(channel, model));
-    if (known === undefined) return nothing;
     const now = Date.now();
-    return known.every(({ until }) => until > now) ? known : known.filter(({ until }) => until > now);
+    return this.#known.get(keyOf(channel, model))?.filter(({ until }) => until > now) ?? nothing;
   }
 
   /** Returns what is known now of all models. */

@@ -44,6 +44,21 @@ describe('a setting that the provider refuses', () => {
     expect(sent().at(-1)).toMatchObject({ max_completion_tokens: 9 });
   });
 
+  test('may be followed by another one, in a later call', async () => {
+    const judge = refusing({ seed: unsupported('seed'), user: unsupported('user') });
+    const { ask, sent } = await stage(openAi, judge);
+    for (const [more, loss, requests] of [
+      [{ seed: 1 }, 'seed', 2],
+      [{ seed: 1, user: 'me' }, 'seed, user', 4],
+      [{ seed: 1, user: 'me' }, 'seed, user', 5],
+    ] as const) {
+      const answer = await ask(more);
+      expect(text(openAi, answer)).toBe('fine');
+      expect(answer.headers['x-sluice-loss']).toBe(loss);
+      expect(sent()).toHaveLength(requests);
+    }
+  });
+
   test('is left out for that model of that channel alone', async () => {
     const upstream = await provider(openAi, (body) =>
       body.model === 'a' && body.seed !== undefined ? unsupported('seed') : undefined,

@@ -22,7 +22,7 @@ describe('a provider that lies', () => {
 
   test('by refusing again, whatever goes, is asked once more a call and a few times an hour', async () => {
     const judge = (body: Json): Json => unsupported(body.seed === undefined ? 'user' : 'seed');
-    const plugins = [learnedRefusals({ perHour: 2 })];
+    const plugins = [learnedRefusals({ perHour: 2, ttl: 60_000 })];
     const { ask, sent, gateway } = await stage(openAi, judge, {}, { plugins });
     for (const requests of [2, 4, 5, 6]) {
       // The first refusal, not that of the second attempt.

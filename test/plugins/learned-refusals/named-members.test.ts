@@ -135,6 +135,7 @@ describe('a refusal in the words of a provider names its members', () => {
         'top_p',
       ),
     ],
+    ['another model', openai('messages.0: model grok does not support parameter name.')],
     ['no member', openai('The request is malformed.', 'seed')],
   ])('but not %s: %j', (_, body) => {
     expect(named(body, 'messages')).toBeUndefined();
@@ -142,8 +143,10 @@ describe('a refusal in the words of a provider names its members', () => {
 
   test('and of no other failure', () => {
     const body = openai("Unsupported parameter: 'top_p' is not supported with this model.");
-    for (const status of [401, 404, 429, 500])
+    for (const status of [401, 404, 418, 429, 500])
       expect(named(body, 'chat-completions', status)).toBeUndefined();
+    const { error } = body as { readonly error: Json };
+    expect(named({ error: { ...error, code: 'content_filter' } })).toBeUndefined();
   });
 });
 
