@@ -116,9 +116,11 @@ async function withoutNamed(
 ): Promise<Observable<GatewayEvent>> {
   const { call, target, known, refused, error } = refusal;
   const { id } = target.channel;
+  const suspected = memory.suspected(id, target.model).filter((one) => !isAmong(one, [...known, ...refused]));
+  const tried = [...suspected, ...refused];
   let taken: readonly TakenMember[] = [];
   const found = (members: readonly TakenMember[]): void => {
-    taken = members.filter(({ path }) => refused.some((one) => one.path === path));
+    taken = members.filter(({ path }) => tried.some((one) => one.path === path));
     const wereSent = refused.every(({ path }) => taken.some((one) => one.path === path));
     // Other attempts and calls may have begun theirs meanwhile.
     if (!wereSent || !mayRetry(refusal, memory)) throw error;
@@ -127,8 +129,10 @@ async function withoutNamed(
   };
   let reply: Observable<GatewayEvent>;
   try {
-    reply = await next(call.with({ refused: { members: [...known, ...refused], found } }));
-  } catch {
+    reply = await next(call.with({ refused: { members: [...known, ...tried], found } }));
+  } catch (second) {
+    const others = refusedIn(second, call, target, [...known, ...tried]);
+    if (others !== undefined) memory.suspect(id, target.model, others);
     throw error;
   }
   for (const { spelled, as, beside } of taken) {

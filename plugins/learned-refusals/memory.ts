@@ -41,6 +41,8 @@ export class Memory {
   #known: ReadonlyMap<string, readonly Learned[]> = new Map();
   /** Times of second attempts of the last hour. */
   readonly #attempts = new Map<string, readonly number[]>();
+  /** Members that a second attempt was refused for, by the models of those attempts. */
+  readonly #suspected = new Map<string, readonly RefusedMember[]>();
   #revision: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
@@ -93,12 +95,28 @@ export class Memory {
     this.#attempts.set(key, [...(this.#attempts.get(key) ?? []), Date.now()]);
   }
 
+  /**
+   * Keeps members for which a second attempt was refused, for this hour. Providers name one member at a time: the second attempt of the next call
+   * goes without them too. Nothing is remembered before a provider accepts that.
+   */
+  suspect(channel: string, model: string, members: readonly RefusedMember[]): void {
+    const before = this.suspected(channel, model);
+    if (before.length === 0 && this.#suspected.size >= mostModels) return;
+    const added = members.filter(({ path }) => before.every((one) => one.path !== path));
+    this.#suspected.set(keyOf(channel, model), [...before, ...added].slice(0, mostMembers));
+  }
+
+  suspected(channel: string, model: string): readonly RefusedMember[] {
+    return this.#suspected.get(keyOf(channel, model)) ?? [];
+  }
+
   /** Remembers a member. Returns false for one that is known already. */
   learn(channel: string, model: string, member: RefusedMember): boolean {
     const before = this.of(channel, model);
     if (before.length >= mostMembers || before.some((one) => one.member.path === member.path)) return false;
     const since = Date.now();
     const learned = { channel, model, member, since, until: since + this.#options.ttl };
+    this.#suspected.delete(keyOf(channel, model));
     this.#known = new Map(this.#known).set(keyOf(channel, model), [...before, learned]);
     this.#store
       .set(JSON.stringify([channel, model, member.path]), learned, this.#options.ttl)
@@ -136,8 +154,11 @@ export class Memory {
     const since = Date.now() - hour;
     for (const [key, times] of this.#attempts) {
       const left = times.filter((time) => time > since);
-      if (left.length === 0) this.#attempts.delete(key);
-      else this.#attempts.set(key, left);
+      if (left.length > 0) this.#attempts.set(key, left);
+      else {
+        this.#attempts.delete(key);
+        this.#suspected.delete(key);
+      }
     }
   }
 }

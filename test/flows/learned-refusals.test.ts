@@ -59,6 +59,20 @@ describe('a setting that the provider refuses', () => {
     }
   });
 
+  test('and another one that is named after it need a second call, which has one further request too', async () => {
+    const judge = refusing({ seed: unsupported('seed'), user: unsupported('user') });
+    const { ask, sent } = await stage(openAi, judge);
+    const refused = await ask({ seed: 1, user: 'me' });
+    expect(readError(openAi, refused).status).toBe(400);
+    expect(refused.text).toContain("Unsupported parameter: 'seed'");
+    for (const requests of [4, 5]) {
+      const answer = await ask({ seed: 1, user: 'me' });
+      expect(text(openAi, answer)).toBe('fine');
+      expect(answer.headers['x-sluice-loss']).toBe('seed, user');
+      expect(sent()).toHaveLength(requests);
+    }
+  });
+
   test('is left out for that model of that channel alone', async () => {
     const upstream = await provider(openAi, (body) =>
       body.model === 'a' && body.seed !== undefined ? unsupported('seed') : undefined,

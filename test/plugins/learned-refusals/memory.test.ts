@@ -49,6 +49,26 @@ test('second attempts are counted by model and hour', () => {
   expect(memory.mayLearn('c', 'm')).toBe(true);
 });
 
+test('members that are only suspected are kept for the hour of their attempts, eight of a model', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { memory } = start();
+  memory.count('c', 'm');
+  for (const path of ['seed', 'user', 'seed']) memory.suspect('c', 'm', [{ path }]);
+  expect(memory.suspected('c', 'm')).toEqual([{ path: 'seed' }, { path: 'user' }]);
+  expect(paths(memory)).toEqual([]);
+  for (let index = 0; index < 9; index += 1) memory.suspect('c', 'm', [{ path: `x${index}` }]);
+  expect(memory.suspected('c', 'm')).toHaveLength(8);
+  vi.setSystemTime(Date.now() + hour + 1);
+  memory.mayLearn('c', 'm');
+  expect(memory.suspected('c', 'm')).toEqual([]);
+  memory.suspect('c', 'm', [{ path: 'user' }]);
+  memory.learn('c', 'm', { path: 'user' });
+  expect(memory.suspected('c', 'm')).toEqual([]);
+  for (let index = 0; index < 1001; index += 1) memory.suspect('c', `m${index}`, [{ path: 'seed' }]);
+  expect(memory.suspected('c', 'm1000')).toEqual([]);
+  expect(memory.suspected('c', 'm999')).toHaveLength(1);
+});
+
 test('eight members of a model, and a thousand models, are the most', () => {
   const { memory } = start();
   for (let index = 0; index < 9; index += 1) memory.learn('c', 'm', { path: `x${index}` });
