@@ -61,7 +61,14 @@ export async function startDashboard(): Promise<Dashboard> {
       param: null,
       code: null,
     };
+    const unsupported = {
+      message: "Unsupported parameter: 'logit_bias' is not supported with this model.",
+      type: 'invalid_request_error',
+      param: 'logit_bias',
+      code: 'unsupported_parameter',
+    };
     if (path.startsWith('/overloaded')) answer(503, { error: overloaded });
+    else if (body.includes('"logit_bias"')) answer(400, { error: unsupported });
     else if (body.includes('"falls-back"')) answer(200, wholeReplies['chat-completions']);
     else held.push(() => answer(200, wholeReplies['chat-completions']));
   });

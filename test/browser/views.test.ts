@@ -27,11 +27,11 @@ const phone = { width: 390, height: 800 };
 const margin = 14;
 
 /** Makes a call; returns its id, as its client sees it. */
-async function call(secret: string, model: string, content = 'Hello'): Promise<string> {
+async function call(secret: string, model: string, content = 'Hello', more = {}): Promise<string> {
   const response = await fetch(`${dashboard.gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }], ...more }),
   });
   await response.text();
   return response.headers.get('x-request-id') ?? '';
@@ -312,5 +312,19 @@ describe.skipIf(skipped !== undefined)(`lists of the dashboard ${skipped ?? ''}`
       .filter({ has: page.getByRole('heading', { name: 'overloaded', exact: true }) });
     await expect.poll(() => card.innerText()).toMatch(/Attempts, 1 h\s+[1-9]\d*\s+Failed\s+100%/);
     expect(await card.innerText()).toMatch(/Latest failure\s+just now, falls-back: .*overloaded/);
+  });
+
+  test('a channel shows the settings that its models refuse', async () => {
+    const { page } = await dashboard.open();
+    await call(key, 'falls-back', 'Hello', { logit_bias: { 50256: -100 } });
+    await goTo(page, 'Channels');
+    const card = page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('heading', { name: 'slow', exact: true }) });
+    await expect
+      .poll(() => card.innerText())
+      .toMatch(/Learned\s+falls-back refuses logit_bias since just now/);
+    expect(await card.innerText()).toContain("traits: { 'falls-back': { refusedMembers: ['logit_bias'] } }");
+    expect(await violations(page)).toEqual([]);
   });
 });
