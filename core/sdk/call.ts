@@ -74,6 +74,8 @@ export interface Affinity {
 export interface CallEdits extends Edits {
   /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
   readonly body?: JsonObject;
+  /** Members at the top that the provider is sent beside those of the client, where the client has none of the name. `call.body` does not have them. */
+  readonly addedMembers?: JsonObject;
   /** Reads the body and decides the operation instead of the client's own codec: for calls that a plugin makes on its way. Their replies come as events. */
   readonly codec?: Codec;
   /** Whether the channel streams its reply to a call with a codec of its own. Default false. */

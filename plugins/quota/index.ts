@@ -7,7 +7,6 @@ import {
   observe,
   type ApiKey,
   type GatewayEvent,
-  type JsonObject,
   type Operation,
 } from 'sluice';
 import {
@@ -21,6 +20,7 @@ import {
   type Bookkeeper,
   type Budget,
   type Call,
+  type CallEdits,
   type Charge,
   type Handler,
   type InternalTools,
@@ -29,7 +29,7 @@ import {
 import { Claim, clientLeft, costsTheSame } from './claim.ts';
 import { boundOf, type Bound } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
-import { limitedBody, servicesOf, type Services } from './services.ts';
+import { limitEdits, servicesOf, type Services } from './services.ts';
 
 const options = z.strictObject({
   /** The output limit that a call is sent with near the end of a budget, when it has none and its model gives no less. */
@@ -67,7 +67,8 @@ export default definePlugin({
     const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
 
     /** The maximum number of uses of services that a call asks for. */
-    const requested = (call: Call): Services | undefined => servicesOf(call.bodyOutline, assumedToolUses);
+    const requested = (call: Call): Services | undefined =>
+      servicesOf(call.bodyOutline, assumedToolUses, call.edits.addedMembers);
 
     const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
 
@@ -97,8 +98,8 @@ export default definePlugin({
       const { most: written, held } = limits.output;
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
       const amounts = amountsOf(call, limits, dollars);
-      const limited = (uses: number): JsonObject | undefined =>
-        dollars ? limitedBody(call, catalog.targets(call.model), uses) : undefined;
+      const limited = (uses: number): CallEdits | undefined =>
+        dollars ? limitEdits(call, catalog.targets(call.model), uses) : undefined;
       const few = limited(1);
       const most = amounts(written, requested(call));
       if (claim.covers(most)) return call;
@@ -106,16 +107,13 @@ export default definePlugin({
       const less =
         held === undefined && few === undefined
           ? undefined
-          : amounts(
-              held?.most ?? written,
-              few === undefined ? requested(call) : servicesOf(few, assumedToolUses),
-            );
+          : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       try {
         const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
         claim.hold(reservation);
         const isHeld = less !== undefined && isLess(reservation.most, most);
-        const body = isHeld ? few : few && limited(assumedToolUses);
-        const sent = body === undefined ? call : call.with({ body });
+        const edits = isHeld ? few : few && limited(assumedToolUses);
+        const sent = edits === undefined ? call : call.with(edits);
         return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
       } catch (error) {
         if (error instanceof GatewayError) throw error;

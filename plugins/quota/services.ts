@@ -4,6 +4,7 @@ import {
   paidMembers,
   WholeBytes,
   type Call,
+  type CallEdits,
   type Codec,
   type PaidMember,
   type Target,
@@ -15,10 +16,13 @@ export type Services = NonNullable<Units['services']>;
 /** Services of which a call uses one at most, whatever it asks: its container, and the search that every call with search options makes. */
 const usedOnce = new Set(['code-container']);
 
-/** Returns the maximum number of uses of each service that a request may make. `assumed` stands for a limit that it does not state. */
-export function servicesOf(body: JsonObject, assumed: number): Services | undefined {
+/**
+ * Returns the maximum number of uses of each service that a request may make. `assumed` stands for a limit that it does not state. `added`:
+ * members that are sent beside those of the body.
+ */
+export function servicesOf(body: JsonObject, assumed: number, added: JsonObject = {}): Services | undefined {
   const uses: Record<string, number> = {};
-  const total = limitIn(body['max_tool_calls']);
+  const total = limitIn(body['max_tool_calls'] ?? added['max_tool_calls']);
   for (const { kind, service, path, maxUses } of paidMembers(body)) {
     if (kind !== 'service' || service === undefined) continue;
     const isOnce = usedOnce.has(service) || path === 'web_search_options';
@@ -33,22 +37,27 @@ function limitIn(value: JsonValue | undefined): number | undefined {
 }
 
 /**
- * Returns the body with a limit of uses where it has none and its format has a member for it: `max_tool_calls` of responses, `max_uses` of the
- * searches of messages. Returns undefined where nothing is to be limited, or a channel would be asked in another format, which may have no such
- * limit: then, and in generateContent and chat completions, the assumed number of uses is reserved and not enforced.
+ * Returns the edits by which a request has a limit of uses where it has none and its format has a member for it: `max_tool_calls` of responses,
+ * `max_uses` of the searches of messages. Returns undefined where nothing is to be limited, or a channel would be asked in another format, which
+ * may have no such limit: then, and in generateContent and chat completions, the assumed number of uses is reserved and not enforced.
  */
-export function limitedBody(call: Call, targets: readonly Target[], limit: number): JsonObject | undefined {
+export function limitEdits(
+  call: Call,
+  targets: readonly Target[],
+  limit: number,
+): Pick<CallEdits, 'body' | 'addedMembers'> | undefined {
   const { format } = call.codec;
   if (call.operation !== 'chat' || (format !== 'responses' && format !== 'messages')) return undefined;
   const members = paidMembers(call.bodyOutline).filter(({ kind }) => kind === 'service');
   if (members.length === 0 || targets.some((target) => formatFor(call, target) !== format)) return undefined;
-  const { body } = call;
+  // Added in the bytes: agents send long bodies with such tools all the time.
   if (format === 'responses')
-    return limitIn(body['max_tool_calls']) === undefined ? { ...body, max_tool_calls: limit } : undefined;
+    return limitIn(call.body['max_tool_calls']) === undefined
+      ? { addedMembers: { max_tool_calls: limit } }
+      : undefined;
   const open = members.filter(({ service, maxUses }) => service === 'web-search' && maxUses === undefined);
-  return open.length === 0
-    ? undefined
-    : open.reduce((limited, one) => withMaxUses(limited, one, limit), body);
+  if (open.length === 0) return undefined;
+  return { body: open.reduce((limited, one) => withMaxUses(limited, one, limit), call.body) };
 }
 
 function withMaxUses(body: JsonObject, { path }: PaidMember, limit: number): JsonObject {

@@ -71,10 +71,16 @@ export default definePlugin({
         );
       }
       const format = formatFor(call, target, spoken) ?? '';
-      return translate(call, target, codecOf(tools, format, call, target), chosen, tools, next);
+      return translate(withAdded(call), target, codecOf(tools, format, call, target), chosen, tools, next);
     };
   },
 });
+
+/** Returns the call with the members that plugins have added as members of its body, because all of it is decoded. */
+function withAdded(call: Call): Call {
+  const { addedMembers } = call.edits;
+  return addedMembers === undefined ? call : call.with({ body: { ...addedMembers, ...call.body } });
+}
 
 /** The formats in which this target does what is asked, best first; undefined when the gateway must do it by itself. */
 function spokenBy(target: Target, { operation, wire }: Call): readonly string[] | undefined {

@@ -41,8 +41,9 @@ function passedBody(
     return { body: renamedForm(wire.params.form, target.model), usage: false };
   const named = call.body.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
-  const added = asking ? codec.askUsage?.(call.body) : undefined;
-  const usage = added !== undefined;
+  const asked = asking ? codec.askUsage?.(call.body) : undefined;
+  const usage = asked !== undefined;
+  const added = edits.addedMembers === undefined ? asked : { ...edits.addedMembers, ...asked };
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
   const lose = losesInto(losses, call, codec);
@@ -58,8 +59,8 @@ function passedBody(
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
-  const asked = added === undefined ? body : { ...body, ...added };
-  const patched = codec.patch(asked, { model: target.model, settings }, target.traits, lose);
+  const whole = added === undefined ? body : { ...edits.addedMembers, ...body, ...asked };
+  const patched = codec.patch(whole, { model: target.model, settings }, target.traits, lose);
   return { body: JSON.stringify(official(patched)), usage };
 }
 

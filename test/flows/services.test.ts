@@ -31,6 +31,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     channels: [
       openai({ ...at, ...limits, models: ['gpt-5-x', 'gpt-own', 'gpt-4o-search-preview'] }),
+      openai({ ...at, ...limits, id: 'told', models: ['gpt-5-told'], systemPrompt: 'Be brief.' }),
       anthropic({ ...at, ...limits, models: ['claude-x'] }),
       gemini({ ...at, ...limits, models: ['gemini-3-x'] }),
       openaiCompatible({ ...at, ...limits, name: 'other', models: ['other-x'] }),
@@ -293,6 +294,21 @@ describe('what a call may use is reserved', () => {
     const tool = { type: 'web_search_20250305', name: 'web_search' };
     await ask(messages, { tools: [{ name: 'f', input_schema: { type: 'object' } }, tool] });
     expect(sent().tools).toMatchObject([{ name: 'f' }, { ...tool, max_uses: 10 }]);
+  });
+
+  test('all else of a long call goes to the provider as the client wrote it', async () => {
+    says = response([]);
+    const input = Array.from({ length: 100 }, () => ({ role: 'user', content: 'x'.repeat(2000) }));
+    const more = { tools: [webSearch], future: 1.0, input };
+    expect(await ask(responses, more, 100)).toMatchObject({ status: 200 });
+    const whole = JSON.stringify({ ...responses.body, ...more });
+    expect(upstream.requests[0]?.body.toString()).toBe(`${whole.slice(0, -1)},"max_tool_calls":10}`);
+  });
+
+  test('a call that is written anew for its channel has the limit too', async () => {
+    says = response([]);
+    expect(await ask(responses, { model: 'gpt-5-told', tools: [webSearch] })).toMatchObject({ status: 200 });
+    expect(sent()).toMatchObject({ max_tool_calls: 10, instructions: 'Be brief.' });
   });
 
   test('a limit of its own is reserved as it is, also a higher one', async () => {

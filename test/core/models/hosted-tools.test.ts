@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { memberRows, paidMembers, toolRowOf, toolRows } from '../../../core/models/hosted-tools.ts';
+import { memberRows, toolRowOf, toolRows } from '../../../core/models/hosted-tools.ts';
+import { paidMembers } from '../../../core/models/paid-members.ts';
 import { foldedName } from '../../../core/sdk/member-names.ts';
 import { sdkMembers } from '../../support/sdk-members.ts';
 import { literalTypes } from '../../support/sdk-tools.ts';

@@ -1,0 +1,180 @@
+import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import { foldedName } from '../sdk/member-names.ts';
+import {
+  isLarge,
+  memberRows,
+  namedIn,
+  toolRowOf,
+  type MemberRow,
+  type PaidKind,
+  type ToolRow,
+} from './hosted-tools.ts';
+
+/** Members in which nothing asks for a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
+const ignored = new Set(
+  (
+    'metadata parameters input_schema inputschema schema json_schema jsonschema arguments annotations citations results outputs args ' +
+    'functioncall functionresponse function_call function_response responseschema responsejsonschema response_schema ' +
+    'tooluse toolresult tool_choice toolchoice allowed_tools json text image_url inlinedata inline_data'
+  ).split(' '),
+);
+
+/** Types of blocks and items of the history, of which nothing is asked for again. */
+const ofHistory = /(?:tool_use|_listing|_list_tools|_call|_call_output|tool_result)$/;
+
+/** One member of a request that costs more than the tokens of the call, or names a model. */
+export interface PaidMember {
+  /** Path in the body. */
+  readonly path: string;
+  readonly kind: PaidKind;
+  readonly service?: string;
+  /** The models that it names. Empty where it names none. */
+  readonly models: readonly string[];
+  /** The maximum number of uses that the tool states. */
+  readonly maxUses?: number;
+}
+
+/** Maximum number of such members in a request: each is checked, and a request has few. */
+const maxMembers = 1000;
+
+interface Step {
+  readonly value: JsonValue;
+  readonly path: string;
+}
+
+/**
+ * Returns the members of a request that name another model or cost more than its tokens, at any depth, also in another letter case. What is
+ * `free` and names no model is left out. Throws 400 for more than a thousand of them, because what is not looked at is not checked.
+ */
+export function paidMembers(body: JsonObject): readonly PaidMember[] {
+  const known = knownMembers.get(body);
+  if (known !== undefined) return known;
+  const found = findMembers(body);
+  knownMembers.set(body, found);
+  return found;
+}
+
+/** The members of bodies that were read, because several plugins ask for those of each call. */
+const knownMembers = new WeakMap<JsonObject, readonly PaidMember[]>();
+
+function findMembers(body: JsonObject): readonly PaidMember[] {
+  const found: PaidMember[] = [];
+  const rest: Step[] = [{ value: body, path: '' }];
+  for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
+    const { value, path } = step;
+    if (Array.isArray(value))
+      value.forEach((one: JsonValue, index) => {
+        if (typeof one === 'object' && one !== null) rest.push({ value: one, path: `${path}[${index}]` });
+      });
+    else if (isObject(value)) visitObject(value, path, rest, found);
+    if (found.length > maxMembers)
+      throw new GatewayError(
+        'invalid_value',
+        `A request names at most ${maxMembers} further models, hosted tools and paid services.`,
+      );
+  }
+  return found;
+}
+
+function visitObject(object: JsonObject, path: string, rest: Step[], found: PaidMember[]): void {
+  const { type } = object;
+  const isPast = typeof type === 'string' && ofHistory.test(type);
+  for (const name in object) {
+    const value = object[name];
+    if (value === undefined || !isGiven(value)) continue;
+    const folded = foldedName(name);
+    const at = path === '' ? name : `${path}.${name}`;
+    const row = rowsByMember.get(folded);
+    if (row !== undefined && (row.when?.(value) ?? true)) {
+      const models = namedIn(value);
+      if (row.kind !== 'free' || models.length > 0)
+        found.push({ path: at, kind: row.kind, models, ...named(row) });
+      continue;
+    }
+    if (typeof value !== 'object' || ignored.has(folded) || (isPast && folded !== 'content')) continue;
+    if (folded === 'tools' && Array.isArray(value)) visitTools(value, at, found);
+    else if (folded === 'definition' && isObject(value)) visitTool(value, at, found);
+    else rest.push({ value, path: at });
+  }
+}
+
+const rowsByMember: ReadonlyMap<string, MemberRow> = new Map(memberRows.map((row) => [row.member, row]));
+
+function visitTools(tools: readonly JsonValue[], path: string, found: PaidMember[]): void {
+  const rest: Step[] = [{ value: tools, path }];
+  for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
+    const { value, path: at } = step;
+    if (Array.isArray(value))
+      value.forEach((one: JsonValue, index) => rest.push({ value: one, path: `${at}[${index}]` }));
+    else if (isObject(value)) {
+      visitTool(value, at, found);
+      for (const name in value) {
+        const inner = value[name];
+        if (foldedName(name) === 'tools' && inner !== undefined)
+          rest.push({ value: inner, path: `${at}.${name}` });
+      }
+    }
+  }
+}
+
+/** Members of a tool that say nothing of what it is. */
+const descriptive = new Set(['name', 'description', 'cache_control', 'type']);
+
+function visitTool(tool: JsonObject, path: string, found: PaidMember[]): void {
+  const type = memberOf(tool, 'type');
+  const uses: readonly (readonly [what: string, value: JsonObject])[] =
+    typeof type === 'string'
+      ? [[type, tool]]
+      : Object.entries(tool).flatMap(([name, value]) =>
+          isObject(value) || Array.isArray(value) ? [[name, isObject(value) ? value : {}] as const] : [],
+        );
+  for (const [what, value] of uses) {
+    const folded = foldedName(what);
+    if (typeof type !== 'string' && descriptive.has(folded)) continue;
+    const known = toolRowOf(what);
+    // A function of the client may have further members beside its name: {name, description, input_schema}.
+    if (known === undefined && typeof type !== 'string' && typeof tool['name'] === 'string') continue;
+    const row = known ?? unknownTool;
+    if (row.kind === 'free' || isLocalShell(folded, value)) continue;
+    const maxUses = memberOf(value, 'max_uses');
+    found.push({
+      path: typeof type === 'string' ? path : `${path}.${what}`,
+      kind: isLargeContainer(value) ? 'unbounded' : row.kind,
+      models: namedIn(value),
+      ...named(row),
+      ...(typeof maxUses === 'number' && maxUses >= 0 ? { maxUses } : {}),
+    });
+  }
+}
+
+/** True for a container with more memory than the one whose price is known. */
+function isLargeContainer(value: JsonObject): boolean {
+  const { container, environment } = value;
+  return [value, container, environment].some(
+    (one) => isObject(one) && isLarge(memberOf(one, 'memory_limit')),
+  );
+}
+
+const unknownTool: ToolRow = { type: /^/, kind: 'unbounded' };
+
+function named({ service }: Pick<ToolRow, 'service'>): Pick<PaidMember, 'service'> {
+  return service === undefined ? {} : { service };
+}
+
+/** True for a shell that the client runs. */
+function isLocalShell(type: string, { environment }: JsonObject): boolean {
+  return type === 'shell' && isObject(environment) && environment['type'] === 'local';
+}
+
+/** Returns a member, also in another letter case. */
+function memberOf(object: JsonObject, folded: string): JsonValue | undefined {
+  if (Object.hasOwn(object, folded)) return object[folded];
+  const name = Object.keys(object).find((one) => foldedName(one) === folded);
+  return name === undefined ? undefined : object[name];
+}
+
+/** False for values by which a member is left out or switched off. */
+function isGiven(value: JsonValue): boolean {
+  return value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
+}
