@@ -26,5 +26,5 @@ export interface TakenMember extends RefusedMember {
 
 /** The form of a name in which spellings of one member are equal. */
 export function plainMember(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '');
+  return /[^a-z0-9.]/.test(name) ? name.toLowerCase().replaceAll(/[_-]/g, '') : name;
 }

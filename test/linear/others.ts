@@ -19,6 +19,7 @@ import { redactor } from '../../plugins/usage-log/redact.ts';
 import { formOf } from '../support/form.ts';
 import { bytesOf, chatCodecOf, codecWork, contextOf, target, tolerant } from './codecs.ts';
 import type { Work } from './measure.ts';
+import { refusalWork } from './refusals.ts';
 import { members, times } from './requests.ts';
 
 /** What a request or a reply looks like, of an operation that is no chat. */
@@ -481,6 +482,7 @@ export const otherWork: readonly Work[] = [
   ...formWork(),
   ...errorWork(),
   ...patternWork(),
+  ...refusalWork(),
 ];
 
 /** What can be counted: it is done at once, and by the product. */

@@ -67,7 +67,7 @@ export function readMembers(bytes: Buffer, names: readonly string[]): JsonObject
 /** The members of an object that is written anew. Those that stay side by side are one piece: few pieces, however many members there are. */
 export class Members {
   readonly #bytes: Buffer;
-  readonly #done: Buffer[] = [];
+  readonly #parts: Buffer[] = [begin];
   #start = -1;
   #end = -1;
 
@@ -81,21 +81,30 @@ export class Members {
   }
 
   skip(): void {
-    if (this.#start >= 0) this.#done.push(this.#bytes.subarray(this.#start, this.#end));
+    if (this.#start >= 0) {
+      this.#separate();
+      this.#parts.push(this.#bytes.subarray(this.#start, this.#end));
+    }
     this.#start = -1;
   }
 
-  /** Adds a member that was written by itself. */
-  put(member: Buffer): void {
+  /** Adds a member that was written by itself, in one or two pieces. */
+  put(first: Buffer, second?: Buffer): void {
     this.skip();
-    this.#done.push(member);
+    this.#separate();
+    this.#parts.push(first);
+    if (second !== undefined) this.#parts.push(second);
   }
 
   /** Returns the object with these members. */
   joined(): Buffer {
     this.skip();
-    const parts = this.#done.flatMap((part, index) => (index === 0 ? [part] : [separator, part]));
-    return Buffer.concat([begin, ...parts, finish]);
+    this.#parts.push(finish);
+    return Buffer.concat(this.#parts);
+  }
+
+  #separate(): void {
+    if (this.#parts.length > 1) this.#parts.push(separator);
   }
 }
 

@@ -1,5 +1,5 @@
 import { plainMember, type RefusedMember, type TakenMember } from '../../model/refused-member.ts';
-import { eachMember, type Member, Members } from './edit-members.ts';
+import { eachMember, Members } from './edit-members.ts';
 
 /** Objects of requests that hold settings: a name without a path stands for the members of these too. */
 const containers = ['generationConfig', 'inferenceConfig', 'additionalModelRequestFields'].map(plainMember);
@@ -11,6 +11,8 @@ const longestName = 64;
 interface Level {
   readonly taken: Map<string, RefusedMember>;
   readonly below: Map<string, Level>;
+  /** True when it depends on the names beside a member whether that is taken out. */
+  looksBeside: boolean;
 }
 
 /**
@@ -43,18 +45,18 @@ function place(root: Level, names: readonly string[], member: RefusedMember): vo
     level = below;
   }
   level.taken.set(names.at(-1) ?? '', member);
+  if (member.as !== undefined || member.beside !== undefined) level.looksBeside = true;
 }
 
 function newLevel(): Level {
-  return { taken: new Map(), below: new Map() };
+  return { taken: new Map(), below: new Map(), looksBeside: false };
 }
 
 function takeAt(bytes: Buffer, level: Level, path: string, taken: TakenMember[]): Buffer {
-  const names = namesIn(bytes, level);
+  const names = level.looksBeside ? namesIn(bytes) : none;
   const members = new Members(bytes);
   const found: TakenMember[] = [];
-  const isObject = eachMember(bytes, (member) => {
-    const { name, start, value, end } = member;
+  const isObject = eachMember(bytes, ({ name, start, value, end }) => {
     const spelled = path === '' ? name : `${path}.${name}`;
     const plain = name.length > longestName ? '' : plainMember(name);
     const refused = level.taken.get(plain);
@@ -62,12 +64,12 @@ function takeAt(bytes: Buffer, level: Level, path: string, taken: TakenMember[])
     if (refused !== undefined && applies(refused, names)) {
       found.push({ ...refused, spelled });
       if (refused.as === undefined) members.skip();
-      else members.put(renamed(bytes, member, refused.as));
+      else members.put(Buffer.from(`${JSON.stringify(refused.as)}:`), bytes.subarray(value, end));
     } else if (below !== undefined) {
       const before = found.length;
       const inner = takeAt(bytes.subarray(value, end), below, spelled, found);
       if (found.length === before) members.keep(start, end);
-      else members.put(Buffer.concat([bytes.subarray(start, value), inner]));
+      else members.put(bytes.subarray(start, value), inner);
     } else members.keep(start, end);
   });
   if (!isObject || found.length === 0) return bytes;
@@ -75,11 +77,12 @@ function takeAt(bytes: Buffer, level: Level, path: string, taken: TakenMember[])
   return members.joined();
 }
 
-/** The names at this level, where a member to be taken out depends on those beside it. */
-function namesIn(bytes: Buffer, { taken }: Level): ReadonlySet<string> {
+const none: ReadonlySet<string> = new Set();
+
+/** The names in an object. */
+function namesIn(bytes: Buffer): ReadonlySet<string> {
   const names = new Set<string>();
-  const depends = [...taken.values()].some(({ as, beside }) => as !== undefined || beside !== undefined);
-  if (depends) eachMember(bytes, ({ name }) => void names.add(plainMember(name.slice(0, longestName))));
+  eachMember(bytes, ({ name }) => void names.add(plainMember(name.slice(0, longestName))));
   return names;
 }
 
@@ -87,8 +90,4 @@ function namesIn(bytes: Buffer, { taken }: Level): ReadonlySet<string> {
 function applies({ as, beside }: RefusedMember, names: ReadonlySet<string>): boolean {
   if (as !== undefined && names.has(plainMember(as))) return false;
   return beside === undefined || names.has(plainMember(beside));
-}
-
-function renamed(bytes: Buffer, { value, end }: Member, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(name)}:`), bytes.subarray(value, end)]);
 }
