@@ -33,6 +33,16 @@ describe('a provider that lies', () => {
     expect(gateway.lines.filter(({ plugin }) => plugin === 'learned-refusals')).toEqual([]);
   });
 
+  test('to many calls at once is asked no more often for them', async () => {
+    const judge = (body: Json): Json => unsupported(body.seed === undefined ? 'user' : 'seed');
+    const plugins = [learnedRefusals({ perHour: 2 })];
+    const { ask, sent } = await stage(openAi, judge, {}, { plugins });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask({ seed: 1 })));
+    for (const answer of answers) expectRefusal(answer, "Unsupported parameter: 'seed'");
+    expect(sent().filter(({ seed }) => seed === 1)).toHaveLength(12);
+    expect(sent().filter(({ seed }) => seed === undefined)).toHaveLength(2);
+  });
+
   test('by refusing what it took before takes nothing else out of the call', async () => {
     const { ask, sent } = await stage(openAi, (_, count) => (count === 2 ? undefined : unsupported('seed')));
     expect(text(openAi, await ask({ seed: 1 }))).toBe('fine');
