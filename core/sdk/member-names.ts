@@ -3,8 +3,11 @@ import type { JsonObject } from '../model/json.ts';
 
 /** A name as those providers read it who do not tell upper from lower case: two names that fold to one are one member to them. */
 export function foldedName(name: string): string {
-  return name.toUpperCase().toLowerCase();
+  return isFolded.test(name) ? name : name.toUpperCase().toLowerCase();
 }
+
+/** Names that fold to themselves, which nearly all names of requests do. */
+const isFolded = /^[a-z0-9_]*$/;
 
 /** The sentence for an object with more members than the limit. */
 export function tooManyMembers(name: string, limit: number): string {
