@@ -16,12 +16,39 @@ export interface ModelTraits {
    */
   readonly serverTools?: string;
   /**
-   * How reasoning is asked for. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`;
-   * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `object` (a `reasoning` object), `none` (not at all).
+   * How reasoning is controlled. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`; chat completions:
+   * - `effort`: `reasoning_effort` (official).
+   * - `object`: `reasoning: { effort | max_tokens | enabled }` (OpenRouter).
+   * - `thinking`: `thinking: { type: 'enabled' | 'disabled' }`, with `reasoning_effort` where {@link efforts} has more than `none` (DeepSeek).
+   * - `enable-thinking`: `enable_thinking: boolean`, with `thinking_budget` where {@link thinkingBudget} is stated (DashScope).
+   * - `template`: `chat_template_kwargs: { [templateSwitch]: boolean }` (vLLM, SGLang).
+   * - `none`: not at all. The model does not think, or always thinks alike.
    */
-  readonly reasoning?: 'adaptive' | 'budget' | 'level' | 'effort' | 'thinking' | 'object' | 'none';
+  readonly reasoning?:
+    | 'adaptive'
+    | 'budget'
+    | 'level'
+    | 'effort'
+    | 'object'
+    | 'thinking'
+    | 'enable-thinking'
+    | 'template'
+    | 'none';
   /** Efforts that the model takes; others are moved to the nearest lower one, else the lowest. `none` stands for itself alone, unless there is no other. */
   readonly efforts?: readonly string[];
+  /** Range of the tokens that a budget for reasoning may have. Budgets are moved into it. Absent in the dialects that have a budget beside a switch: no budget is sent. */
+  readonly thinkingBudget?: { readonly min?: number; readonly max?: number };
+  /** Name of the switch in `chat_template_kwargs`. Default `enable_thinking`. */
+  readonly templateSwitch?: string;
+  /** True when the model thinks unless it is told not to. */
+  readonly thinksByDefault?: boolean;
+  /** False when the model cannot be told not to think. Default: `efforts` has `none` where it is stated, else true. */
+  readonly stopsThinking?: boolean;
+  /**
+   * When a tool can be forced (`tool_choice` other than `auto` and `none`, and structured output that a forced tool stands in for). Where
+   * thinking is in the way, it is switched off for the call; `auto` is sent where it cannot be. Default `always`.
+   */
+  readonly forcedTools?: 'always' | 'without-thinking' | 'never';
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
   /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */
@@ -39,6 +66,21 @@ export interface ModelTraits {
   readonly fetchesUrls?: boolean;
   /** False when the model has no native JSON-schema output: a forced tool stands in. */
   readonly jsonSchema?: boolean;
+  /** Subset of JSON Schema that the model takes for structured output and strict tools. Schemas are adapted to it. Default: all of it. */
+  readonly schemaSubset?: SchemaSubset;
+  /**
+   * Mark that ends a cached part of the input: `prompt_cache_breakpoint` (chat completions), `cache_control` (messages),
+   * `cachePoint` (Converse), or `none`. Default: `none` in chat completions and Responses, the format's own mark in messages and Converse.
+   */
+  readonly cacheMark?: 'none' | 'prompt_cache_breakpoint' | 'cache_control' | 'cachePoint';
+  /** True when the provider answers 400 to members that it does not document. Members that Sluice does not know the provider to take are removed and reported. */
+  readonly refusesUnknown?: boolean;
+  /** Ranges of settings, by their names in `ChatSettings`, that are narrower than the format's. Values are moved into them and reported. */
+  readonly ranges?: Readonly<Record<string, { readonly min?: number; readonly max?: number }>>;
+  /** Name of the member in which replies of chat completions tell reasoning. Clients get `reasoning_content`. Default `reasoning_content`. */
+  readonly reasoningField?: 'reasoning_content' | 'reasoning';
+  /** Finish reasons of the provider that its format does not have, and the format's reason for each: `{ eos: 'stop' }`. */
+  readonly finishReasons?: Readonly<Record<string, string>>;
   /** False when the model takes no system message in the middle of the history. */
   readonly midSystem?: boolean;
   /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`). */
@@ -66,6 +108,16 @@ export interface ModelTraits {
   readonly images?: ImageTraits;
   /** Longest context in tokens, for model lists. */
   readonly inputLimit?: number;
+}
+
+/** Part of JSON Schema that a model takes. */
+export interface SchemaSubset {
+  /** True when every object must have `additionalProperties: false`. */
+  readonly closesObjects?: boolean;
+  /** True when every property of an object must be required. Optional ones become nullable. */
+  readonly requiresAll?: boolean;
+  /** Keywords that the model refuses, such as `minimum`. Their constraints move to the `description`. */
+  readonly refuses?: readonly string[];
 }
 
 /** Where a model that makes images takes less than its format has room for, or answers otherwise. */
