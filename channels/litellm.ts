@@ -7,9 +7,15 @@ export default httpChannel({
   models: 'discover',
   headers: bearer,
   modelList: '/models',
+  // litellm 1.77.5, main.py and proxy/route_llm_request.py
   routingFields: [
     'fallbacks',
+    'context_window_fallback_dict',
     'models',
+    'model_list',
+    'user_config',
+    'deployment_id',
+    'prompt_id',
     'api_base',
     'base_url',
     'api_key',

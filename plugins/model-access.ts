@@ -1,7 +1,7 @@
 import { map } from 'rxjs';
 import { caller, definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
 import { foldedName, matchesModel, type Call, type InternalTools, type Next } from 'sluice/internal';
-import { boundBy, checkPaidMembers } from './_paid-members.ts';
+import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
 import { checkedMessages } from './_session-messages.ts';
 
 /**
@@ -22,8 +22,10 @@ export default definePlugin({
     return function modelAccess(call: Call, next) {
       const key = call.get(caller);
       if (isRouted && key !== undefined) checkRouting(call, key, catalog);
-      if (!runsNothing.has(call.operation) && key !== undefined && boundBy(key) !== undefined)
+      if (!runsNothing.has(call.operation) && key !== undefined && boundBy(key) !== undefined) {
         checkPaidMembers(key, call.operation === 'realtime' ? {} : call.bodyOutline);
+        checkBodyModel(call, key);
+      }
       const allowed = key?.models;
       // What a plugin's endpoint answers concerns no model.
       if (allowed === undefined || call.operation === 'state') return checked(call, next, key);
@@ -49,6 +51,15 @@ const runsNothing: ReadonlySet<Call['operation']> = new Set<Call['operation']>([
   'list-models',
   'state',
 ]);
+
+/** Throws 403 for a body that names another model than the path does, which the provider may read as the model of the call. */
+function checkBodyModel(call: Call, key: ApiKey): void {
+  const { model } = call.bodyOutline;
+  if (typeof model !== 'string') return;
+  const named = model.replace(/^models\//, '');
+  if (named !== call.askedModel && named !== call.model)
+    checkMembers(key, [{ path: 'model', kind: 'model', models: [named] }]);
+}
 
 /** The letters of members by which a session may run a further model or service, and of names with escapes. */
 const sign = /tool|model|tier|mcp|\\u00/i;

@@ -80,6 +80,8 @@ export interface MemberRow {
   readonly service?: string;
   /** False for a value that changes nothing. Default: any value that {@link isGiven}. */
   readonly when?: (value: JsonValue) => boolean;
+  /** True where a text as value is the name of a model. Default: false, as in `fallbacks: 'default'`. */
+  readonly isName?: boolean;
 }
 
 const isOneOf =
@@ -89,10 +91,15 @@ const isOneOf =
 
 const namesModel = (value: JsonValue): boolean => isObject(value) && namedIn(value).length > 0;
 
+const isNameOrList = (value: JsonValue): boolean =>
+  typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
+
 /** Members of bodies. Names of one word that other parts of requests have too say which of their values they mean. */
 export const memberRows: readonly MemberRow[] = [
   // A list of models, or "default".
   { member: 'fallbacks', kind: 'model' },
+  // Models that are tried one after another: OpenRouter, Perplexity and gateways behind other kinds of channels.
+  { member: 'models', kind: 'model', when: isNameOrList, isName: true },
   // Moderation costs nothing.
   { member: 'moderation', kind: 'free', when: namesModel },
   // Its tokens are charged with those of the session.
@@ -110,6 +117,10 @@ export const memberRows: readonly MemberRow[] = [
   { member: 'compound_custom', kind: 'unbounded' },
   { member: 'enable_search', kind: 'unbounded' },
   { member: 'plugins', kind: 'unbounded' },
+  // Filters with a price for each text. https://aws.amazon.com/bedrock/pricing/, https://cloud.google.com/security/products/model-armor#pricing
+  { member: 'guardrailconfig', kind: 'unbounded' },
+  { member: 'modelarmorconfig', kind: 'unbounded' },
+  { member: 'model_armor_config', kind: 'unbounded' },
   // Containers with more than a gigabyte have other prices.
   { member: 'memory_limit', kind: 'unbounded', when: isLarge },
   // Other prices for the same tokens.
@@ -119,30 +130,49 @@ export const memberRows: readonly MemberRow[] = [
   { member: 'performanceconfig', kind: 'unbounded', when: isOneOf('optimized') },
 ];
 
-/** Folded members that hold the name of a model inside of a paid member. */
-const modelNames = new Set(['model', 'models', 'modelname', 'model_name']);
+const rowsByMember: ReadonlyMap<string, MemberRow> = new Map(memberRows.map((row) => [row.member, row]));
 
-/** Returns the names of models in a value, at any depth. A list of texts is a list of names. */
-export function namedIn(value: JsonValue): readonly string[] {
-  const names: string[] = [];
-  const rest: JsonValue[] = [value];
+/** A member by which a provider runs a model beside that of the call, whatever it is called: `safety_model`. */
+const furtherModel: MemberRow = { member: '*_model', kind: 'model', when: isNameOrList, isName: true };
+
+/** Returns the row of a member by its folded name; undefined for most. */
+export function memberRowOf(folded: string): MemberRow | undefined {
+  return rowsByMember.get(folded) ?? (isFurtherModel(folded) ? furtherModel : undefined);
+}
+
+function isFurtherModel(folded: string): boolean {
+  return (folded.endsWith('_model') || folded.endsWith('_models')) && !namesNoModel.test(folded);
+}
+
+/** Folded members that hold names of models inside of a paid member: `model`, `modelName`, `analysis_models`. */
+const holdsModels = /models?(?:_?name|_?id)?s?$/;
+/** Lists of models that are not to run. */
+const namesNoModel = /^(?:excluded|ignored)_?models$/;
+
+/** Returns the names of models in a value, at any depth. A list of texts is a list of names; a text is one where `isName` is true. */
+export function namedIn(
+  value: JsonValue,
+  { isName: isTextName = false }: Pick<MemberRow, 'isName'> = {},
+): readonly string[] {
+  const names = new Set<string>();
+  const rest: (readonly [value: JsonValue, isName: boolean])[] = [
+    [value, isTextName || Array.isArray(value)],
+  ];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    if (Array.isArray(next))
-      for (const one of next as readonly JsonValue[]) {
-        if (typeof one === 'string' && next === value) names.push(one);
-        else rest.push(one);
-      }
-    else if (isObject(next))
-      for (const name in next) {
-        const member = next[name];
-        if (member === undefined) continue;
-        if (!modelNames.has(foldedName(name))) rest.push(member);
-        else
-          for (const one of Array.isArray(member) ? member : [member])
-            if (typeof one === 'string') names.push(one);
+    const [inner, isName] = next;
+    if (typeof inner === 'string') {
+      if (isName) names.add(inner);
+    } else if (Array.isArray(inner))
+      for (const one of inner as readonly JsonValue[]) rest.push([one, isName]);
+    else if (isObject(inner))
+      for (const name in inner) {
+        const member = inner[name];
+        const folded = foldedName(name);
+        if (member === undefined || namesNoModel.test(folded)) continue;
+        rest.push([member, holdsModels.test(folded)]);
       }
   }
-  return [...new Set(names)];
+  return [...names];
 }
 
 /** True for a memory limit of more than a gigabyte. */

@@ -1,15 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { foldedName } from '../sdk/member-names.ts';
-import {
-  isLarge,
-  memberRows,
-  namedIn,
-  toolRowOf,
-  type MemberRow,
-  type PaidKind,
-  type ToolRow,
-} from './hosted-tools.ts';
+import { isLarge, memberRowOf, namedIn, toolRowOf, type PaidKind, type ToolRow } from './hosted-tools.ts';
 
 /** Members in which nothing asks for a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
 const ignored = new Set(
@@ -20,7 +12,7 @@ const ignored = new Set(
   ).split(' '),
 );
 
-/** Types of blocks and items of the history, of which nothing is asked for again. */
+/** Types of blocks and items of the history, of which nothing is asked for again. They stand in lists: other objects are read whatever their type. */
 const ofHistory = /(?:tool_use|_listing|_list_tools|_call|_call_output|tool_result)$/;
 
 /** One member of a request that costs more than the tokens of the call, or names a model. */
@@ -79,15 +71,15 @@ function findMembers(body: JsonObject): readonly PaidMember[] {
 
 function visitObject(object: JsonObject, path: string, rest: Step[], found: PaidMember[]): void {
   const { type } = object;
-  const isPast = typeof type === 'string' && ofHistory.test(type);
+  const isPast = path.endsWith(']') && typeof type === 'string' && ofHistory.test(type);
   for (const name in object) {
     const value = object[name];
     if (value === undefined || !isGiven(value)) continue;
     const folded = foldedName(name);
     const at = path === '' ? name : `${path}.${name}`;
-    const row = rowsByMember.get(folded);
+    const row = memberRowOf(folded);
     if (row !== undefined && (row.when?.(value) ?? true)) {
-      const models = namedIn(value);
+      const models = namedIn(value, row);
       if (row.kind !== 'free' || models.length > 0)
         found.push({ path: at, kind: row.kind, models, ...named(row) });
       continue;
@@ -98,8 +90,6 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
     else rest.push({ value, path: at });
   }
 }
-
-const rowsByMember: ReadonlyMap<string, MemberRow> = new Map(memberRows.map((row) => [row.member, row]));
 
 function visitTools(tools: readonly JsonValue[], path: string, found: PaidMember[]): void {
   const rest: Step[] = [{ value: tools, path }];

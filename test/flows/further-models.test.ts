@@ -155,6 +155,35 @@ const naming: readonly (readonly [string, Endpoint, Json, string])[] = [
     { input: [{ type: 'additional_tools', role: 'developer', tools: [image] }] },
     'input[0].tools[0]',
   ],
+  // Members that a provider ignores hide nothing from it.
+  [
+    'an advisor in a body that looks like a part of the history',
+    chat,
+    { type: 'x_call', tools: [{ type: 'openrouter:advisor', parameters: { model: 'dear/one' } }] },
+    'tools[0]',
+  ],
+  // openrouter-sdk 1.3.19, models/fusionservertoolconfig.d.ts
+  [
+    'the models whose answers OpenRouter compares',
+    chat,
+    {
+      tools: [
+        { type: 'openrouter:fusion', parameters: { model: 'cheap/one', analysis_models: ['dear/one'] } },
+      ],
+    },
+    'tools[0]',
+  ],
+  // groq-sdk 1.6.0, resources/chat/completions.d.ts
+  [
+    'the models of a compound',
+    chat,
+    { compound_custom: { models: { answering_model: 'dear/one' } } },
+    'compound_custom',
+  ],
+  // together-ai 0.52.0, resources/chat/completions.d.ts
+  ['the model that watches over another', chat, { safety_model: 'dear/one' }, 'safety_model'],
+  ['a list of models to fall back to', responses, { models: ['gpt-small', 'gpt-large'] }, 'models'],
+  ['a model in the body, where it is named by the path', content, { model: 'models/gemini-large' }, 'model'],
   [
     'the routing of generateContent',
     content,
