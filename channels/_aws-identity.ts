@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { env, type Log } from 'sluice';
+import { CredentialsError, Renewed } from 'sluice/internal';
 import type { AwsCredentials } from './_aws-signature.ts';
-import { CredentialsError, Renewed } from './_renewed.ts';
 
 /** Where credentials come from that the config does not name. */
 export interface AwsSource {
@@ -76,7 +76,7 @@ export class AwsIdentity {
     this.#found = new Renewed({
       ask: () => this.#find(),
       expires: ({ expiration }) => expiration?.getTime() ?? Infinity,
-      ahead: renewBefore,
+      ahead: () => renewBefore,
       log,
     });
   }

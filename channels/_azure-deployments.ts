@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { secretUrl, type ChannelTools } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
-import { bearerTokens } from './_access-tokens.ts';
-import { authorized } from './_authorized.ts';
+import { authorized, bearerTokens, isObject, parseObject } from 'sluice/internal';
 import { entraTokens, type EntraIdentity } from './_entra-identity.ts';
 import { objectsOf } from './_chat-dialect.ts';
 

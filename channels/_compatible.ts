@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import type { ChannelEntry, ChannelKind, ChannelOptions } from 'sluice';
+import type { ChannelConfig, ChannelEntry, ChannelKind, ChannelOptions } from 'sluice';
 
 /** A kind for providers that have none of their own, straight in the config: `name` becomes the id of the channel. */
 export function compatible<Schema extends z.ZodObject>(kind: ChannelKind<Schema>) {
-  const entry = ({ name, ...rest }: Named & ChannelOptions & z.input<Schema>): ChannelEntry =>
-    kind({ id: name, ...rest } as unknown as ChannelOptions & z.input<Schema>);
+  const entry = ({ name, ...rest }: Named & ChannelConfig<z.input<Schema>>): ChannelEntry =>
+    kind({ id: name, ...rest } as unknown as ChannelConfig<z.input<Schema>>);
   return Object.assign(entry, { spec: kind.spec });
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { env, secret } from 'sluice';
+import type { AccessToken } from 'sluice/internal';
 import type { TokenCredential } from '@azure/identity';
-import type { AccessToken } from './_access-tokens.ts';
 
 /** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */
 export const entraIdentity = z.discriminatedUnion('kind', [

@@ -3,9 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { env, secret } from 'sluice';
-import { hideSecretsIn, parseObject } from 'sluice/internal';
+import { type AccessToken, hideSecretsIn, parseObject } from 'sluice/internal';
 import { z } from 'zod';
-import type { AccessToken } from './_access-tokens.ts';
 
 /**
  * The option `credentials`: a service account's key, or the configuration of a workload identity pool, as the path of a file, JSON text, or

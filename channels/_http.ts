@@ -1,6 +1,7 @@
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
+  type ChannelConfig,
   type ChannelEntry,
   type ChannelKind,
   type ChannelOptions,
@@ -49,7 +50,7 @@ export interface HttpPlace {
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
 export interface PlainChannelKind {
-  (options?: ChannelOptions): ChannelEntry;
+  (options?: ChannelConfig): ChannelEntry;
   readonly spec: ChannelSpec<ZodObject>;
 }
 
@@ -73,7 +74,7 @@ export function httpChannel(
 
 /** A channel kind of which no options of its own are known, so that a misspelt one is red in the editor. */
 export function plainKind(kind: ChannelKind): PlainChannelKind {
-  return Object.assign((options?: ChannelOptions) => kind({ ...options }), { spec: kind.spec });
+  return Object.assign((options?: ChannelConfig) => kind({ ...options }), { spec: kind.spec });
 }
 
 /** Sends requests to `place` with the channel's address and keys. For kinds with options of their own. */

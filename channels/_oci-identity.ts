@@ -3,9 +3,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { env, secret, secretUrl, type HttpClient } from 'sluice';
+import { CredentialsError } from 'sluice/internal';
 import { ofToken, privateKeyOf, readText, type OciSigner } from './_oci-keys.ts';
 import { ofInstance, ofResource, ofWorkload } from './_oci-principals.ts';
-import { CredentialsError } from './_renewed.ts';
 
 /** Which identity signs requests to Oracle Cloud Infrastructure, as an option of a channel. */
 export const ociIdentity = z.discriminatedUnion('kind', [

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
-import { type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { bearerTokens } from './_access-tokens.ts';
-import { authorized } from './_authorized.ts';
+import { authorized, bearerTokens, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { azureDeployments, azureListing } from './_azure-deployments.ts';
 import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';

@@ -1,5 +1,6 @@
 import { defineChannel } from 'sluice';
-import { authorized, halves } from './_authorized.ts';
+import { authorized } from 'sluice/internal';
+import { halves } from './_halves.ts';
 import { overHttp, plainKind } from './_http.ts';
 import { jwt } from './_jwt.ts';
 

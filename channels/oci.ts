@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { defineChannel, type HttpClient } from 'sluice';
-import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { authorized } from './_authorized.ts';
+import {
+  authorized,
+  type ChannelParts,
+  type ChannelTools,
+  isObject,
+  parseObject,
+  Renewed,
+} from 'sluice/internal';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
 import { ociIdentity, ociSigners } from './_oci-identity.ts';
 import { nativeFormat, ociNative } from './_oci-native.ts';
 import { ociHeaders } from './_oci-signature.ts';
-import { Renewed } from './_renewed.ts';
 import { tellingRefusals } from './_refusals.ts';
 
 /** Milliseconds before the end of a session from which on the next is asked for. */
@@ -126,7 +131,7 @@ export default defineChannel({
     const signers = new Renewed({
       ask: ociSigners(shown, tools.http),
       expires: ({ expires }) => expires,
-      ahead,
+      ahead: () => ahead,
       log: tools.log,
     });
     const signed = authorized(tools, async (request) => ociHeaders(request, await signers.get()));

@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { defineChannel, secret, type Upstream, type UpstreamRequest } from 'sluice';
-import { parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { bearerTokens } from './_access-tokens.ts';
-import { authorized } from './_authorized.ts';
+import {
+  authorized,
+  bearerTokens,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+  oauthTokens,
+  parseObject,
+} from 'sluice/internal';
 import { overHttp } from './_http.ts';
-import { oauthTokens } from './_oauth-tokens.ts';
 import { tellingRefusals } from './_refusals.ts';
 import { Deployments, orchestratedModels } from './_sap-deployments.ts';
 import { orchestrationChat, orchestrationFormat } from './_sap-orchestration.ts';

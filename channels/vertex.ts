@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
-import { editMembers, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { bearerTokens } from './_access-tokens.ts';
-import { authorized } from './_authorized.ts';
+import { authorized, bearerTokens, type ChannelParts, type ChannelTools, editMembers } from 'sluice/internal';
 import { googleCredentials, googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';

@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { defineChannel, secretUrl, type ModelTraits, type UpstreamRequest } from 'sluice';
-import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { bearerTokens } from './_access-tokens.ts';
-import { authorized } from './_authorized.ts';
+import {
+  authorized,
+  bearerTokens,
+  type ChannelParts,
+  type ChannelTools,
+  isObject,
+  oauthTokens,
+  parseObject,
+} from 'sluice/internal';
 import { overHttp } from './_http.ts';
-import { oauthTokens } from './_oauth-tokens.ts';
 import { chat, chatFormat, embed, embedFormat, rerank, rerankFormat } from './_watsonx-codecs.ts';
 
 /** The day of the API that requests name. */

@@ -3,7 +3,7 @@ import { shownFields, shownText } from './log/fields.ts';
 import { maskKnownSecrets } from './log/known-secrets.ts';
 import { LogOutput } from './log/output.ts';
 
-export { hideSecret } from './log/known-secrets.ts';
+export { forgetSecret, hideSecret } from './log/known-secrets.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {

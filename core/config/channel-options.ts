@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
 import { pathProblem } from '../upstream/body-edits.ts';
-import type { ChannelOptions } from '../sdk/define.ts';
+import type { ChannelEntry, ChannelOptions, OAuth2Identity } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
 import { secret, secretUrl } from '../settings/secret.ts';
 import { modelsProblem } from './channel-models.ts';
@@ -49,6 +49,17 @@ function membersThat<Value extends z.ZodType>(
     }
   });
 }
+
+/** See `OAuth2Identity`. */
+const oauth2Identity = z.strictObject({
+  kind: z.literal('oauth2'),
+  tokenUrl: secretUrl(z.url({ protocol: /^https?$/ })),
+  clientId: z.string().min(1),
+  clientSecret: secret(z.string().min(1)),
+  scope: z.string().min(1).optional(),
+  audience: z.string().min(1).optional(),
+  clientAuth: z.enum(['basic', 'post']).default('basic'),
+});
 
 const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has signs that no header may have');
 
@@ -124,6 +135,22 @@ export const commonOptions = z.object({
   learn: z.boolean().optional(),
   traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
+
+/** The options of an entry of a kind: those that every kind takes, its own, and the identity of any kind where the entry names that. */
+export function optionsSchema({ spec, options: { identity } }: ChannelEntry): z.ZodObject {
+  const own = { ...commonOptions.shape, ...spec.options?.shape };
+  const isOAuth2 =
+    typeof identity === 'object' && identity !== null && 'kind' in identity && identity.kind === 'oauth2';
+  return z.strictObject(
+    isOAuth2 || !('identity' in own) ? { ...own, identity: oauth2Identity.optional() } : own,
+  );
+}
+
+/** The identity of the options where it is one that every kind takes. */
+export function oauth2IdentityOf(options: object): OAuth2Identity | undefined {
+  const { identity } = options as { readonly identity?: OAuth2Identity };
+  return identity?.kind === 'oauth2' ? identity : undefined;
+}
 
 function isDecodable(address: string): boolean {
   try {

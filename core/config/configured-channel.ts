@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import { bodyEditor } from '../upstream/body-edits.ts';
-import { commonOptions, optionProblems, optionWarnings } from './channel-options.ts';
+import { oauth2IdentityOf, optionProblems, optionsSchema, optionWarnings } from './channel-options.ts';
 import type { Channel } from '../sdk/call.ts';
 import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
 import { withTrueHeaders } from '../sdk/exact-bytes.ts';
@@ -10,6 +9,7 @@ import { type Settings } from '../settings/index.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools, KeyRegion } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
+import { withIdentity } from './channel-identity.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/sockets.ts';
 import type { Log } from '../log.ts';
@@ -42,7 +42,7 @@ export interface Making {
 export function makeChannel(entry: ChannelEntry, making: Making): Channel | undefined {
   const { settings, where, problems, warnings, log, format, onClose } = making;
   const { spec } = entry;
-  const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
+  const schema = optionsSchema(entry);
   // Before anything is said about the options.
   hideSecretsIn(schema, entry.options);
   hideSecretMembers(entry.options.headers?.set);
@@ -60,7 +60,8 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const keys = keysOf(options);
-  if (spec.needsKey !== false && keys.length === 0) {
+  const identity = oauth2IdentityOf(options);
+  if (spec.needsKey !== false && identity === undefined && keys.length === 0) {
     problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
     return undefined;
   }
@@ -93,8 +94,10 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   let parts: ChannelParts;
   try {
     const download = createGuardedStream(settings.fetch, options.timeouts?.idle ?? settings.timeouts.idle);
-    const tools: ChannelTools = { log: channelLog, keys, http, sockets, download, format, onClose };
-    parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools);
+    const own: ChannelTools = { log: channelLog, keys, http, sockets, download, format, onClose };
+    const tools = identity === undefined ? own : withIdentity(own, identity, options, settings.timeouts);
+    const given = identity === undefined ? options : { ...options, identity: undefined };
+    parts = spec.setup(given as Parameters<typeof spec.setup>[0], tools);
   } catch (error) {
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;

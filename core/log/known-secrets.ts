@@ -4,9 +4,18 @@ const known = new Set<string>();
 /** Masks a secret, from now on, in the log and in errors. Texts of fewer than 8 characters are left, because they occur in words. */
 export function hideSecret(value: string): void {
   if (value.length < 8) return;
-  // As it is, in the JSON of a line, and in JSON within the text of a line.
+  for (const form of formsOf(value)) known.add(form);
+}
+
+/** Masks a secret no longer, because it has ended: otherwise the secrets of a process would grow with the time that it runs. */
+export function forgetSecret(value: string): void {
+  for (const form of formsOf(value)) known.delete(form);
+}
+
+/** A secret as it is, in the JSON of a line, and in JSON within the text of a line. */
+function formsOf(value: string): readonly string[] {
   const inLine = JSON.stringify(value).slice(1, -1);
-  for (const form of [value, inLine, JSON.stringify(inLine).slice(1, -1)]) known.add(form);
+  return [value, inLine, JSON.stringify(inLine).slice(1, -1)];
 }
 
 /** Replaces every secret that was hidden with a mask. */

@@ -15,10 +15,12 @@ import type { Upstream, UpstreamRequest } from './channel.ts';
 
 export {
   defineChannel,
+  type ChannelConfig,
   type ChannelEntry,
   type ChannelKind,
   type ChannelOptions,
   type ChannelSpec,
+  type OAuth2Identity,
 } from './author/channel.ts';
 export {
   definePlugin,

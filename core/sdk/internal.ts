@@ -166,6 +166,10 @@ export { type ObjectLease, type ObjectStore } from '../money/provider-objects/in
 export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
+export { type AccessToken, bearerTokens } from '../upstream/credentials/access-tokens.ts';
+export { authorized } from '../upstream/credentials/authorized.ts';
+export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
+export { CredentialsError, Renewed } from '../upstream/credentials/renewed.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';

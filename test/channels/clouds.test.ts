@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { bearerTokens } from '../../channels/_access-tokens.ts';
+import { bearerTokens } from '../../core/upstream/credentials/access-tokens.ts';
 import { googleTokens } from '../../channels/_google-identity.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';

@@ -291,7 +291,9 @@ test('a service key that is refused is named in the log, and its secret nowhere'
     expect((await ask('gpt-4o-mini', own)).status).toBe(502);
     expect(own.lines).toContainEqual(
       expect.objectContaining({
-        msg: expect.stringMatching(/^SAP’s authorization server gave no access token .* status 401\. Check/),
+        msg: expect.stringMatching(
+          /^SAP’s authorization server gave no access token .* status 401: .*\. Check/,
+        ),
       }),
     );
     expect(JSON.stringify(own.lines)).not.toContain(secret);

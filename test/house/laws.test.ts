@@ -115,7 +115,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_authorized _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _fal-videos _fireworks-batches _google-identity _http _jobs _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oauth-tokens _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jina luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
+      '_aws-identity _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _entra-identity _fal-videos _fireworks-batches _google-identity _http _jobs _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-identity _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jimeng jina kling luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
     plugins:
       '_addresses _failures _paid-members _record _session-messages admin auth channel-limits compaction continuation learned-refusals logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
@@ -305,6 +305,7 @@ describe('one of a kind', () => {
     'core/front/socket-reply.ts', // its like for sockets
     'core/front/tunnel.ts', // its like for sockets that pass through
     'core/upstream/socket.ts', // sends what comes from the client of such a socket
+    'core/upstream/credentials/authorized.ts', // lets go of a refusal whose request is sent once more
     'core/upstream/compression.ts', // undoes a provider's compression
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them

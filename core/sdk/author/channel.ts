@@ -80,6 +80,49 @@ export interface ChannelOptions {
 }
 
 /**
+ * An identity at an OAuth 2.0 authorization server, whose access tokens authorize the requests of a channel (client credentials grant,
+ * RFC 6749, section 4.4): for providers behind a company's own gateway.
+ *
+ * @example
+ * openaiCompatible({
+ *   name: 'inside', baseUrl: 'https://models.corp.example/v1', models: ['*'],
+ *   identity: {
+ *     kind: 'oauth2', tokenUrl: 'https://login.corp.example/oauth2/token', scope: 'models.use',
+ *     clientId: env('MODELS_CLIENT_ID'), clientSecret: env('MODELS_CLIENT_SECRET'),
+ *   },
+ * })
+ */
+export interface OAuth2Identity {
+  readonly kind: 'oauth2';
+  /** The token endpoint of the authorization server. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Scopes, separated by spaces. */
+  readonly scope?: string | undefined;
+  /** For whom the token is, where the authorization server wants to be told. */
+  readonly audience?: string | undefined;
+  /** How the client shows its secret: in an `authorization` header, or in the form. Default `basic`, which every server knows. */
+  readonly clientAuth?: 'basic' | 'post' | undefined;
+}
+
+/**
+ * The options of a channel as a config gives them: those of all kinds, those of its own kind, and an identity. `Own` are the options of the
+ * kind.
+ *
+ * @example
+ * const options: ChannelConfig = { key: env('OPENAI_API_KEY'), priority: 1 };
+ */
+export type ChannelConfig<Own extends object = object> = ChannelOptions &
+  Omit<Own, 'identity'> & {
+    /** How requests are authorized in place of a key, or besides it. A kind may know further identities. */
+    readonly identity?:
+      | OAuth2Identity
+      | (Own extends { readonly identity?: infer Identity } ? Identity : undefined)
+      | undefined;
+  };
+
+/**
  * One HTTP request to a provider.
  *
  * @example
@@ -210,7 +253,7 @@ export interface ChannelEntry {
  * channels: [openai({ key: env('OPENAI_API_KEY') })]
  */
 export interface ChannelKind<Schema extends z.ZodObject = z.ZodObject> {
-  (options?: ChannelOptions & z.input<Schema>): ChannelEntry;
+  (options?: ChannelConfig<z.input<Schema>>): ChannelEntry;
   readonly spec: ChannelSpec<Schema>;
 }
 
@@ -234,7 +277,7 @@ export interface ChannelKind<Schema extends z.ZodObject = z.ZodObject> {
  */
 export function defineChannel<Schema extends z.ZodObject>(spec: ChannelSpec<Schema>): ChannelKind<Schema> {
   const wide = spec as unknown as ChannelSpec<z.ZodObject>;
-  const channel = (options?: ChannelOptions & z.input<Schema>): ChannelEntry => ({
+  const channel = (options?: ChannelConfig<z.input<Schema>>): ChannelEntry => ({
     kind: 'channel',
     spec: wide,
     options: (options ?? {}) as ChannelEntry['options'],

@@ -1,4 +1,5 @@
-import { GatewayError, type Log } from 'sluice';
+import type { Log } from '../../sdk/author/tools.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 
 /** Milliseconds between two tries that fail, as long as what is kept is still good. */
 const pause = 10_000;
@@ -21,7 +22,7 @@ interface Renewing<Value> {
   /** When they end, in milliseconds since 1970; Infinity where they do not. */
   expires(value: Value): number;
   /** Milliseconds before their end from which on the next ones are asked for. */
-  readonly ahead: number;
+  ahead(value: Value): number;
   readonly log: Pick<Log, 'error'>;
   readonly now?: () => number;
 }
@@ -48,13 +49,13 @@ export class Renewed<Value> {
     const value = this.#value;
     const left = value === undefined ? 0 : this.#how.expires(value) - now;
     if (value === undefined || left <= 0) return this.#next();
-    if (left < this.#how.ahead && now >= this.#notBefore) this.#next().catch(() => {});
+    if (left < this.#how.ahead(value) && now >= this.#notBefore) this.#next().catch(() => {});
     return value;
   }
 
-  /** The provider did not take them: the next call asks anew. */
-  forget(): void {
-    this.#value = undefined;
+  /** The provider did not take them: the next call asks anew. `value`: only where these are still the ones in force. */
+  forget(value?: Value): void {
+    if (value === undefined || value === this.#value) this.#value = undefined;
   }
 
   #next(): Promise<Value> {

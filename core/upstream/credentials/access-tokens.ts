@@ -1,0 +1,79 @@
+import type { Log } from '../../sdk/author/tools.ts';
+import { forgetSecret, hideSecret } from '../../log.ts';
+import { Renewed } from './renewed.ts';
+
+/** A token that an authorization server gives out for a while. */
+export interface AccessToken {
+  readonly token: string;
+  /** Milliseconds since 1970. */
+  readonly expires: number;
+  /** Seconds for which it was good when it was given out. Absent where it may have been given out long before. */
+  readonly life?: number;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+interface ShownToken {
+  readonly headers: Headers;
+  readonly expires: number;
+  readonly ahead: number;
+}
+
+/** Returns the headers that show a token. */
+export interface BearerTokens {
+  (): Headers | Promise<Headers>;
+  /** The provider refused these headers: the token in them is not shown again. */
+  forget(headers: Headers): void;
+}
+
+/** Milliseconds before the end of a token from which on the next one is asked for; a quarter of its life where that is less. */
+const longestAhead = 4 * 60_000;
+
+/** The header that shows a token: what `authorized` puts on every request. The token is that of all calls, see {@link Renewed}. */
+export function bearerTokens(
+  ask: () => Promise<AccessToken>,
+  log: Pick<Log, 'error'>,
+  now?: () => number,
+): BearerTokens {
+  const hidden = new HiddenTokens();
+  const tokens = new Renewed({
+    ask: async (): Promise<ShownToken> => {
+      const { token, expires, life = Infinity } = await ask();
+      const ahead = Math.min(longestAhead, (life * 1000) / 4);
+      hidden.add(token);
+      return { headers: { authorization: `Bearer ${token}` }, expires, ahead };
+    },
+    expires: ({ expires }) => expires,
+    ahead: (token) => token.ahead,
+    log,
+    ...(now === undefined ? {} : { now }),
+  });
+  let latest: ShownToken | undefined;
+  const shown = (token: ShownToken): Headers => {
+    latest = token;
+    return token.headers;
+  };
+  const headersOf = (): Headers | Promise<Headers> => {
+    const token = tokens.get();
+    return token instanceof Promise ? token.then(shown) : shown(token);
+  };
+  return Object.assign(headersOf, {
+    forget(headers: Headers) {
+      if (latest?.headers.authorization === headers.authorization) tokens.forget(latest);
+    },
+  });
+}
+
+/** The tokens that are masked: the latest, and those before it that calls may still show. */
+class HiddenTokens {
+  readonly #tokens: string[] = [];
+
+  add(token: string): void {
+    if (this.#tokens.includes(token)) return;
+    hideSecret(token);
+    this.#tokens.push(token);
+    if (this.#tokens.length > mostHidden) forgetSecret(this.#tokens.shift() ?? '');
+  }
+}
+
+const mostHidden = 3;

@@ -1,0 +1,65 @@
+import type { Observable } from 'rxjs';
+import type { ChannelTools as AuthorTools, HttpRequest } from '../../sdk/author/channel.ts';
+import type { Upstream } from '../../sdk/channel.ts';
+import type { ChannelTools } from '../../sdk/define.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Returns the headers that authorize a request with a key. */
+export interface Authorizing {
+  (request: Pick<HttpRequest, 'url' | 'method' | 'body'>, key: string): Headers | Promise<Headers>;
+  /** The provider refused these headers with 401. Present where the next ones may be others: then the request is sent once more. */
+  forget?(headers: Headers): void;
+}
+
+/**
+ * The tools of a channel whose requests carry headers that are made for each of them, besides their own: a signature, or a token that ends.
+ * The key is the one that the call goes with, the first where there is no call.
+ */
+export function authorized<Tools extends AuthorTools>(tools: Tools, headersOf: Authorizing): Tools {
+  const { http, keys, sockets } = tools as AuthorTools & Partial<Pick<ChannelTools, 'sockets'>>;
+  const keyOf = (call: Parameters<typeof http.send>[0]): string => keys[call.target?.key.index ?? 0] ?? '';
+  const carrying = <R extends { readonly headers: Headers }>(request: R, headers: Headers): R => ({
+    ...request,
+    headers: { ...request.headers, ...headers },
+  });
+  return {
+    ...tools,
+    http: {
+      ...http,
+      send(call, request) {
+        const key = keyOf(call);
+        const send = (headers: Headers): Promise<Upstream> => {
+          const answer = http.send(call, carrying(request, headers));
+          if (headersOf.forget === undefined) return answer;
+          return answer.then(async (upstream) => {
+            if (upstream.status !== 401) return upstream;
+            headersOf.forget?.(headers);
+            // What is read while it is sent cannot be sent again.
+            if (request.upload !== undefined) return upstream;
+            letGo(upstream.bytes);
+            return http.send(call, carrying(request, await headersOf(request, key)));
+          });
+        };
+        const headers = headersOf(request, key);
+        return headers instanceof Promise ? headers.then(send) : send(headers);
+      },
+      read: async (request) => http.read(carrying(request, await headersOf(request, keys[0] ?? ''))),
+    } satisfies AuthorTools['http'],
+    ...(sockets && {
+      sockets: {
+        ...sockets,
+        connect: async (call, request) =>
+          sockets.connect(
+            call,
+            carrying(request, await headersOf({ url: request.url, method: 'GET' }, keyOf(call))),
+          ),
+      } satisfies ChannelTools['sockets'],
+    }),
+  };
+}
+
+/** Closes the connection of an answer that nobody reads. */
+function letGo(bytes: Observable<Buffer>): void {
+  bytes.subscribe({ error: () => {} }).unsubscribe();
+}

@@ -1,0 +1,91 @@
+import { hideSecret } from '../../log.ts';
+import { parseObject } from '../../model/json.ts';
+import type { HttpClient } from '../../sdk/author/channel.ts';
+import type { AccessToken } from './access-tokens.ts';
+
+/** An endpoint that gives out tokens for a form, as OAuth 2.0 has it. */
+export interface TokenEndpoint {
+  /** Who is asked, for the sentence about a failure: `IBM Cloud IAM`. */
+  readonly who: string;
+  readonly url: string;
+  /** What is posted; the secret among it stands in no sentence and no line of the log. */
+  readonly form: Readonly<Record<string, string>>;
+  /** The client's id and secret, where the server wants them in an `authorization` header. */
+  readonly basic?: { readonly id: string; readonly secret: string };
+  /** What is shown for a token: `the API key`. */
+  readonly shown: string;
+  /** What an operator can do about a refusal. */
+  readonly advice: string;
+}
+
+/** For tokens that do not say how long they are good. */
+const ordinaryLife = 20 * 60;
+
+/** Asks an endpoint for access tokens (RFC 6749, section 5.1). Rejects with a sentence for the operator. */
+export function oauthTokens(
+  http: Pick<HttpClient, 'read'>,
+  endpoint: TokenEndpoint,
+): () => Promise<AccessToken> {
+  const { who, url, form, basic, shown, advice } = endpoint;
+  const secrets = Object.entries(form).flatMap(([name, value]) =>
+    /secret|apikey/.test(name) && value !== '' ? [value] : [],
+  );
+  const authorization = basic === undefined ? {} : { authorization: basicAuthorization(basic) };
+  for (const secret of [...secrets, basic?.secret ?? '', authorization.authorization?.slice(6) ?? ''])
+    hideSecret(secret);
+  return async () => {
+    const asked = Date.now();
+    try {
+      const answer = await http.read({
+        url,
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          accept: 'application/json',
+          ...authorization,
+        },
+        body: new URLSearchParams(form).toString(),
+      });
+      const {
+        access_token: token,
+        expires_in: life,
+        token_type: type = 'Bearer',
+      } = parseObject(answer.toString()) ?? {};
+      if (typeof token !== 'string' || token === '') throw new Error('The answer has no access_token in it.');
+      // RFC 6749, section 7.1: a client must not use a token of a type that it does not know.
+      if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
+        throw new Error(
+          `The token is of the type ${String(type).slice(0, 40)}, and only Bearer is known here.`,
+        );
+      const seconds = lifeOf(life);
+      return { token, expires: asked + seconds * 1000, life: seconds };
+    } catch (error) {
+      throw new Error(
+        `${who} gave no access token for ${shown}: ${reasonOf(error).replace(/\.$/, '')}. ${advice}`,
+        { cause: error },
+      );
+    }
+  };
+}
+
+/** RFC 6749, section 2.3.1: both halves are encoded as in a form before they are joined. */
+function basicAuthorization({ id, secret }: NonNullable<TokenEndpoint['basic']>): string {
+  const [encodedId, encodedSecret] = [id, secret].map((half) =>
+    new URLSearchParams({ '': half }).toString().slice(1),
+  );
+  return `Basic ${Buffer.from(`${encodedId}:${encodedSecret}`).toString('base64')}`;
+}
+
+/** Seconds. Some servers write the number as a text: https://learn.microsoft.com/entra/identity-platform/v1-protocols-oauth-code */
+function lifeOf(life: unknown): number {
+  const seconds = typeof life === 'string' && /^\d{1,12}$/.test(life) ? Number(life) : life;
+  return typeof seconds === 'number' && seconds > 0 ? seconds : ordinaryLife;
+}
+
+/** What the endpoint said of itself stands behind the status: `invalid_client`. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  return cause instanceof Error && /status/.test(message)
+    ? `${message.replace(/\.$/, '')}: ${cause.message}`
+    : message;
+}

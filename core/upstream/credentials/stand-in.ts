@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { ChannelTools } from '../../sdk/define.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** What a request carries in the place of the stand-in. */
+export type Credential =
+  /** A key, shown where the provider wants its keys. */
+  | { readonly kind: 'key'; readonly value: string }
+  /** A token, shown as `authorization: Bearer` wherever the provider wants its keys. */
+  | { readonly kind: 'token'; readonly value: string };
+
+/** A request without the key of its channel. */
+type Unauthorized = { readonly url: string; readonly headers: Headers };
+
+/**
+ * The key that a channel's kind is given where each request gets its credential later, so that every kind shows it in its own way. It is
+ * sent nowhere.
+ */
+export class StandIn {
+  readonly key = `stand-in-${randomUUID()}`;
+
+  /** The request with a credential in the place of the stand-in; with none the place is empty. */
+  filled<R extends Unauthorized>(request: R, credential: Credential | undefined): R {
+    const { key } = this;
+    const value = credential?.kind === 'key' ? credential.value : undefined;
+    const headers: { [name: string]: string } = {};
+    for (const [name, text] of Object.entries(request.headers)) {
+      if (!text.includes(key)) headers[name] = text;
+      else if (value !== undefined) headers[name] = text.replaceAll(key, value);
+    }
+    if (credential?.kind === 'token') headers['authorization'] = `Bearer ${credential.value}`;
+    return { ...request, headers, url: this.#address(request.url, value) };
+  }
+
+  /** Throws where a channel sends its key as a text to somebody who gives something else for it. */
+  check(request: { readonly url: string; readonly body?: string }): void {
+    if (request.body?.includes(this.key) === true)
+      throw new Error('This kind of channel changes its key for something else. Give it a key.');
+  }
+
+  #address(url: string, value: string | undefined): string {
+    if (!url.includes(this.key)) return url;
+    const filled = new URL(url);
+    for (const [name, text] of Array.from(filled.searchParams)) {
+      if (!text.includes(this.key)) continue;
+      if (value === undefined) filled.searchParams.delete(name);
+      else filled.searchParams.set(name, text.replaceAll(this.key, value));
+    }
+    return filled.href;
+  }
+}
+
+/** The tools of a channel whose requests get their credential from `credentialOf`, which rejects or throws where there is none. */
+export function fillingIn(
+  tools: ChannelTools,
+  standIn: StandIn,
+  credentialOf: (call: Parameters<ChannelTools['http']['send']>[0] | undefined) => Credential | undefined,
+): ChannelTools {
+  const { http, sockets } = tools;
+  return {
+    ...tools,
+    http: {
+      ...http,
+      send: (call, request) => http.send(call, standIn.filled(request, credentialOf(call))),
+      async read(request) {
+        standIn.check(request);
+        return http.read(standIn.filled(request, credentialOf(undefined)));
+      },
+    },
+    sockets: {
+      ...sockets,
+      connect: async (call, request) => sockets.connect(call, standIn.filled(request, credentialOf(call))),
+    },
+  };
+}
