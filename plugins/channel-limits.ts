@@ -10,7 +10,14 @@ import { limitsSchema, outputGuess, runLimited, type Limited } from './rate-limi
 export default definePlugin({
   name: 'channel-limits',
   stage: 'translate',
-  before: ['compaction', 'learned-refusals', 'reasoning-vault', 'prompt-list', 'translation'],
+  before: [
+    'compaction',
+    'learned-refusals',
+    'reasoning-vault',
+    'prompt-list',
+    'parallel-choices',
+    'translation',
+  ],
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({

@@ -1,7 +1,8 @@
-import { concatAll, concatMap, defer, filter, from, map, type Observable, type OperatorFunction } from 'rxjs';
+import { concat, concatAll, concatMap, defer, filter, from, map, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { definePlugin, type GatewayEvent, type JsonValue, type Usage, chatOf } from 'sluice';
-import { chatFormats, sumUsage, wrongValue, type Call, type Next } from 'sluice/internal';
+import { chatOf, definePlugin, type GatewayEvent, type JsonValue } from 'sluice';
+import { chatFormats, wrongValue, type Call, type Next } from 'sluice/internal';
+import { JoinedReplies } from './_joined-replies.ts';
 
 const format = 'text-completions';
 
@@ -12,7 +13,7 @@ const format = 'text-completions';
 export default definePlugin({
   name: 'prompt-list',
   stage: 'translate',
-  before: ['continuation', 'learned-refusals', 'translation'],
+  before: ['continuation', 'learned-refusals', 'parallel-choices', 'translation'],
   options: z.strictObject({
     /** Most prompts of one request: each is a request of its own to the provider. */
     most: z.int().min(1).default(20),
@@ -55,64 +56,19 @@ async function inTurn(calls: readonly Call[], next: Next): Promise<Observable<Ga
   const replies = [beginning, ...others.map((call) => defer(() => next(call)).pipe(concatAll()))];
   const perPrompt = chatOf(first).settings.choices ?? 1;
   return defer(() => {
-    const sum = new Sum();
+    const joined = new JoinedReplies();
     return from(replies).pipe(
-      concatMap((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))),
+      concatMap((reply, index) => {
+        const part = joined.add(index * perPrompt);
+        const own = reply.pipe(
+          map((event) => part.event(event)),
+          filter((event) => event !== undefined),
+        );
+        return concat(
+          own,
+          defer(() => part.end()),
+        );
+      }),
     );
   });
-}
-
-/** Gives the blocks and answers of one reply their place among those of all, and adds up usage. Only the first reply has a head. */
-function renumbered(
-  index: number,
-  firstChoice: number,
-  sum: Sum,
-): OperatorFunction<GatewayEvent, GatewayEvent> {
-  return (source) =>
-    defer(() => {
-      sum.nextReply();
-      const firstBlock = sum.blocks;
-      return source.pipe(
-        filter((event) => index === 0 || !isOnce(event)),
-        map((event): GatewayEvent => {
-          if (event.type === 'usage') return { type: 'usage', usage: sum.add(event.usage) };
-          if ('block' in event) {
-            const block = firstBlock + event.block;
-            sum.blocks = Math.max(sum.blocks, block + 1);
-            return { ...event, block, choice: firstChoice + event.choice };
-          }
-          if (event.type === 'finish') return { ...event, choice: firstChoice + event.choice };
-          return event.type === 'opaque' ? { ...event, choice: firstChoice + (event.choice ?? 0) } : event;
-        }),
-      );
-    });
-}
-
-/** What a reply says once, however many prompts it answers. */
-function isOnce({ type }: GatewayEvent): boolean {
-  return type === 'head' || type === 'attempt' || type === 'loss';
-}
-
-/** What all replies so far have used. */
-class Sum {
-  /** Blocks that have been numbered. */
-  blocks = 0;
-  #before: Usage | undefined;
-  #current: Usage | undefined;
-
-  nextReply(): void {
-    this.#before = this.#total();
-    this.#current = undefined;
-  }
-
-  /** The last usage of a reply counts: what came before it in the same reply is part of it. */
-  add(usage: Usage): Usage {
-    this.#current = usage;
-    return this.#total() ?? usage;
-  }
-
-  #total(): Usage | undefined {
-    const [one, other] = [this.#before, this.#current];
-    return one === undefined || other === undefined ? (one ?? other) : sumUsage(one, other);
-  }
 }

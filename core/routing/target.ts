@@ -1,5 +1,6 @@
 import type { Call, Channel, Target } from '../sdk/call.ts';
 import type { Codecs, Format } from '../sdk/format.ts';
+import { formatFor } from '../sdk/spoken-format.ts';
 
 /** The call on its way to a target: with what the operator wants every chat of its channel to be told. */
 export function addressed(call: Call, target: Target): Call {
@@ -18,4 +19,15 @@ export function codecFor<O extends keyof Codecs>(
 ): Codecs[O] | undefined {
   const own = channel?.codecs[operation];
   return own?.format === format ? own : formatNamed(format)?.codecs[operation];
+}
+
+/** True where the target's provider makes one answer for each request, so that several answers (`n`) take several requests. */
+export function isSingleChoice(
+  call: Call,
+  target: Target,
+  formatNamed: (name: string) => Format | undefined,
+): boolean {
+  if (target.traits.refuses?.includes('choices') === true) return true;
+  const format = formatFor(call, target);
+  return format !== undefined && codecFor(format, 'chat', target.channel, formatNamed)?.singleChoice === true;
 }

@@ -214,6 +214,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly writesMarks?: true;
   /** True for a medium by URL that channels of this format take as bytes alone, so that it is fetched first. Absent: as `traits.fetchesUrls` says. */
   wantsBytes?(block: MediaBlock, traits: ModelTraits): boolean;
+  /** True where a request cannot ask for several answers (`n`). */
+  readonly singleChoice?: true;
   /** Throws 400 for a client's request that a model with these traits cannot do although the format allows it. Runs for a pass-through too. */
   check?(request: R, traits: ModelTraits): void;
   /** True where the images of a request stand in its JSON: files and addresses are read before it is encoded, and given as `data`. */

@@ -137,7 +137,7 @@ export { failedAttempts } from '../routing/attempts.ts';
 export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
-export { codecFor } from '../routing/target.ts';
+export { codecFor, isSingleChoice } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
 export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';

@@ -22,7 +22,7 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'compaction',
   stage: 'translate',
-  before: ['continuation', 'learned-refusals', 'translation', 'reasoning-vault'],
+  before: ['continuation', 'learned-refusals', 'parallel-choices', 'translation', 'reasoning-vault'],
   options,
   async setup({ threshold, share }, { stores, format: formatNamed }: InternalTools) {
     const sealer = await openSealer(stores);

@@ -30,7 +30,7 @@ export default definePlugin({
   name: 'continuation',
   stage: 'translate',
   // It asks for the same request again, as those before it have made it, and for each part of the answer anew what those behind it do.
-  before: ['learned-refusals', 'reasoning-vault', 'translation'],
+  before: ['learned-refusals', 'reasoning-vault', 'parallel-choices', 'translation'],
   whenListed: true,
   options,
   setup({ most, pause }, tools: InternalTools) {

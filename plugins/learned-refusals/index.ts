@@ -38,7 +38,7 @@ const hasRetried = callKey<true>('second attempt without a refused member');
 export default definePlugin({
   name: 'learned-refusals',
   stage: 'translate',
-  before: ['translation'],
+  before: ['parallel-choices', 'translation'],
   options,
   setup(chosen, { stores, log, notices, onClose }: InternalTools) {
     const memory = new Memory({ stores, log }, chosen);

@@ -1,5 +1,12 @@
 import { isChat, type Units } from 'sluice';
-import { formatFor, estimateInput as estimateChat, type Call, type Target } from 'sluice/internal';
+import {
+  formatFor,
+  estimateInput as estimateChat,
+  isSingleChoice,
+  type Call,
+  type Format,
+  type Target,
+} from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**
@@ -39,22 +46,34 @@ interface MostOutput {
 
 /** The most that a call may come to. */
 export interface Bound {
+  /** Requests that the call is sent in at once: each reads the input, and may use services. */
+  readonly requests: number;
+  /** Of each of these requests. */
   readonly input: number;
+  /** Of all of them. */
   readonly output: MostOutput;
   readonly units: Units;
 }
 
 /** The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. */
-export function boundOf(call: Call, targets: readonly Target[], assumed: number): Bound {
+export function boundOf(
+  call: Call,
+  targets: readonly Target[],
+  assumed: number,
+  formatNamed: (name: string) => Format | undefined,
+): Bound {
   const { outline: request, codec } = call;
   if (!isChat(request)) {
     const expected = codec.estimate?.(request);
     const { input = 0, output = 0, units = {} } = { ...expected, ...expected?.most };
-    return { input: within(input), output: { most: within(output) }, units };
+    return { requests: 1, input: within(input), output: { most: within(output) }, units };
   }
   const needs = needsOf({ request, body: call.body, codec, edits: call.edits });
   const input = mostInput(needs, call.leftOut, targets);
+  const { choices = 1 } = request.settings;
+  const isSplit = choices > 1 && targets.some((target) => isSingleChoice(call, target, formatNamed));
   return {
+    requests: isSplit ? choices : 1,
     input: within(summarises(call) ? 2 * input + summaryInstructions : input),
     output: mostOutput(call, needs, targets, assumed),
     units: {},

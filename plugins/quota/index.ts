@@ -64,7 +64,7 @@ export default definePlugin({
   setup({ assumedOutput, assumedToolUses, lease }, tools: InternalTools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
-    const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
+    const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput, tools.format);
 
     /** The maximum number of uses of services that a call asks for. */
     const requested = (call: Call): Services | undefined =>
@@ -73,8 +73,8 @@ export default definePlugin({
     const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
 
     /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
-    const amountsOf = (call: Call, { input, units }: Bound, dollars: boolean) => {
-      const requests = 1 + mostHedges(call, settings.routing);
+    const amountsOf = (call: Call, { requests: own, input, units }: Bound, dollars: boolean) => {
+      const requests = own * (1 + mostHedges(call, settings.routing));
       return (written: number, services: Services | undefined): Amounts => {
         const unpriced = dollars && services ? prices.unpricedService(call.model, services) : undefined;
         if (unpriced !== undefined) throw noServicePriceError(call.model, unpriced);

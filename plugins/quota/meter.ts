@@ -127,7 +127,8 @@ export class Meter implements Observing {
       how,
     );
     if (used === undefined || this.#hedged === 0) return used;
-    const input = Math.min(mostTokens, this.#hedged * this.#input());
+    const { requests } = this.#bound(this.#call);
+    const input = Math.min(mostTokens, this.#hedged * requests * this.#input());
     return sumUsage(used, { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true });
   }
 

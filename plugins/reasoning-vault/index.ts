@@ -64,7 +64,7 @@ interface Attempt {
 export default definePlugin({
   name: 'reasoning-vault',
   stage: 'translate',
-  before: ['learned-refusals', 'translation'],
+  before: ['learned-refusals', 'parallel-choices', 'translation'],
   options,
   setup({ ttl, turnLimit, copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>

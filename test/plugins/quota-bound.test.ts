@@ -18,12 +18,19 @@ import rerank from '../../core/formats/rerank/index.ts';
 import responses from '../../core/formats/responses/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
-import { boundOf, estimateInput } from '../../plugins/quota/estimate.ts';
+import { boundOf as boundWith, estimateInput, type Bound } from '../../plugins/quota/estimate.ts';
 import { anyCharacter } from '../support/characters.ts';
 import { tries } from '../support/tries.ts';
 
 const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly Target[];
 const assumed = 1_000;
+
+/** All targets speak the client's own format, unless a test says otherwise. */
+const formats: Readonly<Record<string, Format>> = Object.fromEntries(
+  [chatCompletions, messages, generateContent, responses, textCompletions].map((one) => [one.name, one]),
+);
+const boundOf = (call: Call, among: readonly Target[], output: number): Bound =>
+  boundWith(call, among, output, (name) => formats[name]);
 
 function callOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams = {}): Call {
   return firstView(exchangeOf(format, operation, body, params));

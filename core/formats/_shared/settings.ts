@@ -148,7 +148,8 @@ export function writeSettings(
     if (value === undefined || done.has(row.name) || options.handled?.has(row.name)) continue;
     done.add(row.name);
     if (options.refuses?.includes(row.name)) {
-      options.lose(`settings.${row.name}`);
+      // One answer is what every provider makes.
+      if (row.name !== 'choices' || value !== 1) options.lose(`settings.${row.name}`);
       continue;
     }
     let written: JsonValue | undefined = row.write === undefined ? value : row.write(value);

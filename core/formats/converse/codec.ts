@@ -41,6 +41,7 @@ export const chat: Codec<ChatRequest> = {
   passThrough: (model, stream) => ({ path: modelPath(model, stream ? 'converse-stream' : 'converse') }),
   onlyNative,
   decodeRequest: (body, params) => decodeRequest(body, params),
+  singleChoice: true,
   decodeStream: () => new ConverseStreamDecoder(),
   encodeStream: (context) => new ConverseStreamEncoder(context),
   decodeWhole,

@@ -57,6 +57,7 @@ function base(
     wantsBytes,
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
+    singleChoice: true,
     settingPath,
     words,
   };

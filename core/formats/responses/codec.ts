@@ -54,6 +54,7 @@ function base(
     wantsBytes,
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
+    singleChoice: true,
     settingPath,
     words,
   };

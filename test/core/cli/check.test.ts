@@ -37,7 +37,7 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   identify   auth
   admit      rate-limit, video-tasks, model-alias, model-access, realtime-sessions, stored-responses, provider-objects, quota, mine
   shape      reasoning-affinity, session-affinity
-  translate  compaction, prompt-list, reasoning-vault, learned-refusals, translation
+  translate  compaction, prompt-list, reasoning-vault, learned-refusals, parallel-choices, translation
 
 Channels
   first (small)  serves one, two

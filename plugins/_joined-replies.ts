@@ -1,0 +1,104 @@
+import { estimateTokens, type GatewayEvent, type Usage } from 'sluice';
+import { sumUsage, wordBytes } from 'sluice/internal';
+
+/**
+ * Several replies of the provider as one reply of the gateway: numbers the blocks and answers of all replies, adds up their usage, and keeps
+ * what a reply says once from the first of them only.
+ */
+export class JoinedReplies {
+  readonly #parts: Part[] = [];
+  #blocks = 0;
+
+  /** Adds a reply whose answers begin with this number. `input`: estimate of its input tokens, which counts until the provider tells its usage. */
+  add(firstChoice: number, input?: number): Part {
+    const part = new Part(this, firstChoice, input);
+    this.#parts.push(part);
+    return part;
+  }
+
+  /** Returns the usage of all replies so far; undefined where nothing is known of any. */
+  get usage(): Usage | undefined {
+    return this.#parts
+      .map((part) => part.used)
+      .reduce<Usage | undefined>(
+        (sum, used) => (sum === undefined || used === undefined ? (sum ?? used) : sumUsage(sum, used)),
+        undefined,
+      );
+  }
+
+  /** Returns a number for a block that no other block of any reply has. */
+  nextBlock(): number {
+    this.#blocks += 1;
+    return this.#blocks - 1;
+  }
+
+  /** True for the part whose head, attempt and losses stand for all of them. */
+  leads(part: Part): boolean {
+    return this.#parts[0] === part;
+  }
+}
+
+/** One of the replies. */
+export class Part {
+  readonly #all: JoinedReplies;
+  readonly #firstChoice: number;
+  readonly #blocks = new Map<number, number>();
+  #usage: Usage | undefined;
+  /** Bytes of words since the provider told its usage. */
+  #words = 0;
+
+  constructor(all: JoinedReplies, firstChoice: number, input: number | undefined) {
+    this.#all = all;
+    this.#firstChoice = firstChoice;
+    this.#usage = input === undefined ? undefined : estimated(input);
+  }
+
+  /** Returns an event of this reply as one of the joined reply; undefined for what another reply has said already. */
+  event(event: GatewayEvent): GatewayEvent | undefined {
+    if (isOnce(event)) return this.#all.leads(this) ? event : undefined;
+    if (event.type === 'usage') {
+      this.#usage = event.usage;
+      this.#words = 0;
+      return { type: 'usage', usage: this.#all.usage ?? event.usage };
+    }
+    if ('block' in event) {
+      this.#words += wordBytes(event);
+      return { ...event, block: this.#block(event.block), choice: this.#firstChoice + event.choice };
+    }
+    if (event.type === 'finish') return { ...event, choice: this.#firstChoice + event.choice };
+    return event.type === 'opaque' ? { ...event, choice: this.#firstChoice + (event.choice ?? 0) } : event;
+  }
+
+  /** The reply is complete, and what its provider told is all that it used. Returns the events that are still to be sent. */
+  end(): readonly GatewayEvent[] {
+    if (this.#words === 0) return [];
+    this.#words = 0;
+    const { usage } = this.#all;
+    return usage === undefined ? [] : [{ type: 'usage', usage }];
+  }
+
+  /** The provider's last usage, and an estimate of what has come since. */
+  get used(): Usage | undefined {
+    const seen = estimateTokens(this.#words);
+    return this.#usage === undefined || seen === 0
+      ? this.#usage
+      : sumUsage(this.#usage, { ...estimated(0), output: seen });
+  }
+
+  #block(block: number): number {
+    const known = this.#blocks.get(block);
+    if (known !== undefined) return known;
+    const next = this.#all.nextBlock();
+    this.#blocks.set(block, next);
+    return next;
+  }
+}
+
+function estimated(input: number): Usage {
+  return { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
+}
+
+/** True for what a reply says once, however many replies it is joined of. */
+function isOnce({ type }: GatewayEvent): boolean {
+  return type === 'head' || type === 'attempt' || type === 'loss';
+}
