@@ -40,6 +40,8 @@ export interface HttpPlace {
   readonly defaults?: Readonly<Record<string, string>>;
   /** What a model, by the provider's name, can do. */
   traits?(model: string): ModelTraits;
+  /** How models are told to think that think according to the catalogue alone: see `ChannelParts.thinking`. */
+  readonly thinking?: ModelTraits;
   /** Where the provider lists its models: the path, and what else the first request asks for. Absent where it does not. */
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
@@ -107,6 +109,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
     ...(place.batchShare === undefined ? {} : { batchShare: place.batchShare }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
+    ...(place.thinking === undefined ? {} : { thinking: place.thinking }),
     ...(place.modelList === undefined
       ? {}
       : {

@@ -29,6 +29,8 @@ export interface OpenaiLike {
   readonly batches?: NonNullable<HttpPlace['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
+  /** How models are told to think that think according to the catalogue alone. Default: by an effort. */
+  readonly thinking?: ModelTraits;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */
   readonly customTools?: readonly string[];
   /** False when a key is optional. Default true. */

@@ -11,6 +11,15 @@ const refuses = [
   'frequencyPenalty',
   'presencePenalty',
 ];
+/** The members of the same settings, for models that refuse them also when they do not think. */
+const samplingMembers = [
+  'temperature',
+  'top_p',
+  'logprobs',
+  'top_logprobs',
+  'frequency_penalty',
+  'presence_penalty',
+];
 const thinking = { reasoning: 'effort', systemRole: 'developer', refuses } as const;
 
 /** The oldest models only complete text, and the newest only answer in responses. */
@@ -86,39 +95,29 @@ export default openaiLike({
   // https://developers.openai.com/api/docs/guides/batch
   batchShare: 0.5,
   customTools: ['gpt-5*', 'gpt-6*', '*codex*'],
+  thinking,
   traits: {
     '*': {
       formats: ['chat-completions', 'responses'],
       serverTools: 'responses',
       reasoning: 'none',
       refuses: unknown,
-      inputLimit: 128_000,
-      outputLimit: 16_384,
     },
     'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
     // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.
     'gpt-4o-mini*': { imageTokens: 48_169 },
     'gpt-4o*-realtime*': { inputLimit: 128_000, outputLimit: 4096 },
-    'gpt-4.1*': { inputLimit: 1_047_576, outputLimit: 32_768 },
-    'o*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
-    'gpt-5*': {
-      ...thinking,
-      efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
-      inputLimit: 272_000,
-      outputLimit: 128_000,
-    },
-    'gpt-5': { efforts: ['minimal', 'low', 'medium', 'high'] },
-    'gpt-5-*': { efforts: ['minimal', 'low', 'medium', 'high'] },
-    'gpt-5.1*': { efforts: ['none', 'low', 'medium', 'high'] },
-    'gpt-5-pro*': { efforts: ['high'] },
-    'gpt-5*-chat*': {
-      reasoning: 'none',
-      systemRole: 'system',
-      refuses: unknown,
-      inputLimit: 128_000,
-      outputLimit: 16_384,
-    },
-    'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
+    // Efforts and limits of exactly one model stand in the catalogue; these are for those that it does not know.
+    'o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
+    'ft:o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
+    ...Object.fromEntries(['5', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, thinking])),
+    'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'] },
+    'gpt-5*-codex*': { efforts: ['low', 'medium', 'high'] },
+    'gpt-5.1-codex-max*': { efforts: ['low', 'medium', 'high', 'xhigh'] },
+    'gpt-5.2-codex*': { efforts: ['low', 'medium', 'high', 'xhigh'] },
+    'gpt-5-chat*': { reasoning: 'none', systemRole: 'system', refuses: unknown },
+    // @ai-sdk/openai@3.0.141, getOpenAILanguageModelCapabilities: without an effort of `none` that would bring them back, as GPT-5.1 to 5.6 have.
+    'gpt-6*': { ...thinking, refusedMembers: samplingMembers },
     'o1-pro*': responds,
     'o3-pro*': responds,
     'gpt-5*-pro*': responds,
@@ -134,8 +133,8 @@ export default openaiLike({
     '*gpt-image*': { images: { delivers: 'base64' } },
     'dall-e-2*': { images: smallImages },
     'dall-e-3*': { images: largeImages },
-    'gpt-3.5-turbo-instruct*': { ...completes, inputLimit: 4096, outputLimit: 4096 },
-    'davinci-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },
-    'babbage-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },
+    'gpt-3.5-turbo-instruct*': completes,
+    'davinci-002': completes,
+    'babbage-002': completes,
   },
 });

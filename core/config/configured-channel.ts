@@ -19,6 +19,7 @@ import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from 
 import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
+import { modelProfile } from '../models/profile.ts';
 import type { ModelDiscovery } from '../routing/model-discovery.ts';
 import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../state/api-keys/index.ts';
@@ -227,9 +228,17 @@ function channelOf(
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        const { name = models.baseModel(upstreamModel) ?? upstreamModel, model = {} } =
+        const { name = models.baseModel(upstreamModel) ?? upstreamModel, model } =
           knownOf(upstreamModel) ?? {};
-        traits = { ...KnownModels.limits(model), ...parts.traits?.(name) };
+        traits = modelProfile({
+          kind,
+          name,
+          defaults: parts.traits?.(name) ?? {},
+          thinking: parts.thinking,
+          formats: parts.speaks.chat ?? [],
+          known: model,
+          date: known.date,
+        });
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);

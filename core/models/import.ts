@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../model/json.ts';
 import { nameAt, providerOf, readPrice, sample } from '../money/prices/import-list.ts';
 import { abilities, media, type Ability, type KnownModel, type Medium } from '../sdk/channel.ts';
 import type { ModelList } from './catalogue.ts';
+import { readKnownTraits } from './known-traits.ts';
 import type { PriceRow } from '../settings/prices.ts';
 import { wordTable } from '../model/word-table.ts';
 
@@ -65,6 +66,7 @@ function knownModel(entry: JsonObject, operation: Operation, date: string): Know
   const { row } = readPrice(entry);
   const inputLimit = limitOf(entry['max_input_tokens']);
   const outputLimit = operation === 'chat' ? limitOf(entry['max_output_tokens']) : undefined;
+  const traits = operation === 'chat' ? readKnownTraits(entry) : undefined;
   const end = entry['deprecation_date'];
   return {
     ...(operation === 'chat' ? {} : { operation }),
@@ -75,6 +77,7 @@ function knownModel(entry: JsonObject, operation: Operation, date: string): Know
       can: abilities.filter((ability) => can(entry, ability) === true),
       cannot: abilities.filter((ability) => can(entry, ability) === false),
     }),
+    ...(traits === undefined ? {} : { traits }),
     ...(typeof end === 'string' && /^\d{4}-\d\d-\d\d$/.test(end) && end < date ? { retired: true } : {}),
     ...(row === undefined || (isFree(row) && operation !== 'moderate') ? {} : { price: row }),
   };

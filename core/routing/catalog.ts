@@ -1,6 +1,7 @@
 import type { Channel, Target } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
+import { thinksAtAll } from '../models/profile.ts';
 
 /** A channel that serves a model, and how it ranks among others. */
 export interface Candidate {
@@ -161,7 +162,7 @@ function listed(id: string, channel: Channel, upstreamModel: string, created: nu
     ...(operation === undefined ? {} : { operation }),
     ...(inputLimit === undefined ? {} : { inputLimit }),
     ...(outputLimit === undefined ? {} : { outputLimit }),
-    ...(traits.reasoning === undefined || !chats ? {} : { thinking: traits.reasoning !== 'none' }),
+    ...(traits.reasoning === undefined || !chats ? {} : { thinking: thinksAtAll(traits) }),
     ...(known.takes === undefined ? {} : { takes: known.takes }),
     ...(known.can === undefined ? {} : { can: known.can }),
     ...(known.cannot === undefined ? {} : { cannot: known.cannot }),

@@ -3,6 +3,7 @@ import type { Block, ChatRequest } from '../model/chat.ts';
 import type { Call } from '../sdk/call.ts';
 import type { Ability, Medium } from '../sdk/channel.ts';
 import type { Candidate } from './catalog.ts';
+import { thinksAtAll } from '../models/profile.ts';
 
 /** How far the candidates that do not fit stand behind those of the same rank: less than two ranks can differ by. */
 const behind = 1e-6;
@@ -71,7 +72,7 @@ function isFit({ channel, targets: [target] }: Candidate, { media, abilities, in
   return (
     abilities.every((ability) =>
       ability === 'reasoning' && traits.reasoning !== undefined
-        ? traits.reasoning !== 'none'
+        ? thinksAtAll(traits)
         : known?.cannot?.includes(ability) !== true,
     ) &&
     (known === undefined || [...media].every((medium) => known.takes?.includes(medium) === true))

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Operation } from './format.ts';
 import type { Form } from '../model/form.ts';
 import type { PriceRow } from '../settings/prices.ts';
+import type { ModelTraits } from '../model/traits.ts';
 
 /**
  * A body that nobody holds: it is read while it is sent, once. Destroyed when the request comes to nothing.
@@ -107,6 +108,19 @@ export const abilities = [
 /** One of them. */
 export type Ability = (typeof abilities)[number];
 
+/** Traits that a public list states of a model. */
+export type KnownTraits = Pick<
+  ModelTraits,
+  | 'formats'
+  | 'efforts'
+  | 'thinksByDefault'
+  | 'stopsThinking'
+  | 'forcedTools'
+  | 'midSystem'
+  | 'cacheMark'
+  | 'refuses'
+>;
+
 /** What a public list says of one model of a provider. */
 export interface KnownModel {
   /** What it is for. Absent: chat. */
@@ -120,6 +134,8 @@ export interface KnownModel {
   /** What it is known to do, and what it is known not to; of the rest the list says nothing. */
   readonly can?: readonly Ability[];
   readonly cannot?: readonly Ability[];
+  /** Traits that the list states for exactly this model. `refuses` is added to what the channel kind states, the others replace it. */
+  readonly traits?: KnownTraits;
   /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
   readonly retired?: true;
   /** Absent where the list knows none that a row can say. */

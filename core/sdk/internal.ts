@@ -129,6 +129,7 @@ export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
+export { thinksAtAll } from '../models/profile.ts';
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';

@@ -1,5 +1,11 @@
 import { GatewayError, type ListedModel } from 'sluice';
-import { channelStanding, type Channel, type InternalTools, type PlaceHealth } from 'sluice/internal';
+import {
+  channelStanding,
+  thinksAtAll,
+  type Channel,
+  type InternalTools,
+  type PlaceHealth,
+} from 'sluice/internal';
 import { Memory, type Learned } from '../learned-refusals/memory.ts';
 import { traitOf } from '../learned-refusals/trait.ts';
 import type { Audit } from './audit.ts';
@@ -135,7 +141,8 @@ export function channelHandlers(
       return upstreamModel === undefined ? [] : [{ channel, upstreamModel }];
     });
     const [first] = serving;
-    const { inputLimit, outputLimit, reasoning } = first?.channel.traits(first.upstreamModel) ?? {};
+    const traits = first?.channel.traits(first.upstreamModel) ?? {};
+    const { inputLimit, outputLimit, reasoning } = traits;
     const served = serving.map(({ channel, upstreamModel }) => ({
       id: channel.id,
       upstreamModel,
@@ -148,7 +155,7 @@ export function channelHandlers(
       price: served.find(({ price }) => price !== undefined)?.price,
       inputLimit: shown === undefined ? inputLimit : shown.inputLimit,
       outputLimit: shown === undefined ? outputLimit : shown.outputLimit,
-      reasoning: shown === undefined ? reasoning && reasoning !== 'none' : shown.thinking,
+      reasoning: shown === undefined ? reasoning && thinksAtAll(traits) : shown.thinking,
       operation: shown?.operation,
       takes: shown?.takes?.slice(),
       can: shown?.can?.slice(),

@@ -8,6 +8,8 @@ import mistral from '../../channels/mistral.ts';
 import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
+import { KnownModels } from '../../core/models/catalogue.ts';
+import { modelProfile } from '../../core/models/profile.ts';
 import type { Target } from '../../core/sdk/call.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelKind } from '../../core/sdk/define.ts';
@@ -245,10 +247,21 @@ describe.each(Object.entries(kinds))('%s', (_name, facts) => {
   });
 
   test('knows what its models can do', () => {
+    const known = new KnownModels(kind.spec.catalogue ?? []);
+    const profileOf = (name: string) =>
+      modelProfile({
+        kind: kind.spec.name,
+        name,
+        defaults: parts.traits?.(name) ?? {},
+        thinking: parts.thinking,
+        formats: parts.speaks.chat ?? [],
+        known: known.find(name),
+        date: known.date,
+      });
     for (const [model, traits] of Object.entries(models)) {
       const served = kind.spec.models;
       const isServed = served === 'discover' || served?.some((pattern) => fits(pattern, model));
-      expect({ model, isServed, traits: parts.traits?.(model) }).toMatchObject({
+      expect({ model, isServed, traits: profileOf(model) }).toMatchObject({
         model,
         isServed: true,
         traits,

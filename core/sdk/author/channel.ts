@@ -195,6 +195,11 @@ export interface ChannelParts {
   readonly batchShare?: number;
   /** What a model, by the provider's name, can do. */
   traits?(upstreamModel: string): ModelTraits;
+  /**
+   * Traits of models that think according to the list of known models alone, where {@link traits} say `reasoning: 'none'`: how they are told
+   * to think. Default: an effort, in chat completions and Responses.
+   */
+  readonly thinking?: ModelTraits;
   /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */
   listModels?(): Promise<readonly string[]>;
   /**

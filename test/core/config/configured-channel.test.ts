@@ -282,7 +282,8 @@ describe('base models', () => {
     expect(warnings).toEqual([]);
     expect(channel?.upstreamModel('fast')).toBe('blue');
     expect(channel?.upstreamModel('plain')).toBe('red');
-    expect(channel?.traits('blue')).toEqual({ inputLimit: 128_000, outputLimit: 'openai/gpt-4o'.length });
+    // The catalogue's limits come before those of the kind.
+    expect(channel?.traits('blue')).toEqual({ inputLimit: 128_000, outputLimit: 16_384 });
     expect(channel?.priceOf?.('dep-4o-mini')).toMatchObject({ name: 'openai/gpt-4o-mini' });
     expect(channel?.priceOf?.('red')).toBeUndefined();
   });

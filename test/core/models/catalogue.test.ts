@@ -262,7 +262,7 @@ describe('the limits of a model', () => {
     return { inputLimit, outputLimit };
   };
 
-  test('are those of the config, else of the channel’s kind, else of the list', () => {
+  test('are those of the config, else of the list, else of the channel’s kind', () => {
     const name = 'deepseek-v4-pro';
     const known = shippedModels().models['dashscope']?.[name];
     const listed = { inputLimit: known?.inputLimit, outputLimit: known?.outputLimit };
@@ -272,12 +272,11 @@ describe('the limits of a model', () => {
       ...listed,
       outputLimit: 5,
     });
-    const own = deepseek({ key, models: [name] })
-      .spec.setup({} as never, { keys: [] } as never)
-      .traits?.(name);
+    // DeepSeek's own kind says less for a model of which it knows nothing but the name.
+    const row = shippedModels().models['deepseek']?.[name];
     expect(of(deepseek({ key, models: [name] }), name)).toEqual({
-      inputLimit: own?.inputLimit,
-      outputLimit: own?.outputLimit,
+      inputLimit: row?.inputLimit,
+      outputLimit: row?.outputLimit,
     });
   });
 
@@ -422,6 +421,61 @@ describe('a list made from a price list', () => {
         painter: { operation: 'generate-image', price: { input: 1, output: 30 } },
         talker: { operation: 'realtime', price: { input: 32, cacheRead: 0.5, output: 64 } },
         vector: { operation: 'embed', price: { input: 0.1, output: 0 } },
+      },
+    });
+  });
+
+  test('has the traits that entries state: efforts, thinking, forced tools, endpoints and settings', () => {
+    const entry = { mode: 'chat', litellm_provider: 'openai', supports_reasoning: true };
+    const entries = {
+      plain: entry,
+      gpt: {
+        ...entry,
+        supports_none_reasoning_effort: true,
+        supports_minimal_reasoning_effort: false,
+        supports_xhigh_reasoning_effort: true,
+        supports_prompt_cache_breakpoint: true,
+      },
+      pro: {
+        ...entry,
+        supports_none_reasoning_effort: false,
+        supports_low_reasoning_effort: false,
+        supported_endpoints: ['/v1/batch', '/v1/responses'],
+      },
+      levels: { ...entry, reasoning_effort_levels: ['low', 'max'] },
+      switched: { ...entry, supports_adaptive_thinking: true, supports_max_reasoning_effort: true },
+      always: {
+        ...entry,
+        litellm_provider: 'one',
+        supports_adaptive_thinking: true,
+        supports_max_reasoning_effort: true,
+        supports_forced_tool_use: false,
+        supports_mid_conversation_system: true,
+        supports_prompt_cache_breakpoint: true,
+        supports_sampling_params: false,
+        thinking_always_on: true,
+      },
+      vector: { ...entry, mode: 'embedding', supports_sampling_params: false },
+    };
+    const { models } = importKnownModels(entries, { ...options, providers: ['openai', 'one'] });
+    const traits = Object.entries({ ...models['openai'], ...models['one'] }).map(
+      ([name, model]) => [name, model.traits] as const,
+    );
+    expect(Object.fromEntries(traits)).toEqual({
+      gpt: { efforts: ['none', 'low', 'medium', 'high', 'xhigh'], cacheMark: 'prompt_cache_breakpoint' },
+      levels: { efforts: ['low', 'max'] },
+      plain: undefined,
+      pro: { formats: ['responses'], efforts: ['medium', 'high'] },
+      switched: { efforts: ['none', 'low', 'medium', 'high', 'max'] },
+      vector: undefined,
+      always: {
+        efforts: ['low', 'medium', 'high', 'max'],
+        thinksByDefault: true,
+        stopsThinking: false,
+        forcedTools: 'never',
+        midSystem: true,
+        cacheMark: 'prompt_cache_breakpoint',
+        refuses: ['temperature', 'topP', 'topK'],
       },
     });
   });
