@@ -1,0 +1,263 @@
+import { startGateway, type ChannelUnderTest, type TestGateway } from 'sluice/testing';
+import { ownKinds } from '../_kinds.ts';
+import { presetKind, presets } from '../_presets.ts';
+import type { Json } from './checks.ts';
+import { startRefusing, type Judged, type Refusing } from './fake.ts';
+import { bodyFor, clients, ordinary, pathFor, suffixes, type Client, type Ordinary } from './requests.ts';
+import type { Row } from './rows.ts';
+import { asksForMuch, asksForNone, asksForSome } from './wishes.ts';
+
+/** What became of one request of one client to one model. */
+export interface Outcome {
+  readonly row: Row;
+  readonly client: Client;
+  readonly request: string;
+  /** `accepted`; `refused` by the provider; `declined` by the gateway, which did not ask; `failed` although the provider answered. */
+  readonly result: 'accepted' | 'refused' | 'declined' | 'failed';
+  readonly status: number;
+  /** The sentence of the refusal. */
+  readonly reason?: string;
+  /** Where the rule that was broken is known from. */
+  readonly source?: string;
+  /** Of requests that wish for thinking: `reached`, `lost`, or nothing where the model cannot be told. */
+  readonly wish?: 'reached' | 'lost';
+  readonly losses?: string;
+}
+
+/** Formats whose clients wish for thinking by a budget. */
+const saysBudget: ReadonlySet<Client> = new Set(['messages', 'generate-content', 'converse']);
+
+/** Models that see. */
+const sees =
+  /gpt-[456]|o3|claude|gemini|nova|grok-4|kimi-k[23]\.?[56]?|mistral-medium|qwen3\.5|glm-4\.5v|doubao|sonar/i;
+
+/** Options of kinds that need more than a key and an address. */
+const options: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  bedrock: { region: 'us-east-1' },
+  openai: {},
+};
+
+async function testedOf(row: Row, index: number, tokens: string): Promise<ChannelUnderTest> {
+  if (row.made !== undefined) {
+    const own = ownKinds(tokens)[row.made];
+    if (own === undefined) throw new Error(`There is no fixture ${row.made}.`);
+    return own;
+  }
+  const kind = await presetKind(row.kind);
+  const known = row.kind === 'ollama' ? {} : (presets[row.kind]?.options ?? {});
+  return {
+    ...(row.kind === 'mistral' || row.model.startsWith('mistral-')
+      ? { voice: ownKinds(tokens)['mistral']?.voice }
+      : {}),
+    channel: ({ url, key }) =>
+      kind({
+        ...known,
+        ...options[row.kind],
+        id: `${row.kind}-${index}`,
+        key,
+        baseUrl: ['bedrock', 'azure-openai'].includes(row.kind) ? url : `${url}/v1`,
+        models: [row.model],
+      }),
+  } as ChannelUnderTest;
+}
+
+/** Rows whose models have different names, so that one gateway can serve them all. */
+function grouped(rows: readonly Row[]): readonly (readonly number[])[] {
+  const groups: { readonly names: Set<string>; readonly members: number[] }[] = [];
+  for (const [index, { model }] of rows.entries()) {
+    let group = groups.find(({ names }) => !names.has(model));
+    if (group === undefined) groups.push((group = { names: new Set(), members: [] }));
+    group.names.add(model);
+    group.members.push(index);
+  }
+  return groups.map(({ members }) => members);
+}
+
+/** Which requests are asked of which rows. */
+export type Chosen = (row: Row, client: Client, request: string) => boolean;
+
+/** Sends every ordinary request of every client to every row, through gateways with the real channels, over sockets. */
+export async function runMatrix(
+  rows: readonly Row[],
+  tokens: string,
+  isChosen: Chosen = () => true,
+): Promise<readonly Outcome[]> {
+  const tested = await Promise.all(rows.map((row, index) => testedOf(row, index, tokens)));
+  const refusing = await startRefusing(rows, tested);
+  const outcomes: Outcome[] = [];
+  try {
+    for (const group of grouped(rows)) {
+      const channels = group.map((index) => {
+        const entry = tested[index]?.channel({
+          url: `${refusing.upstream.url}/${index}`,
+          key: 'key-of-the-provider',
+        });
+        if (entry === undefined) throw new Error('There is no channel.');
+        const { model, kind } = rows[index] ?? { model: '', kind: '' };
+        const own = { ...entry.options, id: `${kind}-${index}`, models: [model], learn: false };
+        return { ...entry, options: own };
+      });
+      // oxlint-disable no-await-in-loop -- the gateways stand one after the other
+      const gateway = await startGateway({ channels, routing: { attempts: 1 } });
+      try {
+        const found = await Promise.all(
+          group.map((index) => runRow({ index, row: rows[index] as Row, gateway, refusing, isChosen })),
+        );
+        outcomes.push(...found.flat());
+      } finally {
+        await gateway.close();
+      }
+      // oxlint-enable no-await-in-loop
+    }
+  } finally {
+    await refusing.upstream.close();
+  }
+  return outcomes;
+}
+
+interface Run {
+  readonly index: number;
+  readonly row: Row;
+  readonly gateway: TestGateway;
+  readonly refusing: Refusing;
+  readonly isChosen: Chosen;
+}
+
+async function runRow(run: Run): Promise<readonly Outcome[]> {
+  const { row, isChosen } = run;
+  const found: Outcome[] = [];
+  // oxlint-disable no-await-in-loop -- what was judged last belongs to what was asked last
+  for (const client of clients) {
+    for (const request of ordinary) {
+      if (request.sees === true && !sees.test(row.model)) continue;
+      if (!isChosen(row, client, request.name)) continue;
+      found.push(await ask(run, client, request.name, row.model, bodyFor(client, request), request.wish));
+    }
+    if (row.control === 'never' || row.control === 'always') continue;
+    for (const suffix of suffixes)
+      if (isChosen(row, client, suffix))
+        found.push(
+          await ask(
+            run,
+            client,
+            suffix,
+            row.model + suffix,
+            bodyFor(client, { name: suffix, wanted: { most: 8000 } }),
+            suffix,
+          ),
+        );
+  }
+  // oxlint-enable no-await-in-loop
+  return found;
+}
+
+async function ask(
+  { index, row, gateway, refusing }: Run,
+  client: Client,
+  request: string,
+  model: string,
+  body: Json,
+  wish: Ordinary['wish'] | (typeof suffixes)[number],
+): Promise<Outcome> {
+  const { path, named } = pathFor(client, model, body['stream'] === true);
+  const { stream, ...rest } = body;
+  const inPath = client === 'generate-content' || client === 'converse';
+  const sent = inPath || stream === undefined ? { ...named, ...rest } : { ...named, ...rest, stream };
+  refusing.judgedFor(index);
+  const answer = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${gateway.key}`,
+      'content-type': 'application/json',
+      ...(client === 'messages' ? { 'anthropic-version': '2023-06-01' } : {}),
+    },
+    body: JSON.stringify(sent),
+  });
+  const text = await answer.text();
+  const judged = refusing.judgedFor(index).at(-1);
+  const losses = answer.headers.get('x-sluice-loss');
+  return {
+    row,
+    client,
+    request,
+    ...became(answer.status, text, judged),
+    ...wished(row, client, judged, wish),
+    ...(losses === null ? {} : { losses }),
+  };
+}
+
+function became(
+  status: number,
+  text: string,
+  judged: Judged | undefined,
+): Pick<Outcome, 'result' | 'status' | 'reason' | 'source'> {
+  if (judged === undefined) return { result: 'declined', status, reason: text.slice(0, 200) };
+  const { refused } = judged;
+  if (refused !== undefined)
+    return {
+      result: 'refused',
+      status,
+      reason: refused.rule.says.replaceAll('$', refused.member),
+      source: refused.rule.source,
+    };
+  return status === 200
+    ? { result: 'accepted', status }
+    : { result: 'failed', status, reason: text.slice(0, 200) };
+}
+
+function wished(
+  row: Row,
+  client: Client,
+  judged: Judged | undefined,
+  wish: string | undefined,
+): Pick<Outcome, 'wish'> {
+  const { control } = row;
+  const byDefault = row.byDefault === true;
+  const stops = row.stops === true;
+  if (wish === undefined || judged === undefined || control === 'never' || control === 'always') return {};
+  const { body } = judged;
+  const isReached =
+    wish === 'none'
+      ? asksForNone(body, byDefault, stops)
+      : wish === 'high' || wish === '-high'
+        ? asksForMuch(body, control, byDefault, wish === 'high' && saysBudget.has(client))
+        : asksForSome(body, byDefault);
+  return { wish: isReached ? 'reached' : 'lost' };
+}
+
+/** The report of a run: what was refused, by whom and why, and which wishes were lost. */
+export function reportOf(outcomes: readonly Outcome[]): string {
+  const count = (list: readonly Outcome[], result: Outcome['result']): number =>
+    list.filter((one) => one.result === result).length;
+  const lines = [
+    `requests ${outcomes.length}: accepted ${count(outcomes, 'accepted')}, refused ${count(outcomes, 'refused')}, declined by the gateway ${count(outcomes, 'declined')}, failed ${count(outcomes, 'failed')}`,
+    `wishes ${outcomes.filter(({ wish }) => wish !== undefined).length}: lost ${outcomes.filter(({ wish }) => wish === 'lost').length}`,
+    '',
+    'by client:',
+    ...clients.map((client) => {
+      const own = outcomes.filter((one) => one.client === client);
+      return `  ${client}: ${own.length} requests, refused ${count(own, 'refused')}, declined ${count(own, 'declined')}, failed ${count(own, 'failed')}, wishes lost ${own.filter(({ wish }) => wish === 'lost').length} of ${own.filter(({ wish }) => wish !== undefined).length}`;
+    }),
+    '',
+    'by kind and model:',
+  ];
+  const byRow = Map.groupBy(outcomes, ({ row: { kind, model } }) => `${kind} ${model}`);
+  for (const [name, own] of byRow) {
+    const bad = own.filter(({ result, wish }) => result !== 'accepted' || wish === 'lost');
+    lines.push(
+      `${name}: ${count(own, 'accepted')} of ${own.length} accepted, wishes lost ${own.filter(({ wish }) => wish === 'lost').length}`,
+    );
+    const byReason = Map.groupBy(
+      bad,
+      ({ request, result, reason, wish }) =>
+        `${request}: ${result === 'accepted' ? `wish ${wish ?? ''}` : `${result}: ${reason ?? ''}`}`,
+    );
+    for (const [reason, list] of byReason) {
+      const [first] = list;
+      lines.push(
+        `    ${reason.slice(0, 190)} [${list.map(({ client }) => client).join(', ')}]${first?.source === undefined ? '' : ` <${first.source.slice(0, 90)}>`}`,
+      );
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}

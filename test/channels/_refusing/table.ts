@@ -1,0 +1,35 @@
+import type { Check } from './checks.ts';
+import { claudeRules } from './rules-claude.ts';
+import { cloudRules } from './rules-clouds.ts';
+import { googleRules } from './rules-google.ts';
+import { hostRules } from './rules-hosts.ts';
+import { openaiRules } from './rules-openai.ts';
+import { providerRules } from './rules-providers.ts';
+import { thinkingRules } from './rules-thinking.ts';
+
+/** What a provider refuses, and where that is known from. */
+export interface Rule {
+  /** Channel kinds; `*`: every one. */
+  readonly kinds: readonly string[];
+  /** Patterns of the provider's model names; those with `!` in front are left out. Default: every model. */
+  readonly models?: readonly string[];
+  /** The formats in which the rule holds. Default: chat completions. */
+  readonly wires?: readonly string[];
+  readonly refuses: Check;
+  /** The provider's sentence; `$` stands for the member that is wrong. */
+  readonly says: string;
+  /** Default 400. */
+  readonly status?: number;
+  readonly source: string;
+}
+
+/** All rules. The first one that a request breaks is answered. */
+export const rules: readonly Rule[] = [
+  ...openaiRules,
+  ...claudeRules,
+  ...googleRules,
+  ...cloudRules,
+  ...hostRules,
+  ...providerRules,
+  ...thinkingRules,
+];
