@@ -33,6 +33,6 @@ export default openaiLike({
     'canopylabs/*': { streamsSpeech: false },
     'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'], outputLimit: 65_536 },
     // Its thinking stands before the answer unless a client asks otherwise: https://console.groq.com/docs/reasoning
-    'qwen/qwen3*': { inlineThinking: true },
+    'qwen/qwen3*': { inlineThinking: true, reasoning: 'effort', efforts: ['none'], thinksByDefault: true },
   },
 });

@@ -75,6 +75,11 @@ export interface ModelTraits {
   readonly cacheMark?: 'none' | 'prompt_cache_breakpoint' | 'cache_control' | 'cachePoint';
   /** True when the provider answers 400 to members that it does not document. Members that Sluice does not know the provider to take are removed and reported. */
   readonly refusesUnknown?: boolean;
+  /**
+   * Members of requests beyond those that become {@link ChatSettings}, messages and tools, which a provider with {@link refusesUnknown} takes: names
+   * at the top (`logit_bias`, `store`), or dotted paths (`stream_options.include_obfuscation`).
+   */
+  readonly members?: readonly string[];
   /** Ranges of settings, by their names in `ChatSettings`, that are narrower than the format's. Values are moved into them and reported. */
   readonly ranges?: Readonly<Record<string, { readonly min?: number; readonly max?: number }>>;
   /** Name of the member in which replies of chat completions tell reasoning. Clients get `reasoning_content`. Default `reasoning_content`. */

@@ -160,6 +160,9 @@ export interface Expected {
   readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
 }
 
+/** A part of a request that the traits of a model may change. */
+export type SettledName = keyof ChatSettings | 'toolChoice' | 'tools';
+
 /** All a format knows of one operation. */
 export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly format: string;
@@ -205,6 +208,13 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   askUsage?(body: JsonObject): JsonObject | undefined;
   /** True for the frame that came only because `askUsage` asked: the client must not see it. */
   isUsageOnly?(data: string): boolean;
+  /**
+   * Members at the top of a body in which this format says a setting, which tool is called (`toolChoice`), or which tools there are (`tools`). Absent
+   * for operations to which no traits of settings apply.
+   */
+  places?(name: SettledName): readonly string[];
+  /** When a tool can be forced on models of this format whose traits do not say it. Default `always`. */
+  readonly forcedTools?: NonNullable<ModelTraits['forcedTools']>;
   /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
   onlyNative?(body: JsonObject): GatewayError | undefined;
 

@@ -21,6 +21,7 @@ export { checkModelName } from '../formats/_shared/check.ts';
 export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
+export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { editMembers, editMembersOf } from '../formats/_shared/edit-members.ts';
@@ -43,6 +44,9 @@ export {
 } from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
+export { thinksAbout } from '../formats/_shared/reasoning.ts';
+export { sameJson } from '../formats/_shared/same-json.ts';
+export { moved } from '../formats/_shared/settings.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
@@ -69,6 +73,7 @@ export { videos as generateContentVideos } from '../formats/generate-content/vid
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { onlyText } from '../formats/embeddings/request.ts';
+export type { SettledName } from './codec.ts';
 export type {
   BytesDecoder,
   Codec,

@@ -1,4 +1,4 @@
-import { GatewayError, type GatewayRequest, type UpstreamRequest } from 'sluice';
+import { GatewayError, isChat, type GatewayRequest, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
   ToldPlaces,
@@ -13,6 +13,7 @@ import {
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
 import { needsBytes } from './inline-media.ts';
+import { settle } from './settle.ts';
 import { undoingOf, type Undoing } from './undo-spelling.ts';
 import { unreadOf, type Unread } from './unread.ts';
 
@@ -29,13 +30,15 @@ export function encodeRequest(
   request: GatewayRequest = call.request,
 ): EncodedRequest {
   try {
-    return codec.encodeRequest(request, {
+    const lose = losesInto(losses, call, codec);
+    const settled = isChat(request) ? settle(request, target.traits, codec, lose) : { request, ...target };
+    return codec.encodeRequest(settled.request, {
       model: target.model,
       stream: call.stream,
-      traits: withRoom(request, target.traits),
+      traits: withRoom(request, settled.traits),
       headers: plainHeaders(call),
       unsupported: options.unsupported,
-      lose: losesInto(losses, call, codec),
+      lose,
     });
   } catch (error) {
     throw respelled(error, call.codec);

@@ -27,6 +27,7 @@ import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
 import { withoutRefused } from './refused-members.ts';
+import { adapt } from './profile.ts';
 import { passSocket } from './socket.ts';
 
 /**
@@ -47,15 +48,17 @@ export default definePlugin({
       if (spoken === undefined) return countHere(call, target);
       call.codec.check?.(call.request, target.traits);
       const same = spoken.includes(call.codec.format);
-      const passes = same && call.patchable && call.codec.passes?.(call.body, target.traits) !== false;
-      if (
-        passes &&
+      const passes =
+        same &&
+        call.patchable &&
+        call.codec.passes?.(call.body, target.traits) !== false &&
         tools.reads() !== 'content' &&
         !holdsSeal(call) &&
-        !needsBytes(call, call.codec, target)
-      ) {
+        !needsBytes(call, call.codec, target);
+      const adaptation = passes ? adapt(call, target, chosen) : 'decode';
+      if (adaptation !== 'decode') {
         const losses = [...(call.get(requestLosses) ?? [])];
-        const { request, edited } = passRequest(call, target, tools.reads(), losses);
+        const { request, edited } = passRequest(call, target, tools.reads(), losses, adaptation);
         const upstream = withoutRefused(call, target, call.codec, request, losses);
         refuseWhenStrict(call, chosen, losses);
         const source = await next(call.with({ upstream }));

@@ -1,20 +1,22 @@
 import type { JsonObject, Reads, UpstreamRequest } from 'sluice';
-import type { Call, Form, Loss, Target } from 'sluice/internal';
+import { editMembers, type Call, type Form, type Loss, type Target } from 'sluice/internal';
 import { findModel } from './bytes.ts';
 import { losesInto, plainHeaders } from './encode-request.ts';
+import { edited as withEdits, type Adaptation } from './profile.ts';
 
 /**
- * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say and what no provider
- * would take. What the model cannot be asked for is added to `losses`.
+ * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits and the traits of the model say
+ * and what no provider would take. What the model cannot be asked for is added to `losses`.
  */
 export function passRequest(
   call: Call,
   target: Target,
   reads: Reads,
   losses: Loss[],
+  adaptation?: Adaptation,
 ): { readonly request: UpstreamRequest; readonly edited: { readonly usage: boolean } } {
   const { codec, wire, stream } = call;
-  const { body, usage } = passedBody(call, target, reads, losses);
+  const { body, usage } = passedBody(call, target, reads, losses, adaptation);
   const { path, query, headers } = codec.passThrough(target.model, stream, plainHeaders(call));
   const request: UpstreamRequest = {
     operation: call.operation,
@@ -35,6 +37,7 @@ function passedBody(
   target: Target,
   reads: Reads,
   losses: Loss[],
+  adaptation: Adaptation | undefined,
 ): { readonly body: UpstreamRequest['body'] | undefined; readonly usage: boolean } {
   const { codec, edits, wire } = call;
   if (wire.params.form !== undefined)
@@ -51,6 +54,14 @@ function passedBody(
   // Not spread before it must be: whoever reads all members of a long body has it parsed.
   const { body } = call;
   if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
+    addLosses(losses, adaptation);
+    if (adaptation !== undefined) {
+      const model = named && target.model !== body.model ? { model: target.model } : {};
+      return {
+        body: editMembers(wire.bytes, { ...model, ...absent(added, body), ...asked, ...adaptation.edits }),
+        usage,
+      };
+    }
     const spliced = splicedBody(call, named ? target.model : undefined, added);
     if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
   }
@@ -61,7 +72,19 @@ function passedBody(
   };
   const whole = added === undefined ? body : { ...edits.addedMembers, ...body, ...asked };
   const patched = codec.patch(whole, { model: target.model, settings }, target.traits, lose);
-  return { body: JSON.stringify(official(patched)), usage };
+  addLosses(losses, adaptation);
+  const adapted = adaptation === undefined ? patched : withEdits(patched, adaptation.edits);
+  return { body: JSON.stringify(official(adapted)), usage };
+}
+
+/** The members to add of which the client has none. */
+function absent(added: JsonObject | undefined, body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(added ?? {}).filter(([name]) => !Object.hasOwn(body, name)));
+}
+
+function addLosses(losses: Loss[], adaptation: Adaptation | undefined): void {
+  for (const loss of adaptation?.losses ?? [])
+    if (losses.every(({ path }) => path !== loss.path)) losses.push(loss);
 }
 
 /**

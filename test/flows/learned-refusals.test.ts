@@ -156,7 +156,8 @@ describe('a setting that the provider refuses', () => {
         .end(JSON.stringify(isRefused ? refusal : wholeReplies.responses));
     });
     onTestFinished(() => upstream.close());
-    const gateway = await gatewayOf({ channels: [voices[openAi].channel(upstream.url)] });
+    const traits = { '*': { reasoning: 'effort' } };
+    const gateway = await gatewayOf({ channels: [voices[openAi].channel(upstream.url, { traits })] });
     const body = { model: 'via-chat', input: 'hi', reasoning: { enabled: true, effort: 'low' } };
     for (const requests of [2, 3]) {
       const answer = await fetchRaw(gateway, '/v1/responses', { body });
@@ -251,8 +252,11 @@ describe('a setting that the provider refuses', () => {
   test('only beside another stays where it stands alone', async () => {
     const message = '`temperature` and `top_p` cannot both be specified for this model. Please use only one.';
     const refusal = { type: 'error', error: { type: 'invalid_request_error', message } };
-    const { ask, sent } = await stage('messages', ({ temperature, top_p: topP }) =>
-      temperature !== undefined && topP !== undefined ? refusal : undefined,
+    const { ask, sent } = await stage(
+      'messages',
+      ({ temperature, top_p: topP }) =>
+        temperature !== undefined && topP !== undefined ? refusal : undefined,
+      { traits: { '*': { refuses: [] } } },
     );
     const both = await ask({ temperature: 0.5, top_p: 0.9 });
     expect(text('messages', both)).toBe('fine');

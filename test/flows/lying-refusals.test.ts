@@ -105,7 +105,8 @@ test.each<readonly [string, Json]>([
     ),
   ],
 ])('%s stays the client’s to mend', async (_, refusal) => {
-  const { ask, sent } = await stage(openAi, refusing({ reasoning_effort: refusal }));
+  const traits = { '*': { reasoning: 'effort' } } as const;
+  const { ask, sent } = await stage(openAi, refusing({ reasoning_effort: refusal }), { traits });
   const answer = await ask({ reasoning_effort: 'low' });
   expect(readError(openAi, answer).status).toBe(400);
   expect(sent()).toHaveLength(1);

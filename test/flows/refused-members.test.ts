@@ -19,7 +19,7 @@ async function stage(format: FormatName, refusedMembers: ModelTraits['refusedMem
       .end(JSON.stringify(voices[format].whole('fine')));
   });
   closers.push(() => upstream.close());
-  const traits = { '*': { refusedMembers } };
+  const traits = { '*': { refusedMembers, reasoning: 'object' } };
   const gateway = await startGateway({ channels: [voices[format].channel(upstream.url, { traits })] });
   closers.push(() => gateway.close());
   const sent = (): string => upstream.requests.at(-1)?.body.toString() ?? '';

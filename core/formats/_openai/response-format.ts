@@ -45,11 +45,13 @@ interface FormWords {
   readonly holder?: string;
   readonly tool: (tool: JsonObject) => JsonObject;
   readonly choice: (name: string) => JsonObject;
+  /** Adds an instruction behind those of the client. */
+  readonly instruct: (text: string) => void;
 }
 
 /**
  * Asks for a form of answers. A model that has no structured output gets a tool that must be called, whose name is returned, or is asked
- * for mere JSON where other tools leave no room for that, or there is no schema.
+ * for mere JSON where other tools leave no room for that, or there is no schema. A model that no tool can be forced on is told to call it.
  */
 export function writeAnswerForm(
   format: ResponseFormat | undefined,
@@ -77,7 +79,11 @@ export function writeAnswerForm(
   }
   const description = format.description ?? 'Gives the answer in the required form.';
   body.tools = [words.tool({ name: outputTool, description, parameters: schema })];
-  body.tool_choice = words.choice(outputTool);
+  if (traits.forcedTools !== 'never') body.tool_choice = words.choice(outputTool);
+  else {
+    lose('settings.responseFormat');
+    words.instruct(`Give your final answer by calling the tool ${outputTool}.`);
+  }
   return outputTool;
 }
 

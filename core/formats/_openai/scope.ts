@@ -4,6 +4,7 @@ import { toDataUrl } from '../_shared/data-url.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { thinksAbout } from '../_shared/reasoning.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
@@ -19,13 +20,17 @@ export interface Scope {
   readonly names: ToolNames | undefined;
   /** Tools that take free text and go to the provider as functions. */
   readonly wrapped: ReadonlySet<string>;
+  /** The model thinks about this request, and wants the reasoning back with which it called tools. */
+  readonly wantsReasoning: boolean;
 }
 
 /** The scope of a request to a channel of this format. */
 export function scopeOf(format: string, request: ChatRequest, target: EncodeTarget): Scope {
   const foreign = request.format !== format;
   const names = toolNamesFor(request, target, foreign);
-  return { format, target, foreign, names, wrapped: wrappedTools(request, target) };
+  const { traits } = target;
+  const wantsReasoning = traits.replaysReasoning === true && thinksAbout(request.settings.reasoning, traits);
+  return { format, target, foreign, names, wrapped: wrappedTools(request, target), wantsReasoning };
 }
 
 /** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */

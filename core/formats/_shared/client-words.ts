@@ -8,9 +8,9 @@ import type { Codec } from '../../sdk/format.ts';
  */
 export function inClientWords(codec: Pick<Codec, 'settingPath' | 'words'>, path: string): string {
   const words = codec.words ?? {};
+  const known = Object.hasOwn(words, path) ? words[path] : undefined;
+  if (known !== undefined) return known;
   if (path.startsWith('settings.')) {
-    const known = words[path];
-    if (known !== undefined) return known;
     const [name = '', ...members] = path.slice('settings.'.length).split('.');
     return [codec.settingPath(name as keyof ChatSettings), ...members].join('.');
   }

@@ -1,4 +1,5 @@
 import type { ChatSettings } from '../../model/chat.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import {
   given,
@@ -8,6 +9,7 @@ import {
   optionalObject,
   optionalString,
 } from './check.ts';
+import type { SettledName } from '../../sdk/format.ts';
 import { wrongType } from '../../sdk/errors.ts';
 import { defined } from './fields.ts';
 
@@ -67,6 +69,20 @@ export function pathsOf(
   return (name) => spanning[name] ?? rows.find((row) => row.name === name)?.path ?? name;
 }
 
+/** Members at the top of a body in which a format says something, by what it says: those of the rows, and others that a format names itself. */
+export function settingPlaces(
+  rows: readonly SettingRow[],
+  others: { readonly [Name in SettledName]?: readonly string[] },
+): (name: SettledName) => readonly string[] {
+  const places = new Map<string, readonly string[]>(Object.entries(others));
+  for (const { name, path } of rows) {
+    const [top = path] = path.split('.', 1);
+    const before = places.get(name) ?? [];
+    if (!before.includes(top)) places.set(name, [...before, top]);
+  }
+  return (name) => places.get(name) ?? none;
+}
+
 /** Reads and checks every setting of the table. One table serves decode, limits and, through `writeSettings`, encode. Throws 400 with the path. */
 export function readSettings(body: JsonObject, rows: readonly SettingRow[]): ChatSettings {
   const settings: MutableObject = {};
@@ -96,7 +112,7 @@ function rowsFor(body: JsonObject, rows: readonly SettingRow[]): readonly Settin
     : found.toSorted((one, other) => one - other).flatMap((place) => rows[place] ?? []);
 }
 
-const none: readonly SettingRow[] = [];
+const none: readonly never[] = [];
 
 /** Places of rows by the member of the body in which their paths begin. */
 const placesOf = new WeakMap<readonly SettingRow[], ReadonlyMap<string, readonly number[]>>();
@@ -128,6 +144,11 @@ function checkKind(raw: JsonValue, row: SettingRow): JsonValue {
   }
 }
 
+/** Returns the number, moved into the range where it is outside. */
+export function moved(value: number, range: { readonly min?: number; readonly max?: number } = {}): number {
+  return Math.min(Math.max(value, range.min ?? -Infinity), range.max ?? Infinity);
+}
+
 /**
  * Writes settings into a body by the first row of each name. A number outside the row's range is moved to its edge and reported;
  * a setting that has no row, or that the model refuses, is dropped and reported; names in `handled` are left to the codec.
@@ -138,6 +159,8 @@ export function writeSettings(
   body: MutableObject,
   options: {
     readonly refuses?: readonly string[] | undefined;
+    /** Ranges of the model that are narrower than those of the rows. */
+    readonly ranges?: ModelTraits['ranges'] | undefined;
     readonly handled?: ReadonlySet<string>;
     readonly lose: (path: string) => void;
   },
@@ -154,7 +177,7 @@ export function writeSettings(
     }
     let written: JsonValue | undefined = row.write === undefined ? value : row.write(value);
     if (typeof written === 'number') {
-      const clamped = Math.min(Math.max(written, row.min ?? -Infinity), row.max ?? Infinity);
+      const clamped = moved(moved(written, row), options.ranges?.[row.name]);
       if (clamped !== written) options.lose(`settings.${row.name}`);
       written = clamped;
     }

@@ -8,7 +8,7 @@ import { wantsBytes } from './request-out/parts.ts';
 import { chatPath, encodeRequest } from './request-out/index.ts';
 import { ChatStreamEncoder } from './stream-out/index.ts';
 import { patch } from './patch.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { samplingConflict, validate } from './validate.ts';
 import { decodeWhole, encodeWhole } from './whole/index.ts';
@@ -35,5 +35,6 @@ export const chatCodec: Codec<ChatRequest> = {
   encodeWhole,
   usageTap,
   settingPath,
+  places,
   words,
 };

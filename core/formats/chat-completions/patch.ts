@@ -1,11 +1,9 @@
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
-import { fieldsBeside, setOf } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { readReasoning, reasoningFields, writeReasoning } from './reasoning/index.ts';
-
-const objectMembers = setOf('effort max_tokens enabled exclude');
+import { besideReasoning, readReasoning, reasoningFields } from './reasoning/index.ts';
+import { writeReasoning } from './reasoning/write.ts';
 
 /** The client's body with the edits made and nothing else changed. What the model cannot be asked for is reported. */
 export function patch(
@@ -22,18 +20,17 @@ export function patch(
   }
   if (reasoning !== undefined) {
     const merged = { ...readReasoning(body), ...reasoning };
-    const rest = isObject(body.reasoning) ? body.reasoning : {};
     for (const field of reasoningFields) delete patched[field];
     writeReasoning(merged, traits, patched, (path) => {
       // To be shown is no wish in this format: what a provider tells of its reasoning is shown.
       if (path !== 'settings.reasoning.show' || merged.show === false) lose(path);
     });
-    // Members of OpenRouter's object that only it knows stay.
-    if (isObject(patched.reasoning))
-      patched.reasoning = {
-        ...fieldsBeside(rest, objectMembers),
-        ...patched.reasoning,
-      };
+    // Members that only the provider of such an object knows stay.
+    for (const [field, rest] of Object.entries(besideReasoning(body))) {
+      const written = patched[field];
+      if (isObject(written) || field === 'chat_template_kwargs')
+        patched[field] = { ...rest, ...(isObject(written) ? written : {}) };
+    }
   }
   return patched;
 }

@@ -1,7 +1,8 @@
-import { pathsOf, type SettingRow } from '../_shared/settings.ts';
+import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { chatRows, completionRows } from '../_openai/settings.ts';
 import { setOf } from '../_shared/fields.ts';
+import { reasoningFields } from './reasoning/index.ts';
 
 /**
  * Every setting of this format that the neutral model has a word for. Of two rows with one name the later one wins on reading and the
@@ -27,4 +28,11 @@ export const handled = setOf('maxOutput stop responseFormat user serviceTier rea
 export const settingPath = pathsOf(rows, {
   reasoning: 'reasoning_effort',
   maxOutput: 'max_completion_tokens',
+});
+
+/** The members in which a setting stands, and the tools. */
+export const places = settingPlaces(rows, {
+  reasoning: reasoningFields,
+  toolChoice: ['tool_choice', 'function_call'],
+  tools: ['tools', 'functions'],
 });

@@ -7,7 +7,7 @@ import type { Codec } from '../../sdk/format.ts';
 import { patch } from './patch.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
 import { encodeRequest, modelPath } from './request-out/index.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
 import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
@@ -23,6 +23,9 @@ export const base = {
   toleratesComments: false,
   wantsBytes: ({ source }: MediaBlock) => source.kind === 'url',
   settingPath,
+  places,
+  // As with messages, of models that think by a budget or adaptively: these are Claude's.
+  forcedTools: 'without-thinking',
   words,
   encodeRequest,
   writesMarks: true,

@@ -94,13 +94,6 @@ const thinkingWords: ThinkingWords = {
   isResult: ({ toolResult }) => toolResult !== undefined,
   isCall: ({ toolUse }) => toolUse !== undefined,
   isThought: ({ reasoningContent }) => reasoningContent !== undefined,
-  unforce(body) {
-    const tools = isObject(body.toolConfig) ? body.toolConfig : undefined;
-    const choice = isObject(tools?.toolChoice) ? tools.toolChoice : {};
-    if (choice.any === undefined && choice.tool === undefined) return false;
-    body.toolConfig = { ...tools, toolChoice: { auto: {} } };
-    return true;
-  },
 };
 
 /** Efforts and levels are asked for as an effort is, and spelled otherwise. */

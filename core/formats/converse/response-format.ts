@@ -63,6 +63,7 @@ export function writeResponseFormat(
     },
     // Beside other tools a forced one would keep the model from calling them.
     force(json, told) {
+      if (target.traits.forcedTools === 'never') return undefined;
       if (isObject(body.toolConfig) && listOf(body.toolConfig.tools).length > 0) return undefined;
       body.toolConfig = {
         tools: [{ toolSpec: { name: answerTool, description: told, inputSchema: { json } } }],

@@ -1,4 +1,4 @@
-import { pathsOf, type SettingRow } from '../_shared/settings.ts';
+import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { setOf } from '../_shared/fields.ts';
 
 /** Every setting that has one field of its own. Reasoning and response format span several and have their own files. */
@@ -32,4 +32,12 @@ export const knownFields: Readonly<Record<string, ReadonlySet<string>>> = {
 export const settingPath = pathsOf(settingRows, {
   reasoning: 'additionalModelRequestFields.thinking',
   responseFormat: 'outputConfig.textFormat',
+});
+
+/** The members in which a setting stands, and the tools. */
+export const places = settingPlaces(settingRows, {
+  reasoning: ['additionalModelRequestFields', 'outputConfig'],
+  responseFormat: ['outputConfig'],
+  toolChoice: ['toolConfig'],
+  tools: ['toolConfig'],
 });

@@ -9,7 +9,7 @@ import { ReplyEncoder } from './stream-out/index.ts';
 import { endsStream } from './finish.ts';
 import { wantsBytes } from './parts.ts';
 import { patch } from './patch.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
 import { formatName, official } from './wire.ts';
@@ -48,6 +48,7 @@ export const chat: Codec<ChatRequest> = {
   encodeWhole,
   usageTap,
   settingPath,
+  places,
   words,
 };
 

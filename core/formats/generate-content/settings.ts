@@ -4,7 +4,14 @@ import type { ChatSettings } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
-import { pathsOf, putAt, readSettings, valueAt, type SettingRow } from '../_shared/settings.ts';
+import {
+  pathsOf,
+  settingPlaces,
+  putAt,
+  readSettings,
+  valueAt,
+  type SettingRow,
+} from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { readReasoning } from './reasoning.ts';
@@ -191,4 +198,17 @@ export const settingPath = pathsOf(rows, {
   reasoning: 'generationConfig.thinkingConfig',
   responseFormat: 'generationConfig.responseSchema',
   modalities: 'generationConfig.responseModalities',
+});
+
+const config = ['generationConfig', 'generation_config'];
+const toolConfig = ['toolConfig', 'tool_config'];
+
+/** The members in which a setting stands, and the tools, in both spellings. */
+export const places = settingPlaces(rows.map((row) => ({ ...row, path: 'generation_config' })).concat(rows), {
+  reasoning: config,
+  responseFormat: config,
+  modalities: config,
+  serviceTier: ['serviceTier', 'service_tier'],
+  toolChoice: toolConfig,
+  tools: ['tools', ...toolConfig],
 });

@@ -6,6 +6,7 @@ export const words: Readonly<Record<string, string>> = {
   'settings.reasoning.show': 'generationConfig.thinkingConfig.includeThoughts',
   'settings.responseFormat': 'generationConfig.responseMimeType',
   'settings.responseFormat.type': 'generationConfig.responseMimeType',
+  tool_choice: 'toolConfig.functionCallingConfig',
   proof: 'thoughtSignature',
   schema: 'parameters',
 };

@@ -11,7 +11,7 @@ import { wantsBytes } from './request-out/media.ts';
 import { MessagesStreamEncoder } from './stream-out.ts';
 import { travelling } from './headers.ts';
 import { patch, withBudget } from './patch.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { MessagesFold, unfold } from './whole.ts';
 import { usageTap } from './usage.ts';
 import { formatName } from './wire.ts';
@@ -59,6 +59,9 @@ function base(
     encodeRequest,
     singleChoice: true,
     settingPath,
+    places,
+    // https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking: "auto" and "none" alone are compatible with thinking.
+    forcedTools: 'without-thinking',
     words,
   };
 }

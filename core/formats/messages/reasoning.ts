@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { wrongValue } from '../../sdk/errors.ts';
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
@@ -81,11 +81,4 @@ export const thinkingWords: ThinkingWords = {
   isResult: ({ type }) => type === 'tool_result',
   isCall: ({ type }) => type === 'tool_use',
   isThought: ({ type }) => type === 'thinking' || type === 'redacted_thinking',
-  unforce(body) {
-    const { tool_choice: choice } = body;
-    if (!isObject(choice) || (choice.type !== 'any' && choice.type !== 'tool')) return false;
-    const { name: _, ...rest } = choice;
-    body.tool_choice = { ...rest, type: 'auto' };
-    return true;
-  },
 };

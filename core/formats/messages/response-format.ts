@@ -1,5 +1,6 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { given, optionalObject, requiredObject } from '../_shared/check.ts';
 import { thinks } from '../_shared/thinking/room.ts';
@@ -46,7 +47,7 @@ export function writeResponseFormat(
       else body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), format };
     },
     instruct: (text) => addInstruction(body, text),
-    force: (schema, description) => forceTool(body, schema, description),
+    force: (schema, description) => forceTool(body, schema, description, target.traits),
   });
 }
 
@@ -56,13 +57,18 @@ function addInstruction(body: MutableObject, text: string): void {
   body.system = before.length === 0 ? text : [...before, { type: 'text', text }];
 }
 
-function forceTool(body: MutableObject, schema: JsonObject, description: string): string {
+function forceTool(
+  body: MutableObject,
+  schema: JsonObject,
+  description: string,
+  { forcedTools }: ModelTraits,
+): string {
   const tools = listOf(body.tools);
   let name = answerTool;
   while (tools.some((tool) => isObject(tool) && tool.name === name)) name += '_';
   body.tools = [...tools, { name, description, input_schema: schema }];
   const choice = isObject(body.tool_choice) ? body.tool_choice : {};
-  if (thinks(body.thinking)) {
+  if (thinks(body.thinking) || forcedTools === 'never') {
     body.tool_choice = { ...choice, type: 'auto' };
     addInstruction(body, `Give your final answer by calling the tool ${name}.`);
   } else if (tools.length === 0 || choice.type === 'none') {

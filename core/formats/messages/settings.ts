@@ -1,4 +1,4 @@
-import { pathsOf, type SettingRow } from '../_shared/settings.ts';
+import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 
 /** Every setting that has one field of its own. Reasoning, response format and parallel tools span several and have their own files. */
 export const settingRows: readonly SettingRow[] = [
@@ -22,4 +22,13 @@ export const settingPath = pathsOf(settingRows, {
   reasoning: 'thinking',
   responseFormat: 'output_config.format',
   parallelTools: 'tool_choice.disable_parallel_tool_use',
+});
+
+/** The members in which a setting stands, and the tools. */
+export const places = settingPlaces(settingRows, {
+  reasoning: ['thinking', 'output_config'],
+  responseFormat: ['output_config', 'output_format'],
+  parallelTools: ['tool_choice'],
+  toolChoice: ['tool_choice'],
+  tools: ['tools'],
 });

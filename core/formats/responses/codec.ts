@@ -10,7 +10,7 @@ import { wantsBytes } from './request-out/parts.ts';
 import { encodeRequest, passThrough } from './request-out/index.ts';
 import { ResponsesStreamEncoder } from './stream-out/index.ts';
 import { official, patch } from './patch.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { validate } from './validate.ts';
 import { decodeWhole, ResponsesFold } from './whole.ts';
@@ -56,6 +56,7 @@ function base(
     encodeRequest,
     singleChoice: true,
     settingPath,
+    places,
     words,
   };
 }

@@ -1,4 +1,4 @@
-import { pathsOf, type SettingRow } from '../_shared/settings.ts';
+import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { setOf } from '../_shared/fields.ts';
 import { chatRows, samplingRows, serviceTiers } from '../_openai/settings.ts';
@@ -23,3 +23,11 @@ export const tiers: ReadonlySet<string> = new Set([...serviceTiers, 'ultrafast']
 
 /** The client's path of a setting. */
 export const settingPath = pathsOf(rows, { logprobs: 'include' });
+
+/** The members in which a setting stands, and the tools. */
+export const places = settingPlaces(rows, {
+  reasoning: ['reasoning'],
+  logprobs: ['include'],
+  toolChoice: ['tool_choice'],
+  tools: ['tools'],
+});

@@ -7,7 +7,7 @@ import { encodeRequest } from './request-out.ts';
 import { TextStreamEncoder } from './stream-out.ts';
 import { onlyNative, validate } from './validate.ts';
 import { patch } from './patch.ts';
-import { settingPath } from './settings.ts';
+import { places, settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
@@ -31,4 +31,5 @@ export const chatCodec: Codec<ChatRequest> = {
   encodeWhole,
   usageTap,
   settingPath,
+  places,
 };

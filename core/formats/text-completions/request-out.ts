@@ -25,6 +25,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   refuseTools(request, target);
   writeSettings(meant(request.settings), rows, body, {
     refuses: target.traits.refuses,
+    ranges: target.traits.ranges,
     handled,
     lose: target.lose,
   });

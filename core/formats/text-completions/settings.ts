@@ -1,4 +1,4 @@
-import { pathsOf, type SettingRow } from '../_shared/settings.ts';
+import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { completionRows } from '../_openai/settings.ts';
 
 /**
@@ -14,3 +14,6 @@ export const rows: readonly SettingRow[] = [
 
 /** The client's path of a setting. */
 export const settingPath = pathsOf(rows);
+
+/** The members in which a setting stands. */
+export const places = settingPlaces(rows, {});

@@ -194,7 +194,7 @@ describe('edits of a pass-through', () => {
       ...body,
       reasoning: { x: 1, effort: 'low', exclude: true },
     });
-    expect(codec.patch(body, wish, { reasoning: 'thinking' })).toEqual({
+    expect(codec.patch(body, wish, { reasoning: 'thinking', efforts: ['low', 'high'] })).toEqual({
       ...body,
       thinking: { type: 'enabled' },
       reasoning_effort: 'low',

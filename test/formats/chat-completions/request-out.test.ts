@@ -523,11 +523,16 @@ describe('reasoning is asked for in the words of the model', () => {
     ],
     [
       { effort: 'high' },
-      { reasoning: 'thinking' },
+      { reasoning: 'thinking', efforts: ['none', 'low', 'high'] },
       { thinking: { type: 'enabled' }, reasoning_effort: 'high' },
       [],
     ],
-    [{ effort: 'none' }, { reasoning: 'thinking' }, { thinking: { type: 'disabled' } }, []],
+    [
+      { effort: 'none' },
+      { reasoning: 'thinking', efforts: ['none', 'low', 'high'] },
+      { thinking: { type: 'disabled' } },
+      [],
+    ],
     [{ mode: 'on' }, { reasoning: 'thinking' }, { thinking: { type: 'enabled' } }, []],
     [
       { effort: 'low' },
@@ -561,7 +566,10 @@ describe('reasoning is asked for in the words of the model', () => {
     };
     const request = codec.decodeRequest(body, {});
     expect(codec.encodeRequest(request, target()).body).toEqual(body);
-    expect(codec.encodeRequest(request, target({ traits: { reasoning: 'thinking' } })).body).toEqual(body);
+    expect(
+      codec.encodeRequest(request, target({ traits: { reasoning: 'thinking', efforts: ['low', 'high'] } }))
+        .body,
+    ).toEqual(body);
     expect(codec.encodeRequest(request, target({ traits: { reasoning: 'object' } })).body).toEqual({
       model: 'm',
       messages: body.messages,

@@ -471,7 +471,7 @@ describe('patch', () => {
       ...base,
       max_tokens: 10_000,
       thinking: { type: 'enabled', budget_tokens: 8000 },
-      tool_choice: { type: 'auto' },
+      tool_choice: { type: 'tool', name: 'f' },
     });
     expect(chat.patch(base, { settings: { reasoning: { mode: 'on' } } }, { reasoning: 'adaptive' })).toEqual({
       ...base,

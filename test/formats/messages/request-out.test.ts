@@ -711,18 +711,6 @@ describe('settings of another format', () => {
     });
   });
 
-  it('a forced tool gives way to thinking', () => {
-    const { body, losses } = encode(
-      foreign({
-        tools: [f],
-        toolChoice: { type: 'required' },
-        settings: { maxOutput: 4000, reasoning: { effort: 'low' } },
-      }),
-    );
-    expect(body.tool_choice).toEqual({ type: 'auto' });
-    expect(losses).toEqual(['tool_choice']);
-  });
-
   it('JSON without a schema is asked for in words of its own', () => {
     const { body, losses } = encode(
       foreign({

@@ -12,11 +12,9 @@ export interface ThinkingWords {
   readonly isCall: (block: JsonObject) => boolean;
   /** Reasoning that its provider would know again. */
   readonly isThought: (block: JsonObject) => boolean;
-  /** Lets the model choose among the tools where one is forced; false where none is. */
-  readonly unforce: (body: MutableObject) => boolean;
 }
 
-/** True for thinking of the kind that forbids sampling settings and forced tools. */
+/** True for thinking of the kind that forbids sampling settings. */
 export function thinks(thinking: JsonValue | undefined): boolean {
   return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
 }
@@ -41,7 +39,6 @@ export function makeRoomForThinking(
     removeAt(body, path);
     lose(`settings.${name}`);
   }
-  if (words.unforce(body)) lose('tool_choice');
 }
 
 /**

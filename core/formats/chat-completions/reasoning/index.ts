@@ -1,6 +1,5 @@
 import { effortFrom, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import type { ModelTraits } from '../../../model/traits.ts';
 import {
   given,
   optionalBoolean,
@@ -9,13 +8,8 @@ import {
   optionalString,
 } from '../../_shared/check.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
-import { defined } from '../../_shared/fields.ts';
-import { sameJson } from '../../_shared/same-json.ts';
-import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
-import { effortOf } from '../../_shared/reasoning.ts';
+import { defined, fieldsBeside } from '../../_shared/fields.ts';
 import { wordTable } from '../../../model/word-table.ts';
-
-type Style = 'effort' | 'thinking' | 'object' | 'none';
 
 const modes = wordTable<Reasoning['mode']>({
   enabled: 'on',
@@ -29,10 +23,14 @@ type Reader = (value: JsonValue, path: string) => Reasoning;
 const effortIn: Reader = (value, path) => defined({ effort: effortFrom(optionalString(value, path)) });
 const budgetIn: Reader = (value, path) => defined({ budget: optionalNumber(value, path, { integer: true }) });
 const switchIn: Reader = (value, path) => ({ mode: optionalBoolean(value, path) === true ? 'on' : 'off' });
+/** Each template gives its arguments a meaning of its own: one that is no switch is not refused. */
+const templateSwitchIn: Reader = (value) =>
+  typeof value === 'boolean' ? { mode: value ? 'on' : 'off' } : {};
 
 /**
  * The members in which clients ask for reasoning, on their own or in an object: `reasoning_effort`, `reasoning {…}` (OpenRouter),
- * `thinking {…}` (DeepSeek and others) and `enable_thinking`/`thinking_budget` (Qwen). The first that says something wins.
+ * `thinking {…}` (DeepSeek and others), `enable_thinking`/`thinking_budget` (Qwen), and the switches in the templates of Qwen and DeepSeek. The
+ * first that says something wins.
  */
 const spellings: readonly (readonly [holder: string | undefined, member: string, read: Reader])[] = [
   [undefined, 'reasoning_effort', effortIn],
@@ -44,6 +42,8 @@ const spellings: readonly (readonly [holder: string | undefined, member: string,
   ['thinking', 'budget_tokens', budgetIn],
   [undefined, 'enable_thinking', switchIn],
   [undefined, 'thinking_budget', budgetIn],
+  ['chat_template_kwargs', 'enable_thinking', templateSwitchIn],
+  ['chat_template_kwargs', 'thinking', templateSwitchIn],
 ];
 
 /** The fields in which providers of this dialect ask for reasoning. */
@@ -77,108 +77,28 @@ export function keepReasoning(body: JsonObject, left: Leftovers): void {
   left.put('$reasoning', spelled);
 }
 
+/** Members of an object in which clients ask for reasoning, by its name. */
+const readMembers = Map.groupBy(spellings, ([holder]) => holder);
+
+/** The members that ask for reasoning in the object of this name. */
+function membersIn(field: string): readonly string[] {
+  return (readMembers.get(field) ?? []).map(([, member]) => member);
+}
+
+/** Objects in which clients ask for reasoning, with what they say besides it. Arguments of a template are kept whether or not one is a switch. */
+export function besideReasoning(body: JsonObject): Readonly<Record<string, JsonObject>> {
+  const found: Record<string, JsonObject> = {};
+  for (const field of readMembers.keys()) {
+    const object = field === undefined ? undefined : body[field];
+    if (field === undefined || !isObject(object)) continue;
+    const rest = fieldsBeside(object, new Set(membersIn(field)));
+    if (Object.keys(rest).length > 0) found[field] = rest;
+  }
+  return found;
+}
+
 function keepMembers(field: string, object: JsonObject, left: Leftovers): JsonObject {
-  const members = spellings.flatMap(([holder, member]) => (holder === field ? [member] : []));
+  const members = membersIn(field);
   left.take(object, new Set(members), `${field}.`);
   return defined(Object.fromEntries(members.map((member) => [member, object[member]])));
-}
-
-const styleFields: Readonly<Record<Style, readonly string[]>> = {
-  effort: ['reasoning_effort'],
-  thinking: ['thinking', 'reasoning_effort'],
-  object: ['reasoning'],
-  none: [],
-};
-
-/** The client's own spelling, when it still says what the settings say and the model takes it; undefined otherwise. */
-export function spelledReasoning(
-  spelled: JsonValue | undefined,
-  wanted: Reasoning | undefined,
-  traits: ModelTraits,
-): JsonObject | undefined {
-  if (!isObject(spelled)) return undefined;
-  if (!sameJson(asJson(readReasoning(spelled)), asJson(wanted))) return undefined;
-  if (wanted?.effort !== undefined && traits.efforts !== undefined && !traits.efforts.includes(wanted.effort))
-    return undefined;
-  if (traits.reasoning === undefined) return spelled;
-  const allowed = styleFields[styleOf(traits)];
-  return Object.keys(spelled).every((field) => allowed.includes(field)) ? spelled : undefined;
-}
-
-function asJson(reasoning: Reasoning | undefined): JsonValue {
-  return reasoning === undefined ? null : { ...reasoning };
-}
-
-/** How this model is asked for reasoning. */
-function styleOf(traits: ModelTraits): Style {
-  const { reasoning } = traits;
-  return reasoning === 'thinking' || reasoning === 'object' || reasoning === 'none' ? reasoning : 'effort';
-}
-
-/** Writes the wish in the words that the model's traits name. What they cannot say is reported. */
-export function writeReasoning(
-  wanted: Reasoning,
-  traits: ModelTraits,
-  body: MutableObject,
-  lose: (path: string) => void,
-): void {
-  const style = styleOf(traits);
-  if (style === 'none') {
-    lose('settings.reasoning');
-    return;
-  }
-  if (style === 'object') writeObject(wanted, traits, body, lose);
-  else writeEffort(wanted, traits, style, body, lose);
-}
-
-function writeEffort(
-  wanted: Reasoning,
-  traits: ModelTraits,
-  style: Style,
-  body: MutableObject,
-  lose: (path: string) => void,
-): void {
-  const effort = effortOf(wanted);
-  loseDisplay(wanted, lose);
-  loseBudget(wanted, effort, lose);
-  if (style === 'thinking') {
-    const off = effort === 'none';
-    if (off || effort !== undefined || wanted.mode === 'on' || wanted.mode === 'adaptive') {
-      body.thinking = { type: off ? 'disabled' : 'enabled' };
-    }
-    if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
-    if (off || effort === undefined) return;
-  } else if (effort === undefined) {
-    // "On" with no measure: the middle one. "The model decides" is what saying nothing means.
-    if (wanted.mode === 'on') body.reasoning_effort = clampEffort('medium', traits, lose) ?? 'medium';
-    else if (wanted.mode !== undefined) lose('settings.reasoning.mode');
-    return;
-  }
-  const clamped = clampEffort(effort, traits, lose);
-  if (clamped !== undefined) body.reasoning_effort = clamped;
-}
-
-function writeObject(
-  wanted: Reasoning,
-  traits: ModelTraits,
-  body: MutableObject,
-  lose: (path: string) => void,
-): void {
-  const object: MutableObject = {};
-  if (wanted.mode === 'off') object.enabled = false;
-  else if (wanted.effort !== undefined) {
-    loseBudget(wanted, wanted.effort, lose);
-    object.effort = clampEffort(wanted.effort, traits, lose);
-    if (object.effort === undefined) delete object.effort;
-  } else if (wanted.budget !== undefined && wanted.budget >= 0) object.max_tokens = wanted.budget;
-  else if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
-  else if (wanted.mode !== undefined || wanted.budget !== undefined) object.enabled = true;
-  if (wanted.show !== undefined) object.exclude = !wanted.show;
-  if (wanted.display !== undefined) lose('settings.reasoning.display');
-  if (Object.keys(object).length > 0) body.reasoning = object;
-}
-
-function loseDisplay(wanted: Reasoning, lose: (path: string) => void): void {
-  if (wanted.display !== undefined) lose('settings.reasoning.display');
-  else if (wanted.show !== undefined) lose('settings.reasoning.show');
 }

@@ -1,5 +1,5 @@
 import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
-import { objectsOf } from '../../_shared/fields.ts';
+import { isText, objectsOf } from '../../_shared/fields.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { writeContent } from './parts.ts';
@@ -16,6 +16,13 @@ import {
   type Scope,
 } from '../../_openai/scope.ts';
 import { writeArguments } from '../../_openai/calls.ts';
+
+/**
+ * Reasoning of a turn that called tools and of which none is there. DeepSeek and Kimi answer 400 to such turns without `reasoning_content` while they
+ * think, and Kimi to empty ones: https://api-docs.deepseek.com/guides/thinking_mode, EverMind-AI/Raven#297, MoonshotAI/kimi-agent-sdk#169,
+ * openclaw/openclaw#59689. A space is the least that Kimi accepts: litellm 1.85.0, llms/moonshot/chat/transformation.py.
+ */
+const standIn = ' ';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
@@ -142,6 +149,7 @@ function writeReasoning(
   if (others !== '')
     wire.reasoning_content =
       typeof wire.reasoning_content === 'string' ? wire.reasoning_content + others : others;
+  if (hasCalls && scope.wantsReasoning && !isText(wire.reasoning_content)) wire.reasoning_content = standIn;
   if (
     details.length > 0 ||
     (Array.isArray(marks.$reasoning_details) && marks.$reasoning_details.length === 0)

@@ -1,12 +1,13 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { writeSettings } from '../../_shared/settings.ts';
+import { moved, writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeMessages } from './turns.ts';
 import { writeTools } from './tools.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { spelledReasoning, writeReasoning } from '../reasoning/index.ts';
+import { spelledReasoning, writeReasoning } from '../reasoning/write.ts';
 import { handled, rows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
@@ -30,6 +31,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     'response_format',
     'reasoning',
     'thinking',
+    'chat_template_kwargs',
     'stream_options',
   ]);
   loseForeign(request.extra, formatName, '', target.lose);
@@ -58,7 +60,8 @@ function restOf(request: ChatRequest, body: JsonObject, lose: (path: string) => 
 function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
   const { settings } = request;
   const { target } = scope;
-  writeSettings(settings, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
+  const { refuses, ranges } = target.traits;
+  writeSettings(settings, rows, body, { refuses, ranges, handled, lose: target.lose });
   if (
     settings.topLogprobs !== undefined &&
     settings.logprobs === undefined &&
@@ -74,6 +77,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
         holder: 'json_schema',
         tool: (tool) => ({ type: 'function', function: tool }),
         choice: (name) => ({ type: 'function', function: { name } }),
+        instruct: (text) => instruct(body, text, scope),
       })
     : undefined;
   if (takes('maxOutput', settings, target)) writeLimit(request, settings.maxOutput ?? 0, body, target);
@@ -83,6 +87,15 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   return unwrapTool;
 }
 
+/** Adds instructions in a message before the first turn. */
+function instruct(body: MutableObject, content: string, { target }: Scope): void {
+  const messages = objectsOf(body.messages);
+  const first = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const place = first < 0 ? messages.length : first;
+  const role = target.traits.systemRole ?? 'system';
+  body.messages = [...messages.slice(0, place), { role, content }, ...messages.slice(place)];
+}
+
 /** The output limit, under the name that the model's traits state, else the client's own, else the official one. */
 function writeLimit(request: ChatRequest, limit: number, body: MutableObject, target: EncodeTarget): void {
   const marks = own(request.extra);
@@ -90,8 +103,9 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
     target.traits.outputLimitField ??
     (marks.$limit === 'max_tokens' ? 'max_tokens' : 'max_completion_tokens');
   // Zero is a messages request that only warms the cache.
-  if (limit < 1) target.lose('settings.maxOutput');
-  body[field] = Math.max(1, limit);
+  const taken = Math.max(1, moved(limit, target.traits.ranges?.maxOutput));
+  if (taken !== limit) target.lose('settings.maxOutput');
+  body[field] = taken;
   // The client wrote both. Once the one that counts was changed, none is left that says otherwise.
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
     body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
@@ -107,4 +121,11 @@ function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): v
   const spelled = spelledReasoning(own(request.extra).$reasoning, reasoning, traits);
   if (spelled !== undefined) Object.assign(body, spelled);
   else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, lose);
+  else if (isObject(own(request.extra).$reasoning)) loseSpelled(request, lose);
+}
+
+/** Members in the place of a wish for reasoning that say nothing known, to a model that is asked in other members. */
+function loseSpelled({ extra }: ChatRequest, lose: (path: string) => void): void {
+  const { $reasoning } = own(extra);
+  for (const member of Object.keys(isObject($reasoning) ? $reasoning : {})) lose(member);
 }

@@ -27,8 +27,8 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
   const customTools = encodeTools(body, request, writing);
-  const { refuses } = target.traits;
-  writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
+  const { refuses, ranges } = target.traits;
+  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, lose: target.lose });
   if (!writing.native) dropBlankStops(body, writing);
   const unwrapTool = writeResponseFormat(request, body, target);
   writeThinking(request, body, target);

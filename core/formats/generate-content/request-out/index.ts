@@ -1,6 +1,7 @@
 import { answerTool } from '../../_shared/answer-form.ts';
 import { refuse } from '../../_shared/writing.ts';
-import type { ChatRequest, Message } from '../../../model/chat.ts';
+import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { putAt, writeSettings } from '../../_shared/settings.ts';
@@ -92,15 +93,23 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
   const { stop } = settings;
   const long = !native && stop !== undefined && stop.length > stopLimit;
   if (long) target.lose('settings.stop');
-  const refuses = native ? undefined : target.traits.refuses;
+  const { refuses } = target.traits;
   const plain = long ? { ...settings, stop: stop.slice(0, stopLimit) } : settings;
-  writeSettings(plain, rows, body, { refuses, handled, lose: target.lose });
+  writeSettings(plain, rows, body, { refuses, ranges: target.traits.ranges, handled, lose: target.lose });
   for (const row of respelled) {
     const value = settings[row.name];
-    if (native && writeAsWritten(body, settings, fields, row)) continue;
+    if (value !== undefined && refuses?.includes(row.name)) {
+      target.lose(`settings.${row.name}`);
+      continue;
+    }
+    if (
+      native &&
+      standsAsWritten(row.name, settings, target.traits) &&
+      writeAsWritten(body, settings, fields, row)
+    )
+      continue;
     if (value === undefined) continue;
-    if (refuses?.includes(row.name)) target.lose(`settings.${row.name}`);
-    else if (row.write === undefined) writeForModel(body, request, writing, row.name);
+    if (row.write === undefined) writeForModel(body, request, writing, row.name);
     else {
       const written = row.write(value as Parameters<typeof row.write>[0]);
       const path = row.paths[0];
@@ -108,6 +117,20 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
       else putAt(body, path, written);
     }
   }
+}
+
+/** True where a model with these traits takes the words in which a client of this format asks for it. */
+function standsAsWritten(
+  name: string,
+  { reasoning, responseFormat }: ChatSettings,
+  traits: ModelTraits,
+): boolean {
+  if (name === 'responseFormat') return traits.jsonSchema !== false || responseFormat?.type !== 'json-schema';
+  if (name !== 'reasoning' || traits.reasoning === undefined || reasoning === undefined) return true;
+  const { effort } = reasoning;
+  if (effort !== undefined && traits.efforts?.includes(effort) === false) return false;
+  // Models with levels take budgets too: https://ai.google.dev/gemini-api/docs/thinking
+  return traits.reasoning === 'level' || (traits.reasoning === 'budget' && effort === undefined);
 }
 
 /** The settings whose words depend on the model. */
@@ -120,25 +143,17 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: Wr
     if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);
   }
   if (name !== 'responseFormat' || responseFormat === undefined) return;
-  if (
-    target.traits.jsonSchema === false &&
-    responseFormat.type === 'json-schema' &&
-    request.format !== formatName
-  )
-    return;
+  if (target.traits.jsonSchema === false && responseFormat.type === 'json-schema') return;
   writeResponseFormat(body, responseFormat, target.traits, target.lose);
 }
 
 /** Structured output on a model that has none: a function that must be called, when the client brought no functions of its own. */
-function forceAnswer(
-  body: MutableObject,
-  request: ChatRequest,
-  { native, target }: Writing,
-): string | undefined {
+function forceAnswer(body: MutableObject, request: ChatRequest, { target }: Writing): string | undefined {
   const { responseFormat } = request.settings;
-  if (native || target.traits.jsonSchema !== false || responseFormat?.type !== 'json-schema')
-    return undefined;
-  if (body.tools !== undefined || !isObject(responseFormat.schema)) {
+  const { jsonSchema, forcedTools, refuses } = target.traits;
+  if (jsonSchema !== false || responseFormat?.type !== 'json-schema') return undefined;
+  if (refuses?.includes('responseFormat') === true) return undefined;
+  if (body.tools !== undefined || !isObject(responseFormat.schema) || forcedTools === 'never') {
     target.lose('settings.responseFormat');
     return undefined;
   }

@@ -58,7 +58,8 @@ function writePlainSettings(request: ChatRequest, body: MutableObject, writing: 
   // A count has no place for any of them.
   const refuses =
     request.operation === 'count-tokens' ? settingRows.map((row) => row.name) : target.traits.refuses;
-  writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
+  const { ranges } = target.traits;
+  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, lose: target.lose });
   if (native) return;
   if (body.temperature !== undefined && body.top_p !== undefined) {
     delete body.top_p;

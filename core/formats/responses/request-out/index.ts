@@ -88,7 +88,8 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   const low = foreign && settings.maxOutput !== undefined && settings.maxOutput < leastOutput;
   if (low) target.lose('settings.maxOutput');
   const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
-  writeSettings(limited, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
+  const { refuses, ranges } = target.traits;
+  writeSettings(limited, rows, body, { refuses, ranges, handled, lose: target.lose });
   writeUserAndTier(settings, own(request.extra), body, scope, tiers);
   writeWish(request, body, scope);
   const unwrapTool = writeText(request, body, scope);
@@ -146,6 +147,9 @@ function writeText(request: ChatRequest, body: MutableObject, scope: Scope): str
       named: true,
       tool: (tool) => ({ type: 'function', ...tool, strict: false }),
       choice: (name) => ({ type: 'function', name }),
+      instruct(told) {
+        body.instructions = typeof body.instructions === 'string' ? `${body.instructions}\n\n${told}` : told;
+      },
     });
   }
   if (takes('verbosity', settings, scope.target)) text.verbosity = settings.verbosity;

@@ -1,0 +1,60 @@
+import type { ChatRequest, ChatSettings, ToolChoice } from '../../model/chat.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { canStopThinking, thinksAbout } from './reasoning.ts';
+
+/** A request, and the traits of its model as they hold for it. */
+export interface SettledRequest {
+  readonly request: ChatRequest;
+  readonly traits: ModelTraits;
+}
+
+/**
+ * Settles forced tools on a model that does not always take them. A forced tool and a schema that a forced tool stands in for are contracts, and
+ * thinking is not: the model does not think about this request where it can be told so. Elsewhere the model chooses whether to call the tool, and
+ * the traits say that no tool can be forced. `usual` is the rule of the format for models whose traits state none. What changes is reported.
+ */
+export function settleForcedTools(
+  request: ChatRequest,
+  traits: ModelTraits,
+  usual: ModelTraits['forcedTools'],
+  lose: (path: string) => void,
+): SettledRequest {
+  const rule = traits.forcedTools ?? usual ?? 'always';
+  if (rule === 'always' || request.operation !== 'chat') return { request, traits };
+  const { toolChoice, settings } = request;
+  const isForced = isForcedChoice(toolChoice) && request.tools.length > 0;
+  if (!isForced && !standsIn(settings, traits)) return { request, traits };
+  if (rule === 'without-thinking') {
+    if (!thinksAbout(settings.reasoning, traits)) return { request, traits };
+    if (canStopThinking(traits)) {
+      lose('settings.reasoning');
+      return { request: { ...request, settings: withoutThinking(settings, traits) }, traits };
+    }
+  }
+  const free = { ...traits, forcedTools: 'never' } as const;
+  if (!isForced) return { request, traits: free };
+  lose('tool_choice');
+  return { request: { ...request, toolChoice: unforced(toolChoice) }, traits: free };
+}
+
+/** True for a choice that leaves the model no answer without a call. */
+export function isForcedChoice(choice: ToolChoice | undefined): choice is ToolChoice {
+  if (choice?.type === 'allowed') return choice.mode === 'required';
+  return choice !== undefined && choice.type !== 'auto' && choice.type !== 'none';
+}
+
+/** True where a forced tool stands in for structured output. */
+function standsIn({ responseFormat }: ChatSettings, { jsonSchema, refuses }: ModelTraits): boolean {
+  if (jsonSchema !== false || refuses?.includes('responseFormat') === true) return false;
+  return responseFormat?.type === 'json-schema' && responseFormat.schema !== undefined;
+}
+
+function unforced(choice: ToolChoice): ToolChoice {
+  return choice.type === 'allowed' ? { ...choice, mode: 'auto' } : { type: 'auto' };
+}
+
+/** A model that does not think by itself needs no word against it. */
+function withoutThinking(settings: ChatSettings, traits: ModelTraits): ChatSettings {
+  const { reasoning: _, ...rest } = settings;
+  return traits.thinksByDefault === true ? { ...rest, reasoning: { mode: 'off' } } : rest;
+}

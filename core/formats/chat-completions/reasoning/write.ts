@@ -1,0 +1,222 @@
+import { budgetOfEffort, type Effort, type Reasoning } from '../../../model/reasoning.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
+import { effortOf, takesOff, thinksAbout } from '../../_shared/reasoning.ts';
+import { sameJson } from '../../_shared/same-json.ts';
+import { moved } from '../../_shared/settings.ts';
+import { readReasoning } from './index.ts';
+
+type Dialect = 'effort' | 'thinking' | 'object' | 'enable-thinking' | 'template' | 'none';
+type Lose = (path: string) => void;
+
+/** How this model is asked for reasoning. */
+function dialectOf({ reasoning }: ModelTraits): Dialect {
+  switch (reasoning) {
+    case 'thinking':
+    case 'object':
+    case 'enable-thinking':
+    case 'template':
+    case 'none':
+      return reasoning;
+    default:
+      return 'effort';
+  }
+}
+
+/** The members in which a model with these traits may be asked. What the template of an unknown model makes of its arguments is left to the client. */
+function membersOf(traits: ModelTraits): readonly string[] {
+  switch (dialectOf(traits)) {
+    case 'effort':
+      return ['reasoning_effort'];
+    case 'thinking':
+      return hasMeasure(traits) ? ['thinking', 'reasoning_effort'] : ['thinking'];
+    case 'object':
+      return ['reasoning'];
+    case 'enable-thinking':
+      return ['enable_thinking', 'thinking_budget'];
+    case 'template':
+    case 'none':
+      return ['chat_template_kwargs'];
+  }
+}
+
+/** True when an effort can be asked for beside a switch. */
+function hasMeasure({ efforts }: ModelTraits): boolean {
+  return efforts?.some((effort) => effort !== 'none') === true;
+}
+
+/** The client's own spelling, when it still says what the settings say and the model takes it; undefined otherwise. */
+export function spelledReasoning(
+  spelled: JsonValue | undefined,
+  wanted: Reasoning | undefined,
+  traits: ModelTraits,
+): JsonObject | undefined {
+  if (!isObject(spelled) || !sameJson(asJson(readReasoning(spelled)), asJson(wanted))) return undefined;
+  if (wanted?.effort !== undefined && traits.efforts?.includes(wanted.effort) === false) return undefined;
+  if (traits.reasoning === undefined) return spelled;
+  const allowed = membersOf(traits);
+  if (!Object.keys(spelled).every((member) => allowed.includes(member))) return undefined;
+  return wanted === undefined || isTaken(spelled, wanted, traits) ? spelled : undefined;
+}
+
+/** True when a wish in the members of the model's dialect is one that the model can be asked for. */
+function isTaken(spelled: JsonObject, wanted: Reasoning, traits: ModelTraits): boolean {
+  const { budget } = wanted;
+  const dialect = dialectOf(traits);
+  if (dialect === 'none') return true;
+  if (effortOf(wanted) === 'none' && !takesOff(traits)) return false;
+  if (budget !== undefined && dialect !== 'effort') {
+    const range = traits.thinkingBudget;
+    if (range === undefined ? dialect !== 'object' : moved(budget, range) !== budget) return false;
+  }
+  // An effort alone does not switch thinking on, nor off.
+  if (dialect === 'thinking')
+    return spelled.thinking !== undefined || (traits.thinksByDefault === true && wanted.effort !== 'none');
+  if (dialect === 'template') return switchesOf(spelled).every((name) => name === switchOf(traits));
+  return true;
+}
+
+function switchesOf({ chat_template_kwargs: kwargs }: JsonObject): readonly string[] {
+  return isObject(kwargs) ? Object.keys(kwargs) : [];
+}
+
+function switchOf({ templateSwitch = 'enable_thinking' }: ModelTraits): string {
+  return templateSwitch;
+}
+
+function asJson(reasoning: Reasoning | undefined): JsonValue {
+  return reasoning === undefined ? null : { ...reasoning };
+}
+
+/** Writes the wish in the words that the model's traits name. What they cannot say is reported. */
+export function writeReasoning(
+  wanted: Reasoning,
+  traits: ModelTraits,
+  body: MutableObject,
+  lose: Lose,
+): void {
+  const dialect = dialectOf(traits);
+  switch (dialect) {
+    case 'none':
+      // A model that does not think need not be told so.
+      if (effortOf(wanted) !== 'none' || thinksAbout(wanted, traits)) lose('settings.reasoning');
+      return;
+    case 'object':
+      return writeObject(wanted, traits, body, lose);
+    case 'effort':
+      return writeEffort(wanted, traits, body, lose);
+    default:
+      return writeSwitch(dialect, wanted, traits, body, lose);
+  }
+}
+
+function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject, lose: Lose): void {
+  const effort = effortOf(wanted);
+  loseDisplay(wanted, lose);
+  loseBudget(wanted, effort, lose);
+  // It thinks by itself, and takes no measure.
+  if (
+    effort !== 'none' &&
+    traits.thinksByDefault === true &&
+    traits.efforts !== undefined &&
+    !hasMeasure(traits)
+  ) {
+    if (wanted.effort !== undefined) lose('settings.reasoning.effort');
+  } else if (effort !== undefined) {
+    const clamped = clampEffort(effort, traits, lose);
+    if (clamped !== undefined) body.reasoning_effort = clamped;
+  }
+  // "On" with no measure: the middle one. "The model decides" is what saying nothing means.
+  else if (wanted.mode === 'on') body.reasoning_effort = clampEffort('medium', traits, lose) ?? 'medium';
+  else if (wanted.mode !== undefined) lose('settings.reasoning.mode');
+}
+
+/** A switch, with a measure where the model has one. */
+function writeSwitch(
+  dialect: 'thinking' | 'enable-thinking' | 'template',
+  wanted: Reasoning,
+  traits: ModelTraits,
+  body: MutableObject,
+  lose: Lose,
+): void {
+  loseDisplay(wanted, lose);
+  const effort = effortOf(wanted);
+  const off = effort === 'none';
+  if (off && !takesOff(traits)) return lose('settings.reasoning.mode');
+  if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
+  const on = effort !== undefined || wanted.mode === 'on' || wanted.mode === 'adaptive';
+  if (!on && wanted.budget === undefined) return;
+  const budget = off || dialect === 'template' ? undefined : budgetFor(wanted, traits, lose);
+  if (dialect === 'thinking') {
+    body.thinking = {
+      type: off ? 'disabled' : 'enabled',
+      ...(budget === undefined ? {} : { budget_tokens: budget }),
+    };
+  } else if (dialect === 'enable-thinking') {
+    body.enable_thinking = !off;
+    if (budget !== undefined) body.thinking_budget = budget;
+  } else {
+    body.chat_template_kwargs = {
+      ...(isObject(body.chat_template_kwargs) ? body.chat_template_kwargs : {}),
+      [switchOf(traits)]: !off,
+    };
+  }
+  if (!off && budget === undefined) writeMeasure(dialect, wanted, effort, traits, body, lose);
+}
+
+/** The effort beside a switch. Where there is no room for one, a measure that the client gave is lost. */
+function writeMeasure(
+  dialect: Dialect,
+  wanted: Reasoning,
+  effort: Effort | undefined,
+  traits: ModelTraits,
+  body: MutableObject,
+  lose: Lose,
+): void {
+  if (dialect !== 'thinking' || !hasMeasure(traits)) {
+    if (wanted.effort !== undefined) lose('settings.reasoning.effort');
+    else if (wanted.budget !== undefined) lose('settings.reasoning.budget');
+    return;
+  }
+  loseBudget(wanted, effort, lose);
+  const clamped = effort && clampEffort(effort, traits, lose);
+  if (clamped !== undefined) body.reasoning_effort = clamped;
+}
+
+/** The tokens of a wish, within the range that the model states; undefined where it states none, or the wish gives no measure. */
+function budgetFor(wanted: Reasoning, { thinkingBudget }: ModelTraits, lose: Lose): number | undefined {
+  if (thinkingBudget === undefined) return undefined;
+  const { budget, effort } = wanted;
+  const tokens = budget !== undefined && budget > 0 ? budget : effort && budgetOfEffort[effort];
+  if (tokens === undefined) {
+    if (budget !== undefined) lose('settings.reasoning.budget');
+    return undefined;
+  }
+  const within = moved(tokens, thinkingBudget);
+  if (within !== tokens) lose(`settings.reasoning.${tokens === budget ? 'budget' : 'effort'}`);
+  return within;
+}
+
+function writeObject(wanted: Reasoning, traits: ModelTraits, body: MutableObject, lose: Lose): void {
+  const object: MutableObject = {};
+  if (effortOf(wanted) === 'none' && traits.stopsThinking === false) lose('settings.reasoning.mode');
+  else if (wanted.mode === 'off') object.enabled = false;
+  else if (wanted.effort !== undefined) {
+    loseBudget(wanted, wanted.effort, lose);
+    object.effort = clampEffort(wanted.effort, traits, lose);
+    if (object.effort === undefined) delete object.effort;
+  } else if (wanted.budget !== undefined && wanted.budget >= 0) {
+    object.max_tokens = moved(wanted.budget, traits.thinkingBudget);
+    if (object.max_tokens !== wanted.budget) lose('settings.reasoning.budget');
+  } else if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
+  else if (wanted.mode !== undefined || wanted.budget !== undefined) object.enabled = true;
+  if (wanted.show !== undefined) object.exclude = !wanted.show;
+  if (wanted.display !== undefined) lose('settings.reasoning.display');
+  if (Object.keys(object).length > 0) body.reasoning = object;
+}
+
+function loseDisplay(wanted: Reasoning, lose: Lose): void {
+  if (wanted.display !== undefined) lose('settings.reasoning.display');
+  else if (wanted.show !== undefined) lose('settings.reasoning.show');
+}

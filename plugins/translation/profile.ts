@@ -1,0 +1,156 @@
+import {
+  isChat,
+  type ChatRequest,
+  type ChatSettings,
+  type JsonObject,
+  type JsonValue,
+  type ModelTraits,
+} from 'sluice';
+import {
+  isObject,
+  moved,
+  sameJson,
+  thinksAbout,
+  type Call,
+  type Loss,
+  type SettledName,
+  type Target,
+} from 'sluice/internal';
+import { encodeRequest } from './encode-request.ts';
+import type { TranslationOptions } from './options.ts';
+import { settle, type Settled } from './settle.ts';
+
+/** What the traits of a model change in a request of a format that its channel speaks. */
+export interface Adaptation {
+  /** Members at the top of the body that are replaced, or removed where the value is undefined. */
+  readonly edits: Edits;
+  readonly losses: readonly Loss[];
+}
+
+type Edits = Readonly<Record<string, JsonValue | undefined>>;
+
+/**
+ * Returns what the traits of the target change in the client's request: nothing, members at the top of its body, or more, in which case all of it is
+ * to be decoded and encoded. The encoder of the format decides what changes, as it does for translated requests.
+ */
+export function adapt(
+  call: Call,
+  target: Target,
+  chosen: TranslationOptions,
+): Adaptation | 'decode' | undefined {
+  const { codec, operation } = call;
+  const { places } = codec;
+  if (places === undefined || operation !== 'chat') return undefined;
+  const { outline: request } = call;
+  if (!isChat(request)) return undefined;
+  const settled = settle(request, target.traits, codec, () => {});
+  if (reachesInside(request, settled)) return 'decode';
+  const names = settledNames(request, settled);
+  const members = new Set([...names.flatMap((name) => places(name)), ...settled.unknown]);
+  if (members.size === 0) return undefined;
+  // A function call of the deprecated kind has no other choice than its own.
+  if (names.includes('toolChoice') && Object.hasOwn(call.bodyOutline, 'functions')) return 'decode';
+  // Turns are only looked at where reasoning changes: whether it may depends on them.
+  const briefly = codec.format === 'text-completions' ? request : { ...request, system: [], messages: [] };
+  const found = compared(call, target, chosen, briefly, members);
+  const reasons = found !== undefined && found !== 'decode' && names.includes('reasoning');
+  return reasons ? compared(call, target, chosen, request, members) : found;
+}
+
+/** Encodes the request and compares these members with those that the client wrote. */
+function compared(
+  call: Call,
+  target: Target,
+  chosen: TranslationOptions,
+  request: ChatRequest,
+  members: ReadonlySet<string>,
+): Adaptation | 'decode' | undefined {
+  const { codec, bodyOutline } = call;
+  // What was edited on the way is not what the client wrote.
+  const isPatched = call.edits.settings !== undefined;
+  const losses: Loss[] = [];
+  const { body, unwrapTool, customTools } = encodeRequest(call, target, codec, chosen, losses, request);
+  if (unwrapTool !== undefined || customTools !== undefined) return 'decode';
+  const edits: Record<string, JsonValue | undefined> = {};
+  for (const member of members) {
+    const value = body[member];
+    if (!isPatched && isSame(value, bodyOutline[member])) continue;
+    // Marks stand for long texts in it.
+    if (value !== undefined && isCut(call, member)) return 'decode';
+    edits[member] = value;
+  }
+  if (Object.keys(edits).length === 0) return undefined;
+  return { edits, losses: losses.filter(({ path }) => members.has(path.split(/[.[]/, 1)[0] ?? '')) };
+}
+
+function isSame(value: JsonValue | undefined, before: JsonValue | undefined): boolean {
+  return value === undefined ? before === undefined || before === null : sameJson(value, before);
+}
+
+function isCut({ leftOut, wire }: Call, member: string): boolean {
+  return leftOut > 0 && wire.outline?.cut.includes(member) === true;
+}
+
+/** The settings that the traits have something to say about. */
+function settledNames(request: ChatRequest, { request: settled, traits }: Settled): readonly SettledName[] {
+  const { settings, tools } = request;
+  const names: SettledName[] = [];
+  for (const name of traits.refuses ?? [])
+    if (settings[name as keyof ChatSettings] !== undefined) names.push(name as keyof ChatSettings);
+  for (const [name, range] of Object.entries(traits.ranges ?? {})) {
+    const value = settings[name as keyof ChatSettings];
+    if (typeof value === 'number' && moved(value, range) !== value) names.push(name as keyof ChatSettings);
+  }
+  if (settings.maxOutput !== undefined && traits.outputLimitField !== undefined) names.push('maxOutput');
+  if (settled.settings !== settings) names.push('reasoning');
+  else if (settings.reasoning !== undefined && statesReasoning(traits)) names.push('reasoning');
+  if (settled.toolChoice !== request.toolChoice) names.push('toolChoice');
+  if (traits.schemaSubset !== undefined) {
+    if (settings.responseFormat?.schema !== undefined) names.push('responseFormat');
+    if (tools.some((tool) => tool.type === 'function' && tool.strict === true)) names.push('tools');
+  }
+  return names;
+}
+
+function statesReasoning({ reasoning, efforts, thinkingBudget, stopsThinking }: ModelTraits): boolean {
+  return [reasoning, efforts, thinkingBudget, stopsThinking].some((trait) => trait !== undefined);
+}
+
+/** True where the traits change more than members at the top of the body. */
+function reachesInside(request: ChatRequest, { request: settled, traits }: Settled): boolean {
+  const { settings, tools, messages, system } = request;
+  const { refuses = [], toolNameLimit } = traits;
+  const schema = settings.responseFormat?.type === 'json-schema';
+  if (schema && traits.jsonSchema === false && !refuses.includes('responseFormat')) return true;
+  if (refuses.includes('customTools') && tools.some(({ type }) => type === 'custom')) return true;
+  if (toolNameLimit !== undefined && tools.some(({ name = '' }) => name.length > toolNameLimit)) return true;
+  if (traits.midSystem === false && messages.some(({ role }) => role === 'system')) return true;
+  if (traits.cacheMark !== undefined || refuses.includes('cache')) {
+    const isMarked = ({ cache }: { readonly cache?: unknown }): boolean => cache !== undefined;
+    if ([...system, ...messages].some((turn) => isMarked(turn) || turn.content.some(isMarked))) return true;
+    if (tools.some(isMarked)) return true;
+  }
+  if (request.format !== 'chat-completions') return false;
+  if (traits.systemRole === 'system' && [...system, ...messages].some(isOfDeveloper)) return true;
+  if (traits.replaysReasoning !== true || !thinksAbout(settled.settings.reasoning, traits)) return false;
+  return messages.some(lacksReasoning);
+}
+
+function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {
+  return extra?.['chat-completions']?.$role === 'developer';
+}
+
+/** True for a turn that calls tools and has none of the reasoning that led to it. */
+function lacksReasoning({ role, content }: ChatRequest['messages'][number]): boolean {
+  if (role !== 'assistant' || !content.some(({ type }) => type === 'tool-call')) return false;
+  return !content.some((block) => block.type === 'reasoning' && block.text !== '');
+}
+
+/** The body with the edits made. */
+export function edited(body: JsonObject, edits: Edits): JsonObject {
+  const next: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(body))
+    if (!Object.hasOwn(edits, name)) next[name] = value ?? null;
+  for (const [name, value] of Object.entries(edits)) if (value !== undefined) next[name] = value;
+  return isObject(next) ? next : body;
+}

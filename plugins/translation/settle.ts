@@ -1,0 +1,69 @@
+import type { ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
+import { isObject, settleForcedTools, type Codec } from 'sluice/internal';
+
+/** A request as a model with these traits can be asked it, before it is put into words. */
+export interface Settled {
+  readonly request: ChatRequest;
+  readonly traits: ModelTraits;
+  /** Members at the top of the client's body of which the provider refuses something that it does not know. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Settles what no format has to do with: forced tools on models that think, and members that only the provider of another API knows. What changes is
+ * reported in neutral words, members in the client's.
+ */
+export function settle(
+  request: ChatRequest,
+  traits: ModelTraits,
+  codec: Pick<Codec, 'format' | 'forcedTools'>,
+  lose: (path: string) => void,
+): Settled {
+  const settled = settleForcedTools(request, traits, usualRule(codec, traits), lose);
+  if (traits.refusesUnknown !== true || request.format !== codec.format) return { ...settled, unknown: none };
+  return { ...settled, ...withoutUnknown(settled.request, traits, lose) };
+}
+
+const none: readonly string[] = [];
+
+/** What a format says of forced tools is about models that think in its own words. */
+function usualRule(
+  { forcedTools }: Pick<Codec, 'forcedTools'>,
+  { reasoning }: ModelTraits,
+): Codec['forcedTools'] {
+  return reasoning === 'effort' || reasoning === 'level' ? undefined : forcedTools;
+}
+
+function withoutUnknown(
+  request: ChatRequest,
+  { members = none }: ModelTraits,
+  lose: (path: string) => void,
+): Pick<Settled, 'request' | 'unknown'> {
+  const { format, extra } = request;
+  // Members that mean nothing elsewhere, and those whose names could pass for something else.
+  const { $fields: aside, $kept: native, ...fields } = extra?.[format] ?? {};
+  const isTaken = (path: string): boolean =>
+    path.startsWith('$') || members.includes(path) || members.includes(rootOf(path));
+  const refused = Object.keys(fields).filter((path) => !isTaken(path));
+  const others = [...namesIn(native).filter((name) => !members.includes(name)), ...namesIn(aside)];
+  if (refused.length + others.length === 0) return { request, unknown: none };
+  for (const path of [...refused, ...others]) lose(path);
+  const kept = { ...only(fields, isTaken), $kept: only(native, (name) => members.includes(name)) };
+  return {
+    request: { ...request, extra: { ...extra, [format]: kept } },
+    unknown: [...refused.map(rootOf), ...others],
+  };
+}
+
+function namesIn(value: JsonValue | undefined): readonly string[] {
+  return isObject(value) ? Object.keys(value) : none;
+}
+
+function only(value: JsonValue | undefined, isKept: (name: string) => boolean): JsonObject {
+  if (!isObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter(([name]) => isKept(name))) as JsonObject;
+}
+
+function rootOf(path: string): string {
+  return path.split(/[.[]/, 1)[0] ?? path;
+}
