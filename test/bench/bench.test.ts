@@ -4,29 +4,51 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { bodyOf, headersOf, wires } from './inputs.ts';
 import { hasProc } from './proc.ts';
+import { jsonStyles, writeJson } from './json-styles.ts';
 import { roomShares } from './profile.ts';
+import { varieties } from './report.ts';
+import { requestOf } from './requests.ts';
+import type { Scenario } from './scenarios.ts';
 import { inputs, sessionOf, type InputName } from './sessions.ts';
+import type { IdStyle } from './tool-ids.ts';
 
 const bench = fileURLToPath(new URL('bench.ts', import.meta.url));
 
 it.skipIf(!hasProc)(
-  'npm run bench shows what a small chat and a translated stream cost beside raw',
+  'npm run bench shows what a small chat and a translated stream cost beside raw, with limits and sent otherwise',
   async () => {
     const words = ['--rounds', '1', '--seconds', '0.1', '--warm', '0.1', '--steady', '0.1'];
     const child = spawn(
       process.execPath,
-      ['--conditions=sluice-source', bench, ...words, '--only', 'small', '--only', 'paced:messages>chat'],
+      [
+        '--conditions=sluice-source',
+        bench,
+        ...words,
+        ...['small', 'paced:messages>chat', 'small:limited', 'small+gzip'].flatMap((name) => [
+          '--only',
+          name,
+        ]),
+      ],
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );
     const [shown, problems] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect(problems.replaceAll('.', '').trim()).toBe('');
     const lines = shown.split('\n');
-    for (const name of ['small: small chat', 'paced:messages>chat: paced stream']) {
+    for (const name of [
+      'small: small chat',
+      'small:limited: small chat',
+      'paced:messages>chat: paced stream',
+    ]) {
       const first = lines.findIndex((line) => line.startsWith(name));
       expect(lines[first]).toMatch(/ raw +[\d.,]+ us +[\d.,]+ (?:call|chunk)s$/);
       expect(lines[first + 1]).toMatch(/^ +sluice +[\d.,]+ us +[\d.]+ \[[\d.]+-[\d.]+\] /);
     }
-    expect(shown.match(/<= 1\.6/g)).toHaveLength(2);
+    // In the short rounds and in the long ones.
+    expect(shown.match(/<= 2 /g)).toHaveLength(2);
+    expect(shown).toMatch(/^small\+simplest: .* sluice +[\d.,]+ us +[\d.]+$/m);
+    expect(shown).toMatch(
+      /^small\+gzip: .* sluice .* [\d.]+ \[[\d.]+-[\d.]+\] +(?:yes|no: the body is decompressed)$/m,
+    );
   },
 );
 
@@ -98,4 +120,85 @@ it('a profile is divided among rooms and libraries, and what Node and V8 do coun
     'V8: garbage collection': 0.2,
     'node: HTTP': 0.1,
   });
+});
+
+it.each([
+  ['openai', /^call_[0-9A-Za-z]{24}$/],
+  ['anthropic', /^toolu_01[1-9A-HJ-NP-Za-km-z]{22}$/],
+  ['gemini', /^function-call-[1-9]\d{18}$/],
+  ['mistral', /^[0-9A-Za-z]{9}$/],
+  ['vllm', /^chatcmpl-tool-[0-9a-f]{16}$/],
+  ['ollama', /^call_[0-9a-z]{8}$/],
+  ['deepseek', /^call_00_[0-9A-Za-z]{24}$/],
+] as const)(
+  'a session with ids of %s has one of them for each call, and makes the same calls',
+  (style, id) => {
+    const ids = callIds('turn100', style);
+    for (const one of ids) expect(one).toMatch(id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const without = (of: IdStyle) =>
+      sessionOf('turn100', of).turns.map((turn) =>
+        turn.role === 'assistant' ? [turn.text, turn.call?.name, turn.call?.input] : [],
+      );
+    expect(without(style)).toEqual(without('simple'));
+  },
+);
+
+it('a long session with ids of OpenAI has one without a digit, and one with ids of Kimi counts', () => {
+  expect(callIds('turn100', 'openai').filter((id) => !/\d/.test(id))).not.toEqual([]);
+  for (const [index, id] of callIds('turn100', 'kimi').entries())
+    expect(id).toMatch(new RegExp(`^functions\\.[a-z_]+:${index}$`));
+});
+
+function callIds(name: InputName, style: IdStyle): readonly string[] {
+  return sessionOf(name, style).turns.flatMap((turn) =>
+    turn.role === 'assistant' && turn.call !== undefined ? turn.call.id : [],
+  );
+}
+
+it.each(jsonStyles)('JSON in the style of %s says the same', (style) => {
+  const value = { a: [1, 'é – 世 <b>&\'="/\n', []], b: { c: null, d: true }, e: {} };
+  expect(JSON.parse(writeJson(value, style))).toEqual(value);
+});
+
+it('JSON is written as the library of each language writes it', () => {
+  const value = { a: [1, 'é<'], b: "/'" };
+  expect(jsonStyles.map((style) => writeJson(value, style))).toEqual([
+    '{"a":[1,"é<"],"b":"/\'"}',
+    '{"a": [1, "\\u00e9<"], "b": "/\'"}',
+    '{"a":[1,"é\\u003c"],"b":"/\'"}\n',
+    '{"a":[1,"é\\u003c"],"b":"/\\u0027"}',
+    '{"a":[1,"\\u00e9<"],"b":"\\/\'"}',
+    '{\n  "a": [\n    1,\n    "é<"\n  ],\n  "b": "/\'"\n}',
+  ]);
+});
+
+it('a fresh session has ids that no call had before, each the same in the call and in its result', () => {
+  const shot = { url: '', key: 'k', wire: 'chat', input: 'turn30', model: 'm', stream: false } as const;
+  const sent = () => String(requestOf({ ...shot, manner: { ids: 'simple', fresh: true } }).body);
+  const idsIn = (body: string) => [...body.matchAll(/"(call_[0-9a-z]{24})"/g)].map(([, id]) => id);
+  const [one, other] = [idsIn(sent()), idsIn(sent())];
+  expect(one).toHaveLength(2 * callIds('turn30', 'simple').length);
+  expect(new Set([...one, ...other]).size).toBe(one.length);
+});
+
+it('the table of varieties names each row that costs more than 1.3 times the simplest, with its reason', () => {
+  const scenario = (name: string, because?: string): Scenario => ({
+    name,
+    title: name,
+    group: 'variety',
+    unit: 'call',
+    simplest: 'first',
+    ...(because === undefined ? {} : { because }),
+    run: () => Promise.reject(new Error('not run')),
+  });
+  const measured = (cpu: number) => ({ cpu, perSecond: 1, failures: [] });
+  const round = (cpu: number) => ({ raw: measured(100), sluice: measured(cpu) });
+  const rows = varieties(
+    [scenario('first'), scenario('near'), scenario('far'), scenario('known', 'it is longer')],
+    new Map(
+      Object.entries({ first: [round(200)], near: [round(250)], far: [round(300)], known: [round(300)] }),
+    ),
+  );
+  expect(rows.map((row) => row.at(-1))).toEqual(['', 'yes', 'NO', 'no: it is longer']);
 });

@@ -6,10 +6,10 @@ import { parseArgs } from 'node:util';
 import { basename, resolve } from 'node:path';
 import { hasProc } from './proc.ts';
 import { pinned } from './processes.ts';
-import { costHeading, costs, figureHeading, table } from './report.ts';
+import { costHeading, costs, figureHeading, table, varieties, varietyHeading } from './report.ts';
 import { profiled, profileHeading } from './profile.ts';
 import { Runner } from './rounds.ts';
-import { scenarios } from './scenarios.ts';
+import { scenarios, type Scenario } from './scenarios.ts';
 import { figures } from './figures.ts';
 import { buildStage } from './stage.ts';
 import { ownTree, peer, type SluiceOptions, type Target } from './targets.ts';
@@ -17,8 +17,8 @@ import { sizing } from './sizing.ts';
 
 const help = `Usage: npm run bench -- [options]
 
-  --only NAME        Only these: a name, its beginning with * at the end, or a group (native, translated, figures). May stand more than
-                     once. Without it: native and figures.
+  --only NAME        Only these: a name, its beginning with * at the end, or a group (native, translated, variety, figures). May stand
+                     more than once. Without it: native and figures.
   --rounds N         Short rounds of each scenario, in turn with all others (5), and how long each is:
   --seconds N        (1)
   --warm N           Seconds of each scenario before the first round (2).
@@ -31,6 +31,8 @@ const help = `Usage: npm run bench -- [options]
   --postgres         Its database is PostgreSQL, and with --redis it shares limits through Redis: both must be installed.
   --node OPTION      An option for the Node of Sluice, such as --node=--cpu-prof.
   --profile          Instead of ratios: what the calls and chunks of the scenarios are made of, by rooms of the source, libraries and threads.
+  --variety          The table of varieties: requests of one size, written and sent in many ways, beside the simplest; with --only some of
+                     its rows.
   --sizing           Instead of all that: what workers and gateways serve together, as the page on sizing has it.
 
 Scenarios: ${scenarios.map(({ name }) => name).join(', ')}.
@@ -39,7 +41,7 @@ Figures: ${figures.map(({ name }) => name).join(', ')}.`;
 const { values: flags } = parseArgs({
   options: {
     help: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: ['native', 'figures'] },
+    only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1' },
     warm: { type: 'string', default: '2' },
@@ -52,6 +54,7 @@ const { values: flags } = parseArgs({
     redis: { type: 'boolean', default: false },
     node: { type: 'string', multiple: true, default: [] },
     profile: { type: 'boolean', default: false },
+    variety: { type: 'boolean', default: false },
     sizing: { type: 'boolean', default: false },
   },
 });
@@ -63,17 +66,25 @@ const [rounds, seconds, warm, steady, workers] = [
   flags.workers,
 ].map(Number) as [number, number, number, number, number];
 
+/** With those that they are compared with, which come first. */
+function withSimplest(some: readonly Scenario[]): readonly Scenario[] {
+  const wanted = new Set(some.flatMap(({ name, simplest = name }) => [name, simplest]));
+  return scenarios.filter(({ name }) => wanted.has(name));
+}
+
+const only = flags.only ?? (flags.variety ? ['variety'] : ['native', 'figures']);
+
 function chosen<T extends { readonly name: string; readonly group: string }>(
   all: readonly T[],
 ): readonly T[] {
   return all.filter(({ name, group }) =>
-    flags.only.some((one) =>
+    only.some((one) =>
       one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : one === name || one === group,
     ),
   );
 }
 
-const chosenScenarios = chosen(scenarios);
+const chosenScenarios = withSimplest(chosen(scenarios));
 const chosenFigures = chosen(figures);
 if (
   flags.help ||
@@ -130,7 +141,10 @@ async function measure(): Promise<void> {
     const runner = new Runner(stage, targets);
     const short = await runner.interleaved(chosenScenarios, { warm, rounds, seconds });
     console.log(`\n${rounds} rounds of ${seconds} s each, in turn:\n`);
-    console.log(table([costHeading, ...costs(chosenScenarios, short)]));
+    const compared = chosenScenarios.filter(({ simplest }) => simplest !== undefined);
+    const others = chosenScenarios.filter(({ simplest }) => simplest === undefined);
+    if (others.length > 0) console.log(table([costHeading, ...costs(others, short)]));
+    if (compared.length > 0) console.log(table([varietyHeading, ...varieties(compared, short)]));
     if (steady > 0) {
       const long = await runner.steady(chosenScenarios, steady);
       console.log(`\n2 rounds of ${steady} s, one scenario after the other:\n`);

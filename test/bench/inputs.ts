@@ -1,4 +1,5 @@
 /** What clients send: a session in the words of a wire format, with the headers of its official library. */
+import { writeJson, type JsonStyle } from './json-styles.ts';
 import type { Session } from './sessions.ts';
 
 /** A wire format that clients speak, and providers. */
@@ -6,8 +7,14 @@ export const wires = ['chat', 'messages', 'responses', 'generateContent'] as con
 export type Wire = (typeof wires)[number];
 
 /** The body of a call. */
-export function bodyOf(wire: Wire, session: Session, model: string, stream = false): string {
-  return JSON.stringify(writers[wire](session, model, stream));
+export function bodyOf(
+  wire: Wire,
+  session: Session,
+  model: string,
+  stream = false,
+  style: JsonStyle = 'javascript',
+): string {
+  return writeJson(writers[wire](session, model, stream), style);
 }
 
 /** Where it is sent. */
@@ -46,6 +53,22 @@ export function headersOf(wire: Wire, key: string): Readonly<Record<string, stri
     ? { ...library, 'anthropic-version': '2023-06-01', 'x-api-key': key }
     : { ...library, authorization: `Bearer ${key}` };
 }
+
+/** What browsers, load balancers and tracing add to the headers of a library. */
+export const addedHeaders: Readonly<Record<string, string>> = {
+  'x-forwarded-for': '203.0.113.7, 10.0.0.4',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-host': 'gateway.example.com',
+  'x-forwarded-port': '443',
+  'x-real-ip': '203.0.113.7',
+  'x-request-start': 't=1762000000.123',
+  'x-amzn-trace-id': 'Root=1-690a5f2e-0123456789abcdef01234567',
+  traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  tracestate: 'congo=t61rcWkgMzE',
+  baggage: 'team=search,environment=production',
+  'cache-control': 'no-cache',
+  pragma: 'no-cache',
+};
 
 const writers: Readonly<Record<Wire, (session: Session, model: string, stream: boolean) => object>> = {
   chat: ({ instructions, tools, turns }, model, stream) => ({
@@ -126,7 +149,10 @@ const writers: Readonly<Record<Wire, (session: Session, model: string, stream: b
       if (turn.role === 'user') return { role: 'user', parts: [{ text: turn.text }] };
       if (turn.role === 'tool') {
         const { id, name, text } = turn;
-        return { role: 'user', parts: [{ functionResponse: { id, name, response: { output: text } } }] };
+        return {
+          role: 'user',
+          parts: [{ functionResponse: { ...idMember(id), name, response: { output: text } } }],
+        };
       }
       const { text, call } = turn;
       return {
@@ -135,7 +161,7 @@ const writers: Readonly<Record<Wire, (session: Session, model: string, stream: b
           ...(text === '' ? [] : [{ text }]),
           ...(call === undefined
             ? []
-            : [{ functionCall: { id: call.id, name: call.name, args: call.input } }]),
+            : [{ functionCall: { ...idMember(call.id), name: call.name, args: call.input } }]),
         ],
       };
     }),
@@ -156,3 +182,8 @@ const writers: Readonly<Record<Wire, (session: Session, model: string, stream: b
     generationConfig: { maxOutputTokens: 8_000 },
   }),
 };
+
+/** Clients of generateContent need not give ids. */
+function idMember(id: string): { readonly id?: string } {
+  return id === '' ? {} : { id };
+}

@@ -2,9 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type Dispatcher } from 'undici';
 import { answering } from './answering.ts';
-import { bodyOf, headersOf, pathOf, type Wire } from './inputs.ts';
+import type { Wire } from './inputs.ts';
+import type { Manner } from './manners.ts';
+import { requestOf } from './requests.ts';
 import { lastWords, word } from './replies.ts';
-import { sessionOf, type InputName } from './sessions.ts';
+import type { InputName } from './sessions.ts';
 import { delays, type Delays } from './statistics.ts';
 
 /** One request, sent many times. */
@@ -19,6 +21,8 @@ export interface Shot {
   readonly deltas?: number;
   /** A whole reply shorter than this is wrong. */
   readonly atLeast?: number;
+  /** How it is written and sent, where that is not the ordinary way. */
+  readonly manner?: Manner;
 }
 
 /** As many replies as fit in the time, with so many requests open at once. */
@@ -80,19 +84,6 @@ function poolOf(url: string): Pool {
   return pool;
 }
 
-const bodies = new Map<string, Buffer>();
-
-function bufferOf({ wire, input, model, stream }: Shot): Buffer {
-  const name = JSON.stringify([wire, input, model, stream]);
-  let body = bodies.get(name);
-  if (body === undefined) {
-    if (bodies.size > 100) bodies.clear();
-    body = Buffer.from(bodyOf(wire, sessionOf(input), model, stream));
-    bodies.set(name, body);
-  }
-  return body;
-}
-
 /** A status that is not 200. */
 class Refused extends Error {}
 
@@ -102,17 +93,11 @@ function send(
   onChunk: (chunk: Buffer) => void,
   onController?: (controller: Dispatcher.DispatchController) => void,
 ): Promise<void> {
-  const { url, wire, model, stream, key } = shot;
   return new Promise((resolve, reject) => {
     let status = 0;
     let problem = '';
-    poolOf(url).dispatch(
-      {
-        path: pathOf(wire, model, stream),
-        method: 'POST',
-        headers: headersOf(wire, key),
-        body: bufferOf(shot),
-      },
+    poolOf(shot.url).dispatch(
+      { ...requestOf(shot), method: 'POST' },
       {
         onRequestStart: (controller) => onController?.(controller),
         onResponseStart(_controller, code) {

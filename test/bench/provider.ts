@@ -8,6 +8,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import { answering } from './answering.ts';
 import type { Wire } from './inputs.ts';
 import { shapes, word, type StreamShapes } from './replies.ts';
@@ -24,7 +25,7 @@ function wireOf(path: string): Wire {
 }
 
 /** Bodies are not parsed: it would take longer than what is measured. */
-const modelMember = /"model":"([^"]+)"/;
+const modelMember = /"model"\s*:\s*"([^"]+)"/;
 
 async function modelIn(request: IncomingMessage): Promise<string> {
   const [, inPath] = /\/models\/([^:]+):/.exec(request.url ?? '') ?? [];
@@ -32,11 +33,12 @@ async function modelIn(request: IncomingMessage): Promise<string> {
   const rest: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) {
     if (model !== undefined) continue;
-    [, model] = modelMember.exec(chunk.toString('latin1', 0, 1000)) ?? [];
+    if (rest.length === 0) [, model] = modelMember.exec(chunk.toString('latin1', 0, 1000)) ?? [];
     if (model === undefined) rest.push(chunk);
   }
   if (model !== undefined) return decodeURIComponent(model);
-  const at = Buffer.concat(rest);
+  const sent = Buffer.concat(rest);
+  const at = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
   return modelMember.exec(at.toString('latin1', Math.max(0, at.indexOf('"model"'))))?.[1] ?? 'small';
 }
 

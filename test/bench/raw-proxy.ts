@@ -7,7 +7,11 @@ import { answering } from './answering.ts';
 const pool = new Pool(process.env.BENCH_UPSTREAM ?? '');
 
 const server = createServer((request, response) => {
-  const headers = { 'content-type': 'application/json', 'content-length': request.headers['content-length'] };
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  for (const name of ['content-length', 'content-encoding'] as const) {
+    const value = request.headers[name];
+    if (value !== undefined) headers[name] = value;
+  }
   pool
     .stream(
       { path: request.url ?? '/', method: 'POST', headers, body: request, opaque: response },

@@ -1,5 +1,5 @@
 /** The bench's tables. */
-import type { Rounds } from './rounds.ts';
+import type { Round, Rounds } from './rounds.ts';
 import type { Scenario } from './scenarios.ts';
 import { spread } from './statistics.ts';
 
@@ -44,6 +44,50 @@ export function costs(scenarios: readonly Scenario[], rounds: Rounds): readonly 
       ];
     });
   });
+}
+
+/** What stands above {@link varieties}. */
+export const varietyHeading: Row = [
+  'requests',
+  'target',
+  'CPU per call',
+  'x raw',
+  'x the simplest of the size [quartiles]',
+  'law',
+];
+
+/** A request of one size may cost so many times what the simplest of that size costs. */
+export const mostOfSimplest = 1.3;
+
+/**
+ * Rows for scenarios that are compared with the simplest of their size. CPU is compared within rounds, each target with itself: what raw
+ * costs differs with the bytes on the wire.
+ */
+export function varieties(scenarios: readonly Scenario[], rounds: Rounds): readonly Row[] {
+  return scenarios.flatMap(({ name, title, simplest, because }) => {
+    const own = rounds.get(name) ?? [];
+    const base = rounds.get(simplest ?? '') ?? [];
+    const targets = Object.keys(own[0] ?? {}).filter((target) => target !== 'raw');
+    return targets.map((target, index): Row => {
+      const cpu = (round: Round | undefined, of = target): number => round?.[of]?.cpu ?? Number.NaN;
+      const toRaw = spread(own.map((round) => cpu(round) / cpu(round, 'raw'))).median;
+      const toSimplest = spread(own.map((round, number) => cpu(round) / cpu(base[number])));
+      const { median, low, high } = toSimplest;
+      return [
+        index === 0 ? `${name}: ${title}` : '',
+        target,
+        `${digits(spread(own.map((round) => cpu(round))).median)} us`,
+        toRaw.toFixed(2),
+        name === simplest ? '' : `${median.toFixed(2)} [${low.toFixed(2)}-${high.toFixed(2)}]`,
+        name === simplest ? '' : lawful(median, because),
+      ];
+    });
+  });
+}
+
+function lawful(ratio: number, because: string | undefined): string {
+  if (ratio <= mostOfSimplest) return 'yes';
+  return because === undefined ? 'NO' : `no: ${because}`;
 }
 
 /** What stands above {@link Row}s of other figures. */

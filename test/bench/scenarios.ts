@@ -1,5 +1,14 @@
 import type { ClosedLoad, Done, Shot, StreamLoad } from './load.ts';
 import { wires, type Wire } from './inputs.ts';
+import {
+  contentVarieties,
+  longVarieties,
+  plainVarieties,
+  sessionVarieties,
+  simplest,
+  type Manner,
+  type Variety,
+} from './manners.ts';
 import { inputs, type InputName } from './sessions.ts';
 import type { Stage } from './stage.ts';
 import { cpuUsed, type Target } from './targets.ts';
@@ -17,30 +26,47 @@ export interface Measured {
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  readonly group: 'native' | 'translated';
+  readonly group: 'native' | 'translated' | 'variety';
   /** What is counted. */
   readonly unit: 'call' | 'chunk';
   /** Sluice should cost at most so many times what raw costs. */
   readonly goal?: number;
+  /** The scenario of the simplest requests of the same size, where this one is compared with it. */
+  readonly simplest?: string;
+  /** Why it may cost much more than that. */
+  readonly because?: string;
   run(stage: Stage, target: Target, seconds: number): Promise<Measured>;
 }
 
-/** A call without its target: what the client speaks, and what its provider does. */
+/** A scenario, but for what it does. */
+type Named = Omit<Scenario, 'unit' | 'run'>;
+
+/** A call without its target: what the client speaks, what its provider does, and how it is sent. */
 interface Pair {
   readonly client: Wire;
   readonly provider: Wire;
+  /** With a key that has limits. */
+  readonly limited?: boolean;
+  readonly manner?: Manner;
 }
 
 /** Raw translates nothing: its clients speak as the provider does. */
-function shotFor(
+async function shotFor(
   target: Target,
-  { client, provider }: Pair,
+  { client, provider, limited = false, manner }: Pair,
   input: InputName,
   reply: string,
   rest: Pick<Shot, 'deltas' | 'atLeast'> & { readonly stream: boolean },
-): Shot {
-  const wire = target.name === 'raw' ? provider : client;
-  return { url: target.url, key: target.key, wire, input, model: `${provider}.${reply}`, ...rest };
+): Promise<Shot> {
+  return {
+    url: target.url,
+    key: limited ? await target.limitedKey() : target.key,
+    wire: target.name === 'raw' ? provider : client,
+    input,
+    model: `${provider}.${reply}`,
+    ...(manner === undefined ? {} : { manner }),
+    ...rest,
+  };
 }
 
 async function costOf(target: Target, unit: Scenario['unit'], work: () => Promise<Done>): Promise<Measured> {
@@ -60,19 +86,14 @@ function least(seconds: number, concurrency: number): number {
 }
 
 /** Whole replies, as many as fit in the time. */
-function calls(
-  named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>,
-  pair: Pair,
-  input: InputName,
-  reply = 'small',
-): Scenario {
+function calls(named: Named, pair: Pair, input: InputName, reply = 'small'): Scenario {
   const concurrency = inputs[input].concurrency;
   const atLeast = reply === 'large' ? 50_000 : 100;
   return {
     unit: 'call',
     ...named,
-    run(stage, target, seconds) {
-      const shot = shotFor(target, pair, input, reply, { stream: false, atLeast });
+    async run(stage, target, seconds) {
+      const shot = await shotFor(target, pair, input, reply, { stream: false, atLeast });
       const load: ClosedLoad = { shot, concurrency, seconds, least: least(seconds, concurrency) };
       return costOf(target, 'call', () => stage.load.ask('closed', load));
     },
@@ -80,17 +101,13 @@ function calls(
 }
 
 /** Streams of 200 deltas as fast as they come, as many as fit in the time. */
-function fast(
-  named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>,
-  pair: Pair,
-  kind: 'fast' | 'tool',
-): Scenario {
+function fast(named: Named, pair: Pair, kind: 'fast' | 'tool'): Scenario {
   const deltas = 200;
   return {
     unit: 'chunk',
     ...named,
-    run(stage, target, seconds) {
-      const shot = shotFor(target, pair, 'small', `${kind}-${deltas}`, { stream: true, deltas });
+    async run(stage, target, seconds) {
+      const shot = await shotFor(target, pair, 'small', `${kind}-${deltas}`, { stream: true, deltas });
       const load: ClosedLoad = { shot, concurrency: 16, seconds, least: least(seconds, 8) };
       return costOf(target, 'chunk', () => stage.load.ask('closed', load));
     },
@@ -98,14 +115,14 @@ function fast(
 }
 
 /** A hundred streams at once, of one chunk each 20 milliseconds. */
-function paced(named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>, pair: Pair): Scenario {
+function paced(named: Named, pair: Pair): Scenario {
   const pace = 20;
   return {
     unit: 'chunk',
     ...named,
-    run(stage, target, seconds) {
+    async run(stage, target, seconds) {
       const deltas = Math.max(1, Math.round((seconds * 1000) / pace));
-      const shot = shotFor(target, pair, 'small', `paced-${deltas}-${pace}`, { stream: true, deltas });
+      const shot = await shotFor(target, pair, 'small', `paced-${deltas}-${pace}`, { stream: true, deltas });
       const load: StreamLoad = { shot, streams: 100, spread: pace };
       return costOf(target, 'chunk', () => stage.load.ask('streams', load));
     },
@@ -113,19 +130,54 @@ function paced(named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>, pair:
 }
 
 const chat: Pair = { client: 'chat', provider: 'chat' };
+const limitedChat: Pair = { ...chat, limited: true };
 
-function native(name: InputName, goal: number, wire: Wire = 'chat'): Scenario {
+/** One input with a key that has no limits, and with one that has. */
+function native(
+  name: InputName,
+  goal: number,
+  limitedGoal: number,
+  wire: Wire = 'chat',
+): readonly Scenario[] {
   const of = wire === 'chat' ? '' : `, ${wire}`;
-  return calls(
-    {
-      name: wire === 'chat' ? name : `${name}:${wire}`,
-      title: `${inputs[name].title}${of}`,
-      group: 'native',
-      goal,
-    },
-    { client: wire, provider: wire },
-    name,
-  );
+  const scenario = wire === 'chat' ? name : `${name}:${wire}`;
+  const pair = { client: wire, provider: wire };
+  const title = `${inputs[name].title}${of}`;
+  return [
+    calls({ name: scenario, title, group: 'native', goal }, pair, name),
+    calls(
+      { name: `${scenario}:limited`, title: `${title}, limited key`, group: 'native', goal: limitedGoal },
+      { ...pair, limited: true },
+      name,
+    ),
+  ];
+}
+
+/** Rows of the table of varieties: the simplest requests of one size, and others of that size. */
+function varied(input: InputName, varieties: readonly Variety[], wire: Wire = 'chat'): readonly Scenario[] {
+  const of = wire === 'chat' ? input : `${input}:${wire}`;
+  const first = `${of}+simplest`;
+  const pair = { client: wire, provider: wire };
+  return [
+    calls(
+      { name: first, title: `${inputs[input].title}, ${wire}`, group: 'variety', simplest: first },
+      { ...pair, manner: simplest },
+      input,
+    ),
+    ...varieties.map(({ name, title, manner, limited = false, because }) =>
+      calls(
+        {
+          name: `${of}+${name}`,
+          title,
+          group: 'variety',
+          simplest: first,
+          ...(because === undefined ? {} : { because }),
+        },
+        { ...pair, manner, limited },
+        input,
+      ),
+    ),
+  ];
 }
 
 const translations = wires.flatMap((client) =>
@@ -158,19 +210,53 @@ function translated({ client, provider }: Pair): readonly Scenario[] {
   ];
 }
 
+const streamed = [
+  ['', chat],
+  [':limited', limitedChat],
+] as const;
+
 /** Every scenario, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
-  native('small', 1.6),
-  native('turn1', 2),
-  native('turn30', 1.9),
-  native('turn100', 1.9),
-  native('plain', 1.9),
-  native('turn30', 1.9, 'messages'),
-  native('turn30', 1.9, 'responses'),
-  native('turn30', 1.9, 'generateContent'),
-  calls({ name: 'reply', title: '50 KB reply', group: 'native', goal: 1.2 }, chat, 'small', 'large'),
-  fast({ name: 'fast', title: 'fast stream, 200 deltas', group: 'native', goal: 1.25 }, chat, 'fast'),
-  fast({ name: 'tool', title: 'fast stream of tool arguments', group: 'native', goal: 1.25 }, chat, 'tool'),
-  paced({ name: 'paced', title: 'paced stream, 100 at once', group: 'native', goal: 1.1 }, chat),
+  ...native('small', 2, 2.3),
+  ...native('turn1', 2, 2.2),
+  ...native('turn30', 1.6, 1.7),
+  ...native('turn100', 1.5, 1.6),
+  ...native('plain', 1.6, 1.7),
+  ...native('turn30', 1.6, 1.7, 'messages'),
+  ...native('turn30', 1.6, 1.7, 'responses'),
+  ...native('turn30', 1.6, 1.7, 'generateContent'),
+  ...streamed.flatMap(([name, pair]): readonly Scenario[] => {
+    const isLimited = pair.limited === true;
+    const of = isLimited ? ', limited key' : '';
+    const goal = (unlimited: number, limited: number) => ({ goal: isLimited ? limited : unlimited });
+    const group = 'native';
+    return [
+      calls(
+        { name: `reply${name}`, title: `50 KB reply${of}`, group, ...goal(1.5, 1.7) },
+        pair,
+        'small',
+        'large',
+      ),
+      fast(
+        { name: `fast${name}`, title: `fast stream, 200 deltas${of}`, group, ...goal(1, 1.05) },
+        pair,
+        'fast',
+      ),
+      fast(
+        { name: `tool${name}`, title: `fast stream of tool arguments${of}`, group, ...goal(1, 1.05) },
+        pair,
+        'tool',
+      ),
+      paced(
+        { name: `paced${name}`, title: `paced stream, 100 at once${of}`, group, ...goal(1.2, 1.3) },
+        pair,
+      ),
+    ];
+  }),
   ...translations.flatMap(translated).toSorted((a, b) => (a.unit < b.unit ? -1 : a.unit > b.unit ? 1 : 0)),
+  ...varied('small', plainVarieties),
+  ...varied('turn1', plainVarieties),
+  ...varied('turn30', sessionVarieties),
+  ...varied('turn30', contentVarieties, 'generateContent'),
+  ...varied('turn100', longVarieties),
 ];

@@ -15,6 +15,7 @@ import {
   verbs,
   type Random,
 } from './texts.ts';
+import { idStyles, type IdStyle } from './tool-ids.ts';
 
 /** What is said before a call, in no format. */
 export interface Session {
@@ -56,19 +57,20 @@ export const inputs = {
 /** The name of an input. */
 export type InputName = keyof typeof inputs;
 
-const made = new Map<InputName, Session>();
+const made = new Map<string, Session>();
 
-/** A session, the same in each process. */
-export function sessionOf(name: InputName): Session {
-  let session = made.get(name);
+/** A session, the same in each process. Its style of ids changes nothing in its calls, and the length of their results by what ids take. */
+export function sessionOf(name: InputName, ids: IdStyle = 'openai'): Session {
+  const key = `${name} ${ids}`;
+  let session = made.get(key);
   if (session === undefined) {
-    session = makers[name]();
-    made.set(name, session);
+    session = makers[name](ids);
+    made.set(key, session);
   }
   return session;
 }
 
-const makers: Readonly<Record<InputName, () => Session>> = {
+const makers: Readonly<Record<InputName, (ids: IdStyle) => Session>> = {
   small: () => {
     const random = generator(1);
     const text = `Why does this fail?\n\n\`\`\`ts\n${code(random, 620, false)}\n\`\`\`\nIt says "not a function".`;
@@ -79,14 +81,16 @@ const makers: Readonly<Record<InputName, () => Session>> = {
     tools: [],
     turns: [{ role: 'user', text: prose(generator(2), 100_000, ' ') }],
   }),
-  turn1: () => agentSession(1, 55_000),
-  turn30: () => agentSession(77, 250_000),
-  turn100: () => agentSession(285, 800_000),
+  turn1: (ids) => agentSession(1, 55_000, ids),
+  turn30: (ids) => agentSession(77, 250_000, ids),
+  turn100: (ids) => agentSession(285, 800_000, ids),
 };
 
 /** A session of so many messages, the instructions apart, in about so many bytes. The number is odd: the last is a tool's result, or the user's. */
-function agentSession(messages: number, bytes: number): Session {
+function agentSession(messages: number, bytes: number, ids: IdStyle): Session {
   const random = generator(3);
+  const idRandom = generator(5);
+  let calls = 0;
   const tools = toolNames.map((name) => toolNamed(random, name));
   const instructions = markdown(random, 6_800);
   const turns: Turn[] = [{ role: 'user', text: `${question(random)}\n\n${surroundings(random, 18_000)}` }];
@@ -98,7 +102,9 @@ function agentSession(messages: number, bytes: number): Session {
       turns.push({ role: 'user', text: question(random) });
       continue;
     }
-    const call = callOf(random);
+    const called = callOf(random);
+    const call = { id: idStyles[ids](idRandom, called.name, calls), ...called };
+    calls += 1;
     weights.push(0.1 + random() ** 2);
     turns.push({ role: 'assistant', text: random() < 0.6 ? prose(random, 140, ' ') : '', call });
     turns.push({ role: 'tool', id: call.id, name: call.name, text: '' });
@@ -134,15 +140,14 @@ function result(random: Random, bytes: number): string {
   return `$ npm test\n\n${text}\n\nexit code ${Math.floor(random() * 2)}`;
 }
 
-function callOf(random: Random): ToolCall {
-  const id = `call_${Array.from({ length: 24 }, () => Math.floor(random() * 36).toString(36)).join('')}`;
+function callOf(random: Random): Omit<ToolCall, 'id'> {
   const path = `src/${pick(random, nouns)}/${pick(random, nouns)}.ts`;
   const name = pick(random, toolNames);
   const input =
     random() < 0.3
       ? { path, old_text: code(random, 160, false), new_text: code(random, 200, false) }
       : { path, pattern: `"${pick(random, nouns)}"`, limit: Math.floor(random() * 400) };
-  return { id, name, input };
+  return { name, input };
 }
 
 /** A program of about so many bytes, as models write them. */

@@ -7,7 +7,7 @@ import { digits } from './report.ts';
 import { inputs } from './sessions.ts';
 import type { Stage } from './stage.ts';
 import { spread } from './statistics.ts';
-import { adminPassword, ownTree, type Target } from './targets.ts';
+import { ownTree, type Target } from './targets.ts';
 
 interface Setup {
   readonly title: string;
@@ -37,7 +37,7 @@ type LoadName = (typeof loads)[number]['name'];
 /** A setup that runs. */
 interface Running {
   readonly setup: Setup;
-  readonly gateways: readonly (Target & { readonly limitedKey: string })[];
+  readonly gateways: readonly Target[];
   readonly counts: () => Promise<Shared>;
 }
 
@@ -92,37 +92,9 @@ async function start(stage: Stage, setup: Setup): Promise<Running> {
   for (let count = 0; count < setup.gateways; count += 1) {
     const name = `${setup.title} ${count}`;
     const options = { name, tree: ownTree, workers: setup.workers, database, shared, core: undefined };
-    const target = await stage.sluice(options);
-    gateways.push({ ...target, limitedKey: await limitedKey(target.url) });
+    gateways.push(await stage.sluice(options));
   }
   return { setup, gateways, counts: () => stage.counts(database) };
-}
-
-/** A key with a budget and limits that are never reached. */
-async function limitedKey(url: string): Promise<string> {
-  const post = async (path: string, body: object, headers = {}): Promise<Response> => {
-    const response = await fetch(`${url}/api/admin/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    return response;
-  };
-  const login = await post('login', { password: adminPassword });
-  const cookie = login.headers
-    .getSetCookie()
-    .map((one) => one.split(';')[0])
-    .join('; ');
-  const { csrfToken } = (await login.json()) as { readonly csrfToken: string };
-  const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrency: 1e5 };
-  const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1e15 }];
-  const made = await post(
-    'keys',
-    { name: 'limited', ...limits, budgets },
-    { cookie, 'x-csrf-token': csrfToken },
-  );
-  return ((await made.json()) as { readonly value: string }).value;
 }
 
 async function measure(stage: Stage, one: Running, name: LoadName, seconds: number): Promise<Cost> {
@@ -144,14 +116,14 @@ async function measure(stage: Stage, one: Running, name: LoadName, seconds: numb
   };
 }
 
-function ask(
+async function ask(
   stage: Stage,
   gateway: Running['gateways'][number],
   name: LoadName,
   seconds: number,
 ): Promise<Done> {
   const { url } = gateway;
-  const key = name === 'limited' ? gateway.limitedKey : gateway.key;
+  const key = name === 'limited' ? await gateway.limitedKey() : gateway.key;
   const base = { url, key, wire: 'chat' } as const;
   if (name === 'paced') {
     const deltas = Math.round(seconds * 50);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../support/free-port.ts';
+import { createLimitedKey } from './limited-key.ts';
 import { cpuOf, familyOf, listenerOf, rssOf } from './proc.ts';
 import { endsWithUs, onCore, start } from './processes.ts';
 
@@ -15,6 +16,8 @@ export interface Target {
   readonly url: string;
   /** What its clients show. */
   readonly key: string;
+  /** Another key, with a budget, rates and a concurrency limit that are never reached; the same one where keys have no such limits. */
+  limitedKey(): Promise<string>;
   /** Its processes, the one that started the others first. */
   pids(): readonly number[];
   /** Collects all garbage, where it can be told to. */
@@ -51,6 +54,7 @@ export async function startRaw(upstream: string, core?: number): Promise<Target>
     name: 'raw',
     url: child.ready.url,
     key: benchKey,
+    limitedKey: async () => benchKey,
     pids: () => [child.pid],
     settle: async () => {},
     end: () => child.end(),
@@ -102,10 +106,12 @@ export async function startSluice(options: SluiceOptions): Promise<Target> {
     if (child.exitCode !== null)
       throw new Error(`${name} does not start:\n${readFileSync(join(folder, 'sluice.log'), 'utf8')}`);
   });
+  let limitedKey: Promise<string> | undefined;
   return {
     name,
     url,
     key: benchKey,
+    limitedKey: () => (limitedKey ??= createLimitedKey(url, adminPassword)),
     pids: () => familyOf(child.pid ?? 0),
     async settle() {
       for (const pid of familyOf(child.pid ?? 0)) process.kill(pid, 'SIGUSR2');
@@ -139,6 +145,7 @@ export function peer(text: string): Target {
     name,
     url: `http://127.0.0.1:${port}`,
     key,
+    limitedKey: async () => key,
     pids: () => familyOf(pid),
     settle: async () => {},
     end: async () => {},
