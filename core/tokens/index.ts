@@ -80,10 +80,13 @@ function readBlocks(blocks: readonly Block[], text: (value: string) => void): nu
   return tokens;
 }
 
-/** A first guess at a request's input tokens, made at once: four bytes a token, and media by their size. */
-export function estimateInput({ system, messages, tools }: ChatRequest): number {
+/**
+ * A first guess at a request's input tokens, made at once: four bytes a token, and media by their size. `leftOut`: bytes of texts that are
+ * not in the request, where it is an outline.
+ */
+export function estimateInput({ system, messages, tools }: ChatRequest, leftOut = 0): number {
   let tokens = 0;
-  let bytes = 0;
+  let bytes = leftOut;
   const text = (value: string): void => void (bytes += Buffer.byteLength(value));
   for (const { content } of [...system, ...messages]) {
     tokens += frameTokens + readBlocks(content, text);

@@ -32,9 +32,17 @@ const leastResponse = 16;
 /** More than any model takes or gives: keeps nonsense out of sums of money. */
 const mostTokens = 1e9;
 
-/** What a call is expected to put in. */
-export function estimateInput({ request, codec }: Call): number {
-  return within(isChat(request) ? estimateChat(request) : (codec.estimate?.(request).input ?? 0));
+/** The input tokens that a call is expected to have. Of a long request its outline is read, and how long the rest is. */
+export function estimateInput({ outline: request, leftOut, codec }: Call): number {
+  return within(isChat(request) ? estimateChat(request, leftOut) : (codec.estimate?.(request).input ?? 0));
+}
+
+/** The tokens that a call is expected to have, its output at the most that it allows. `usual` is the limit of answers that have none. */
+export function estimateTokens(call: Call, usual: number): number {
+  const { outline: request, codec } = call;
+  if (!isChat(request)) return estimateInput(call) + (codec.estimate?.(request).output ?? 0);
+  const { maxOutput = usual, choices = 1 } = request.settings;
+  return estimateInput(call) + Math.max(0, maxOutput) * Math.max(1, choices);
 }
 
 /** Output tokens of a call. */
@@ -68,7 +76,15 @@ export function boundOf(
     const { input = 0, output = 0, units = {} } = { ...expected, ...expected?.most };
     return { requests: 1, input: within(input), output: { most: within(output) }, units };
   }
-  const needs = needsOf({ request, body: call.body, codec, edits: call.edits });
+  const body = call.bodyOutline;
+  // What is left out of it would count as input: a prediction is output.
+  const { prediction } = body.prediction === undefined ? {} : call.body;
+  const needs = needsOf({
+    request,
+    body: prediction === undefined ? body : { ...body, prediction },
+    codec,
+    edits: call.edits,
+  });
   const input = mostInput(needs, call.leftOut, targets);
   const { choices = 1 } = request.settings;
   const isSplit = choices > 1 && targets.some((target) => isSingleChoice(call, target, formatNamed));
@@ -113,8 +129,9 @@ function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], as
 }
 
 /** True where the gateway may ask for a summary of the conversation before the answer. */
-function summarises({ codec, body, operation }: Call): boolean {
-  return codec.format === 'responses' && operation === 'chat' && (body.context_management ?? null) !== null;
+function summarises({ codec, bodyOutline, operation }: Call): boolean {
+  const { context_management: management = null } = bodyOutline;
+  return codec.format === 'responses' && operation === 'chat' && management !== null;
 }
 
 /** True for a target that is asked in the words of the responses format for a client of another one. */
@@ -124,7 +141,7 @@ function isForeignResponses(target: Target, call: Call): boolean {
 
 /** What a call is expected to use besides tokens. */
 export function expectedUnits(call: Call): Units {
-  const { request } = call;
+  const { outline: request } = call;
   return isChat(request) ? {} : (call.codec.estimate?.(request).units ?? {});
 }
 

@@ -149,7 +149,7 @@ export class Meter implements Observing {
     if (how === 'error' && !this.#content) return undefined;
     const seen = estimateTokens(this.#words + this.#wholes) + Math.floor((this.#passed * this.#share()) / 4);
     if (usage === undefined)
-      return isChat(this.#call.request)
+      return isChat(this.#call.outline)
         ? this.#estimated(this.#input(), this.#allowed(seen))
         : this.#whole(1);
     if (seen === 0) return usage;
@@ -161,12 +161,12 @@ export class Meter implements Observing {
   #asked(): Usage | undefined {
     const readers = (this.#call.get(reachedProviders) ?? 0) - this.#before;
     if (readers <= 0) return undefined;
-    return isChat(this.#call.request) ? this.#estimated(readers * this.#input(), 0) : this.#whole(readers);
+    return isChat(this.#call.outline) ? this.#estimated(readers * this.#input(), 0) : this.#whole(readers);
   }
 
   /** What is no chat is made as a whole or not at all, so that the client may leave as late as it likes. */
   #whole(readers: number): Usage {
-    const { request, codec } = this.#call;
+    const { outline: request, codec } = this.#call;
     const output = isChat(request) ? 0 : (codec.estimate?.(request).output ?? 0);
     return { ...this.#estimated(readers * this.#input(), output), units: expectedUnits(this.#call) };
   }

@@ -4,7 +4,6 @@ import {
   addReplyHeaders,
   callKey,
   GatewayError,
-  isChat,
   observe,
   type GatewayEvent,
   type Observing,
@@ -21,7 +20,7 @@ import {
   type RateVerdict,
   type SlotRule,
 } from 'sluice/internal';
-import { estimateInput } from '../quota/estimate.ts';
+import { estimateTokens } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */
 export const limitsSchema = z.strictObject({
@@ -134,21 +133,13 @@ function rulesOf(call: Call, limited: readonly Limited[], output: number) {
     if (requestsPerMinute !== undefined)
       rules.push({ subject: `${subject}:requests`, limit: requestsPerMinute, cost: 1 });
     if (tokensPerMinute !== undefined && call.operation !== 'count-tokens') {
-      const cost = estimate(call, output);
+      const cost = estimateTokens(call, output);
       tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute, cost });
     }
     if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
   }
   for (const rule of tokens) rules.push(rule);
   return { rules, slots, tokens };
-}
-
-/** What the call may use: its input, and for each answer the most that it allows. */
-function estimate(call: Call, output: number): number {
-  const { request } = call;
-  if (!isChat(request)) return estimateInput(call) + (call.codec.estimate?.(request).output ?? 0);
-  const { maxOutput = output, choices = 1 } = request.settings;
-  return estimateInput(call) + Math.max(0, maxOutput) * Math.max(1, choices);
 }
 
 /** The tightest limits that were looked at so far: several plugins may have some. */
@@ -189,7 +180,7 @@ function refusal(
   const { who, limits } = one;
   const sentences: Readonly<Record<string, string>> = {
     requests: `${who} may be used for ${limits.requestsPerMinute} requests a minute. Try again in ${retryAfter} s.`,
-    tokens: `${who} may be used for ${limits.tokensPerMinute} tokens a minute, and this request may need ${estimate(call, output)}. Try again in ${retryAfter} s.`,
+    tokens: `${who} may be used for ${limits.tokensPerMinute} tokens a minute, and this request may need ${estimateTokens(call, output)}. Try again in ${retryAfter} s.`,
     calls: `${who} may be used for ${limits.concurrency} calls at the same time. Try again when one of them has ended.`,
   };
   return new GatewayError(

@@ -1,4 +1,4 @@
-import { estimateTokens, isChat, type GatewayRequest, type ModelTraits } from 'sluice';
+import { isChat, type GatewayRequest, type ModelTraits } from 'sluice';
 import { estimateInput } from 'sluice/internal';
 
 /** What is filled in, where a limit must be, for models whose own nobody knows: with less an answer would be of no use. */
@@ -17,6 +17,6 @@ export function withRoom(request: GatewayRequest, traits: ModelTraits, leftOut =
   if (inputLimit === undefined || outputLimit === undefined || outputLimit <= leastRoom) return traits;
   if (!isChat(request) || request.operation !== 'chat' || request.settings.maxOutput !== undefined)
     return traits;
-  const room = inputLimit - safety * (estimateInput(request) + estimateTokens(leftOut));
+  const room = inputLimit - safety * estimateInput(request, leftOut);
   return room >= outputLimit ? traits : { ...traits, outputLimit: Math.max(leastRoom, room) };
 }

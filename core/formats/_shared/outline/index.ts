@@ -162,9 +162,12 @@ interface Source {
 
 const source = Symbol('source');
 
+/** The members that hold conversations: most of a long request. */
+const conversations: ReadonlySet<string> = new Set(['messages', 'input', 'contents']);
+
 /**
- * The whole body behind an outline: members in which something was left out are read when somebody asks for one, all at once. The tools are
- * read alone: replies tell them, and hardly anything was left out of them.
+ * The whole body behind an outline: members in which something was left out are read when somebody asks for them. A conversation is read
+ * with everything else, each other member alone, because hardly anything was left out of it.
  */
 export function wholeOf(outline: Outline, bytes: Buffer): JsonObject {
   const { body, cut } = outline;
@@ -189,7 +192,7 @@ function lateMember(name: string): PropertyDescriptor {
   if (known !== undefined) return known;
   const member: PropertyDescriptor = {
     get(this: { readonly [source]: Source }) {
-      return name === 'tools' ? readTools(this[source]) : readAll(this[source])[name];
+      return conversations.has(name) ? readAll(this[source])[name] : readAlone(this[source], name);
     },
     enumerable: true,
     configurable: true,
@@ -204,11 +207,11 @@ function readAll({ outline, bytes, whole }: Source): JsonObject {
   return all;
 }
 
-function readTools(from: Source): JsonValue | undefined {
+function readAlone(from: Source, name: string): JsonValue | undefined {
   const { outline, bytes, whole } = from;
   const value =
-    MarkedTexts.of(outline, bytes)?.restoredAll(outline.body.tools ?? null) ?? readAll(from).tools;
-  define(whole, 'tools', value);
+    MarkedTexts.of(outline, bytes)?.restoredAll(outline.body[name] ?? null) ?? readAll(from)[name];
+  define(whole, name, value);
   return value;
 }
 
