@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { chatOf, caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
+import { caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
 import { chatOutlineOf, type Call, type CallEdits, type InternalTools } from 'sluice/internal';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
-import { forgottenTurns } from './reasoning-vault/recall.ts';
+import { forgottenIn } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
 
 const options = z.strictObject({
@@ -64,9 +64,7 @@ async function makerOfProofs(messages: readonly Message[], memory: Memory): Prom
 
 /** Who made the latest encrypted reasoning which the client forgot. */
 async function makerOfTurns(call: Call, memory: Memory): Promise<Maker | undefined> {
-  const { messages } = chatOutlineOf(call);
-  const owner = call.get(caller)?.id ?? '';
-  const turns = await forgottenTurns(messages, memory, owner, () => chatOf(call).messages);
+  const turns = await forgottenIn(call, memory, call.get(caller)?.id ?? '');
   const last = turns.findLast(({ turn }) => proofsOf(turn).some(({ kind }) => kind === 'encrypted'));
   return last?.turn.maker;
 }

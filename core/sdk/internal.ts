@@ -32,7 +32,7 @@ export { ExactBytes } from './exact-bytes.ts';
 export { WholeBytes } from './whole-bytes.ts';
 export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { writeJson } from '../formats/_shared/long-json/index.ts';
-export { MarkedTexts } from '../formats/_shared/outline/marks.ts';
+export { glimpseOf, MarkedTexts } from '../formats/_shared/outline/marks.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
 export { oneShot } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
@@ -49,7 +49,7 @@ export { sameJson } from '../formats/_shared/same-json.ts';
 export { moved } from '../formats/_shared/settings.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
-export { numbered } from '../formats/_shared/tool-ids.ts';
+export { numbered, withoutDigest } from '../formats/_shared/tool-ids.ts';
 export {
   cutShort,
   isNamed,

@@ -1,67 +1,54 @@
 import { hash } from 'node:crypto';
-import type { Message } from 'sluice';
-import { turnKey } from './memory.ts';
+import { withoutDigest } from 'sluice/internal';
 import type { CalledTool } from './turn.ts';
 
 /**
- * The key under which a call's turn is kept; ids that count from one need the conversation before the message `index` beside them.
+ * The keys of a turn's calls. An id alone tells whether anything is known of a call, whoever made the id; which turn of which conversation
+ * that is, the id tells together with what stood before the turn (`conversation.ts`): many providers and clients count from 0 in each
+ * conversation, or in each turn.
  */
-export function keyOfCall(owner: string, call: IdOfCall, asked: Asked, index: number): string {
-  return uniqueKey(owner, call) ?? turnKey(owner, call.id, `${call.name} ${asked.before(index)}`);
+
+/** An id of a call, and the tool that it calls. */
+export type IdOfCall = Pick<CalledTool, 'id' | 'name'>;
+
+/** The key under which it is kept that something is known of a call with this id. */
+export function idKey(owner: string, { id }: IdOfCall): string {
+  return turnKey(owner, id);
 }
 
-/** The key of a call whose id is no other conversation's; undefined where that cannot be said of it. */
-export function uniqueKey(owner: string, call: IdOfCall): string | undefined {
-  const { id, name } = call;
-  const known = knownKeys.get(id);
-  if (known !== undefined && known.name === name && known.owner === owner) return known.key;
-  const key = isUnique(call) ? turnKey(owner, id) : undefined;
-  if (id.length + name.length <= longestKnown) {
-    if (knownKeys.size >= mostKnown) knownKeys.clear();
-    knownKeys.set(id, { owner, name, key });
-  }
-  return key;
+/** The key of a call with this id in the turn behind so much of a conversation. */
+export function exactKey(owner: string, { id, name }: IdOfCall, before: string): string {
+  return turnKey(owner, id, whereOf({ name }, before));
 }
+
+/** What tells a call from others with its id: its tool, and the digest of all before its turn. */
+export function whereOf({ name }: Pick<IdOfCall, 'name'>, before: string): string {
+  return `${name} ${before}`;
+}
+
+function turnKey(owner: string, id: string, where?: string): string {
+  return `turn:${hash('sha256', JSON.stringify([owner, id, where]), 'base64url')}`;
+}
+
+/** Bits of chance by which an id is taken for no other conversation's. Ids of eight letters and digits have 41, hexadecimal ones of eight have 32. */
+const enoughChance = 30;
 
 /**
- * Keys that were found lately: each turn of a conversation brings the calls of all turns before. To find 142 of them anew takes 0.3 ms,
- * a fifth of what such a request costs in all.
+ * True for an id that no other conversation has, by the chance that it holds. Asked only where an id is known and what stood before the turn
+ * has changed since, as it does when a client has its conversation summarised.
  */
-const knownKeys = new Map<
-  string,
-  { readonly owner: string; readonly name: string; readonly key: string | undefined }
->();
-const mostKnown = 10_000;
-/** Characters. */
-const longestKnown = 200;
-
-type IdOfCall = Pick<CalledTool, 'id' | 'name'>;
-
-/** True for an id that is random enough to be no other conversation's: it holds a run of letters and digits besides the tool's name. */
-function isUnique({ id, name }: IdOfCall): boolean {
-  const runs = id.replace(name, ' ').match(/[A-Za-z0-9]{8,}/g);
-  return runs?.some((run) => /\d/.test(run) && /[A-Za-z]/.test(run)) === true;
+export function isByChance({ id, name }: IdOfCall): boolean {
+  const runs =
+    withoutDigest(id)
+      .replace(name, ' ')
+      .match(/[A-Za-z0-9]+/g) ?? [];
+  return runs.reduce((bits, run) => bits + chanceIn(run), 0) >= enoughChance;
 }
 
-/** Digests of what the user had said before a message. Ask in the order of the messages. */
-export class Asked {
-  readonly #words: () => readonly Message[];
-  #next = 0;
-  #digest = '';
-
-  /** `words` gives the messages when somebody asks. */
-  constructor(words: () => readonly Message[]) {
-    this.#words = words;
-  }
-
-  before(index: number): string {
-    const messages = this.#words();
-    for (; this.#next < index; this.#next += 1) {
-      const message = messages[this.#next];
-      if (message?.role !== 'user') continue;
-      for (const block of message.content)
-        if (block.type === 'text') this.#digest = hash('sha256', this.#digest + block.text, 'base64url');
-    }
-    return this.#digest;
-  }
+/** Bits of chance in letters and digits: none in words, in words that are written together, and in small numbers. */
+function chanceIn(run: string): number {
+  if (/^(?:\d{1,9}|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4})$/.test(run)) return 0;
+  if (/^\d+$/.test(run)) return run.length * Math.log2(10);
+  if (/^[\da-f]+$/i.test(run)) return run.length * 4;
+  return run.length * Math.log2(/[a-z]/.test(run) && /[A-Z]/.test(run) ? 62 : 36);
 }

@@ -1,14 +1,6 @@
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
-import {
-  caller,
-  definePlugin,
-  startWithEvents,
-  type ChatRequest,
-  type GatewayEvent,
-  type Message,
-  chatOf,
-} from 'sluice';
+import { caller, definePlugin, startWithEvents, type ChatRequest, type GatewayEvent, chatOf } from 'sluice';
 import {
   chatOutlineOf,
   holdBack,
@@ -24,8 +16,8 @@ import {
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
-import { forgottenTurns, recall, type RecallOptions } from './recall.ts';
-import { Asked, keyOfCall } from './call-keys.ts';
+import { forgottenIn, recall, type RecallOptions } from './recall.ts';
+import { Before, conversationOf } from './conversation.ts';
 import { withoutStrangers } from './strangers.ts';
 import { makerOf, type Turn } from './turn.ts';
 
@@ -78,18 +70,18 @@ export default definePlugin({
      */
     const mended = async (
       call: Call,
+      owner: string,
       about: RecallOptions,
       proofs: boolean,
     ): Promise<{ readonly edits?: CallEdits; readonly losses: readonly Loss[] }> => {
       const outline = chatOutlineOf(call).messages;
-      const { target, to, owner } = about;
+      const { target, to } = about;
       const foreign = proofs && (await withoutStrangers(outline, memory, target, to)) !== undefined;
-      const words = (): readonly Message[] => chatOf(call).messages;
-      if (!foreign && (await forgottenTurns(outline, memory, owner, words)).length === 0)
-        return { losses: [] };
-      const messages = words();
+      const forgotten = await forgottenIn(call, memory, owner);
+      if (!foreign && forgotten.length === 0) return { losses: [] };
+      const { messages } = chatOf(call);
       const known = proofs ? ((await withoutStrangers(messages, memory, target, to)) ?? messages) : messages;
-      const recalled = await recall(known, memory, about);
+      const recalled = recall(known, forgotten, about);
       const history = recalled.messages ?? known;
       return {
         ...(history === messages ? {} : { edits: { messages: history } }),
@@ -112,7 +104,7 @@ export default definePlugin({
       // What stands for a whole history is encrypted by one account, as reasoning is.
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
 
-      const { edits, losses: lost } = await mended(call, { owner, target, from, to: format }, proofs);
+      const { edits, losses: lost } = await mended(call, owner, { target, from, to: format }, proofs);
       const turns = chatOutlineOf(call).tools.length > 0 && forgets(from, format);
       const reply = await next(edits === undefined ? call : call.with(edits));
 
@@ -174,7 +166,7 @@ function listening(
   const keep = (): Promise<void> | undefined => {
     const heard = listener.take();
     if (heard === undefined) return undefined;
-    const entries = entriesOf(heard, attempt, turnLimit);
+    const entries = entriesOf(heard, attempt, memory, turnLimit);
     if (entries.length === 0) return undefined;
     return memory.write(entries);
   };
@@ -200,23 +192,24 @@ function listening(
   });
 }
 
-/** A turn stands under its first call; the others lead to it. */
-function entriesOf({ turns, proofs }: Heard, attempt: Attempt, turnLimit: number): readonly Entry[] {
+function entriesOf(
+  { turns, proofs }: Heard,
+  attempt: Attempt,
+  memory: Memory,
+  turnLimit: number,
+): readonly Entry[] {
   const { call, target, format, owner } = attempt;
   const maker = makerOf(target);
   const entries: Entry[] = [];
   // The last frame of a stream may say again what came before.
   const values = attempt.proofs ? new Set(proofs.map(({ value }) => value)) : [];
   for (const value of values) entries.push({ key: proofKey(value), value: { maker } });
+  const conversation = conversationOf(call);
+  const before = new Before(() => conversation);
   for (const { thoughts, calls } of turns) {
     if (sizeOf({ thoughts, calls }) > turnLimit) continue;
     const turn: Turn = { maker, format, thoughts, calls };
-    const asked = new Asked(() => chatOf(call).messages);
-    const { length } = chatOutlineOf(call).messages;
-    const [first, ...others] = calls.map((made) => keyOfCall(owner, made, asked, length));
-    if (first === undefined) continue;
-    entries.push({ key: first, value: { turn } });
-    for (const key of others) entries.push({ key, value: { see: first } });
+    entries.push(...memory.entriesOf(owner, turn, before.digest(conversation.messages.length)));
   }
   return entries;
 }

@@ -1,9 +1,17 @@
 import { hash } from 'node:crypto';
 import type { Stores } from 'sluice';
+import { Absences, type Place, type PlacedCall } from './absences.ts';
+import { exactKey, idKey, whereOf } from './call-keys.ts';
 import type { Maker, Turn } from './turn.ts';
 
-/** What is kept under a key: a turn, the key of the turn that the key stands for, or the maker of a proof. */
-export type Kept = { readonly turn: Turn } | { readonly see: string } | { readonly maker: Maker };
+/**
+ * What is kept under a key: a turn, the key of the turn that the key stands for, or the maker of a proof. Under a key of an id, `where` says
+ * which turn it is; what versions before this rule have kept says nothing.
+ */
+export type Kept =
+  | { readonly turn: Turn; readonly where?: string }
+  | { readonly see: string; readonly where?: string }
+  | { readonly maker: Maker };
 
 /** An entry to be kept. */
 export interface Entry {
@@ -36,10 +44,7 @@ interface Stored {
 
 /** What a key, a map's node and a small entry weigh, about. */
 const leastWeight = 300;
-/**
- * How long it is believed that an entry does not exist. Keys cannot be guessed, so that nobody asks before the entry is made. Each turn of
- * a conversation asks for all turns before it, and minutes may pass between two of them.
- */
+/** How long it is believed that an entry does not exist, in milliseconds, where nobody asks for it before it is made. */
 const absence = 600_000;
 
 /** Turns and makers of proofs: in the database, so that every process and the next start has them, with copies of the latest in memory. */
@@ -49,14 +54,22 @@ export class Memory {
   /** In the order of use, the oldest first; what does not exist in the order in which that was found out. */
   readonly #copies = new Map<string, Copy>();
   #weight = 0;
+  readonly #absences = new Absences();
 
   constructor(stores: Stores, options: MemoryOptions) {
     this.#store = stores.namespace<Stored>('reasoning-vault');
     this.#options = options;
   }
 
-  /** The entries that exist, by key. `guessable`: keys of which absence is not to be remembered. */
-  async read(keys: Iterable<string>, guessable: ReadonlySet<string> = none): Promise<Map<string, Kept>> {
+  /** The entries that exist, by key. `guessable`: the keys may be asked for before they are made, so that absence is not remembered. */
+  async read(keys: Iterable<string>, guessable = false): Promise<Map<string, Kept>> {
+    return (await this.#read(keys, guessable)).found;
+  }
+
+  async #read(
+    keys: Iterable<string>,
+    guessable: boolean,
+  ): Promise<{ readonly found: Map<string, Kept>; readonly isComplete: boolean }> {
     const found = new Map<string, Kept>();
     const missing = new Set<string>();
     const now = Date.now();
@@ -70,7 +83,7 @@ export class Memory {
         found.set(key, copy.value);
       }
     }
-    if (missing.size === 0) return found;
+    if (missing.size === 0) return { found, isComplete: true };
     const asked = [...missing];
     const stored = await this.#stored(asked);
     asked.forEach((key, index) => {
@@ -79,9 +92,41 @@ export class Memory {
       if (entry?.value !== undefined && entry.until >= now) {
         found.set(key, entry.value);
         this.#copy(key, entry.value, entry.until);
-      } else if (stored !== undefined && !guessable.has(key)) this.#copy(key, undefined, now + absence);
+      } else if (stored !== undefined && !guessable) this.#copy(key, undefined, now + absence);
     });
-    return found;
+    return { found, isComplete: stored !== undefined };
+  }
+
+  /** What is kept under the ids of calls, by id. Those of which nothing was known in the same place are not asked for again. */
+  async readCalls(place: Place, calls: readonly PlacedCall[]): Promise<Map<string, Kept>> {
+    const now = Date.now();
+    const asked = calls.filter(({ call, index }) => !this.#absences.has(place, index, call, now));
+    if (asked.length === 0) return new Map();
+    const keys = asked.map(({ call }) => idKey(place.owner, call));
+    const { found, isComplete } = await this.#read(keys, true);
+    const known = new Map<string, Kept>();
+    asked.forEach(({ call, index }, number) => {
+      const kept = found.get(keys[number] ?? '');
+      if (kept !== undefined) known.set(call.id, kept);
+      else if (isComplete) this.#absences.add(place, index, call, now);
+    });
+    return known;
+  }
+
+  /** Keeps a turn under the keys of its calls. Resolves as {@link write}. `before` is the digest of what stood before it. */
+  entriesOf(owner: string, turn: Turn, before: string): readonly Entry[] {
+    const [first, ...others] = turn.calls;
+    if (first === undefined) return [];
+    const see = exactKey(owner, first, before);
+    for (const call of turn.calls) this.#absences.forget(owner, call);
+    return [
+      { key: see, value: { turn } },
+      ...others.map((call): Entry => ({ key: exactKey(owner, call, before), value: { see } })),
+      ...turn.calls.map((call): Entry => ({
+        key: idKey(owner, call),
+        value: { see, where: whereOf(call, before) },
+      })),
+    ];
   }
 
   /** Resolves when the entries are in the database, or cannot be. */
@@ -127,8 +172,6 @@ export class Memory {
   }
 }
 
-const none: ReadonlySet<string> = new Set();
-
 function weightOf(value: Kept | undefined): number {
   if (value === undefined || !('turn' in value)) return 0;
   return sizeOf(value.turn);
@@ -145,11 +188,6 @@ export function sizeOf({ thoughts, calls }: Pick<Turn, 'thoughts' | 'calls'>): n
       (extra === undefined ? 0 : JSON.stringify(extra).length);
   for (const { id, name, proof } of calls) size += 200 + id.length + name.length + (proof?.value.length ?? 0);
   return size;
-}
-
-/** The key of a turn by one of its calls. `asked` is added where the id alone could be another conversation's. */
-export function turnKey(owner: string, id: string, asked?: string): string {
-  return `turn:${hash('sha256', JSON.stringify([owner, id, asked]), 'base64url')}`;
 }
 
 /** The key of a proof's maker. A proof says nothing to anybody but who made it, so that all owners share these. */

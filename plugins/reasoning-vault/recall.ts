@@ -1,6 +1,15 @@
 import type { Block, Message } from 'sluice';
-import type { Loss, ReasoningBlock, Target } from 'sluice/internal';
-import { Asked, keyOfCall, uniqueKey } from './call-keys.ts';
+import {
+  chatOutlineOf,
+  type Call,
+  type Loss,
+  type ReasoningBlock,
+  type Target,
+  type ToolCallBlock,
+} from 'sluice/internal';
+import type { Place } from './absences.ts';
+import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
+import { Before, conversationOf, openingOf, type Readable } from './conversation.ts';
 import type { Kept, Memory } from './memory.ts';
 import { isProved, isReasoning, restored } from './restore.ts';
 import { fits, proofsOf, type Turn } from './turn.ts';
@@ -13,9 +22,8 @@ export interface Recalled {
   readonly losses: readonly Loss[];
 }
 
-/** Where the request goes, and whose it is. */
+/** Where the request goes. */
 export interface RecallOptions {
-  readonly owner: string;
   readonly target: Target;
   /** The client's format, and the one that is spoken to the target. */
   readonly from: string;
@@ -25,8 +33,7 @@ export interface RecallOptions {
 /** A message that calls tools, in a turn that came without a proof. */
 interface Bare {
   readonly index: number;
-  readonly message: Message;
-  readonly keys: readonly string[];
+  readonly calls: readonly ToolCallBlock[];
   /** The turn's neighbouring messages, from the first to behind the last: some formats write each piece of a turn as one. */
   readonly span: { readonly from: number; readonly to: number };
 }
@@ -40,18 +47,18 @@ export interface Forgotten extends Bare {
  * Puts the model's reasoning back into the turns that lost it on their way through a client. What the client sent itself stays; where it
  * kept the words and lost only their proof, the proof comes back with the words.
  */
-export async function recall(
+export function recall(
   messages: readonly Message[],
-  memory: Memory,
-  options: RecallOptions,
-): Promise<Recalled> {
-  const { target, from, to } = options;
+  forgotten: readonly Forgotten[],
+  { target, from, to }: RecallOptions,
+): Recalled {
   const losses: Loss[] = [];
   const told = new Map<Turn, number>();
   const mended = new Map<number, readonly Block[]>();
-  const forgotten = await forgottenTurns(messages, memory, options.owner);
   const present = forgotten.length === 0 ? none : proofValues(messages);
-  for (const { index, message, turn, span } of forgotten) {
+  for (const { index, turn, span } of forgotten) {
+    const message = messages[index];
+    if (message === undefined) continue;
     const own = messages.slice(span.from, span.to).flatMap(({ content }) => content.filter(isReasoning));
     if (!fits(turn, target, to)) {
       if (told.has(turn) || own.length > 0) continue;
@@ -104,49 +111,68 @@ function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
   return words === '' || own.map(({ text }) => text).join('') === words;
 }
 
-/** The turns that came without a proof and are known, oldest first. `words`: the same messages with their texts, where these have none. */
+/** The turns of a call's history that came without a proof and are known, oldest first. What is not known costs no decoding. */
+export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
+  return forgottenTurns(
+    chatOutlineOf(call).messages,
+    memory,
+    () => ({ owner, opening: openingOf(call, owner) }),
+    () => conversationOf(call),
+  );
+}
+
+/**
+ * As {@link forgottenIn}, of messages. The messages may be those of an outline. `placeOf` and `conversation` are
+ * asked for when they are needed.
+ */
 export async function forgottenTurns(
   messages: readonly Message[],
   memory: Memory,
-  owner: string,
-  words: () => readonly Message[] = () => messages,
+  placeOf: () => Place,
+  conversation: () => Readable,
 ): Promise<readonly Forgotten[]> {
-  const guessable = new Set<string>();
-  const bare = bareTurns(messages, owner, guessable, new Asked(words));
+  const bare = bareTurns(messages);
   if (bare.length === 0) return [];
+  const place = placeOf();
+  const calls = bare.flatMap((one) => one.calls.map((call) => ({ call, index: one.span.from })));
+  const known = await memory.readCalls(place, calls);
+  if (known.size === 0) return [];
+  const before = new Before(conversation);
+  const asked = bare.flatMap((one) => {
+    const keys = one.calls.flatMap((call) => {
+      const kept = known.get(call.id);
+      return kept === undefined ? [] : keysBehind(kept, place.owner, call, before.digest(one.span.from));
+    });
+    return keys.length === 0 ? [] : [{ ...one, keys }];
+  });
   const entries = await memory.read(
-    bare.flatMap(({ keys }) => keys),
-    guessable,
+    asked.flatMap(({ keys }) => keys),
+    true,
   );
-  if (entries.size === 0) return [];
-  for (const [key, value] of await memory.read(turnsBehind(entries))) entries.set(key, value);
-  return bare.flatMap((found) => {
-    const turn = turnOf(found.keys, entries);
-    return turn === undefined ? [] : [{ ...found, turn }];
+  for (const [key, value] of await memory.read(seen(entries), true)) entries.set(key, value);
+  return asked.flatMap(({ keys, ...one }) => {
+    const turn = turnOf(keys, entries);
+    return turn === undefined ? [] : [{ ...one, turn }];
   });
 }
 
-function bareTurns(
-  messages: readonly Message[],
-  owner: string,
-  guessable: Set<string>,
-  asked: Asked,
-): readonly Bare[] {
+/** The keys under which the turn of a call may be kept, the likeliest first. */
+function keysBehind(kept: Kept, owner: string, call: ToolCallBlock, before: string): readonly string[] {
+  if ('maker' in kept) return [];
+  const see = 'see' in kept ? kept.see : idKey(owner, call);
+  if (kept.where === undefined || kept.where === whereOf(call, before)) return [see];
+  const exact = exactKey(owner, call, before);
+  return isByChance(call) ? [exact, see] : [exact];
+}
+
+function bareTurns(messages: readonly Message[]): readonly Bare[] {
   const found: Bare[] = [];
   for (const span of turnsOf(messages)) {
     const turn = messages.slice(span.from, span.to);
     if (turn.some(({ content }) => content.some(isProved))) continue;
-    turn.forEach((message, offset) => {
-      const calls = message.content.filter((block) => block.type === 'tool-call');
-      if (calls.length === 0) return;
-      const keys = calls.map((call) => {
-        const unique = uniqueKey(owner, call);
-        if (unique !== undefined) return unique;
-        const key = keyOfCall(owner, call, asked, span.from);
-        guessable.add(key);
-        return key;
-      });
-      found.push({ index: span.from + offset, message, keys, span });
+    turn.forEach(({ content }, offset) => {
+      const calls = content.filter((block) => block.type === 'tool-call');
+      if (calls.length > 0) found.push({ index: span.from + offset, calls, span });
     });
   }
   return found;
@@ -163,7 +189,8 @@ function* turnsOf(messages: readonly Message[]): Generator<Bare['span']> {
   }
 }
 
-function turnsBehind(entries: ReadonlyMap<string, Kept>): ReadonlySet<string> {
+/** The keys that entries lead to. */
+function seen(entries: ReadonlyMap<string, Kept>): ReadonlySet<string> {
   return new Set([...entries.values()].flatMap((value) => ('see' in value ? [value.see] : [])));
 }
 

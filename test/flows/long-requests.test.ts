@@ -33,6 +33,7 @@ beforeAll(async () => {
   const provider = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
   gateway = await startGateway({
     plugins: [watcher()],
+    prices: { '*': { input: 1, output: 2 } },
     channels: [
       openai({
         ...provider,
@@ -94,6 +95,86 @@ describe('a long request that passes through', () => {
     expect(answer.status).toBe(200);
     expect(upstream.requests[0]?.body.toString()).toBe(JSON.stringify(body));
     await expect.poll(() => unread).toEqual([member]);
+  });
+});
+
+/** A session of an agent that called a tool with each of these ids. */
+function sessionOf(ids: readonly string[]): JsonObject {
+  return {
+    model: 'chat',
+    messages: [
+      { role: 'user', content: long },
+      ...ids.flatMap((id): JsonObject[] => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { id, type: 'function', function: { name: 'find', arguments: JSON.stringify({ long }) } },
+          ],
+        },
+        { role: 'tool', tool_call_id: id, content: long },
+      ]),
+    ],
+    tools: [{ type: 'function', function: { name: 'find', parameters: { type: 'object' } } }],
+    max_completion_tokens: 100,
+  };
+}
+
+describe('a long request of a key with limits', () => {
+  const limits = { requestsPerMinute: 1_000, tokensPerMinute: 10_000_000, concurrency: 100 };
+  const budgets = [
+    { unit: 'micro-dollar', period: 'total', amount: 1e12 },
+    { unit: 'token', period: 'day', amount: 1e12 },
+  ] as const;
+
+  async function send(
+    body: JsonObject,
+  ): Promise<{ readonly status: number; readonly remaining: string | null }> {
+    const { value } = await gateway.apiKeys.create({ name: 'limited', ...limits, budgets });
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${value}` },
+      body: JSON.stringify(body),
+    });
+    await response.arrayBuffer();
+    return { status: response.status, remaining: response.headers.get('x-ratelimit-remaining-tokens') };
+  }
+
+  test('is not parsed as a whole for an estimate of its tokens, which counts its long texts', async () => {
+    const { status, remaining } = await send(sessionOf(['call_9fK2mQ7xLp3Z']));
+    expect(status).toBe(200);
+    const estimate = limits.tokensPerMinute - Number(remaining) - 100;
+    // Three times the text, four bytes a token; escapes count as they are written.
+    expect(estimate).toBeGreaterThan((3 * long.length) / 4);
+    expect(estimate).toBeLessThan(((3 * long.length) / 4) * 1.3);
+    await expect.poll(() => unread).toEqual(['messages']);
+  });
+
+  test('of which a prediction is read alone', async () => {
+    const prediction = { type: 'content', content: [{ type: 'text', text: long }] };
+    expect((await send({ ...sessionOf([]), prediction })).status).toBe(200);
+    await expect.poll(() => unread).toEqual(['messages']);
+  });
+});
+
+describe('a long session that passes through', () => {
+  test.each([
+    ['OpenAI, without a digit', (n: number) => `call_aBcDeFgHiJkLmNoPqRsTuV${'XYZ'[n]}w`],
+    ['Anthropic', (n: number) => `toolu_01D7FLrfh4GYq7yT1ULFey${n}V`],
+    ['Gemini', (n: number) => `function-call-123456789012345678${n}`],
+    ['Kimi', (n: number) => `functions.find:${n}`],
+    ['Mistral', (n: number) => `aBcDeFgH${'XYZ'[n]}`],
+    ['vLLM', (n: number) => `chatcmpl-tool-0123456789abcde${n}`],
+    ['Ollama', (n: number) => `call_abcdefg${'xyz'[n]}`],
+    ['DeepSeek', (n: number) => `call_00_J2Eka8o9Z3lauAEj51BG811${n}`],
+    ['a client that counts', (n: number) => `call_${n}`],
+    ['a client that gives all calls one id', () => 'call'],
+  ])('is not parsed as a whole for the ids of its calls: %s', async (_maker, id) => {
+    const body = JSON.stringify(sessionOf([0, 1, 2].map(id)));
+    const answer = await fetchRaw(gateway, '/v1/chat/completions', { body, headers: {} });
+    expect(answer.status).toBe(200);
+    expect(upstream.requests[0]?.body.toString()).toBe(body);
+    await expect.poll(() => unread).toEqual(['messages']);
   });
 });
 

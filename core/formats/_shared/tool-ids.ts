@@ -11,6 +11,11 @@ export function spellToolId(id: string, limit = 64): string {
   return `${kept}_${digest}`;
 }
 
+/** An id without the digest that {@link spellToolId} puts behind others: that tells no more than the id that was spelled. */
+export function withoutDigest(id: string): string {
+  return id.replace(/_[A-Za-z0-9_-]{16}$/, '');
+}
+
 /**
  * Tool names in a provider's spelling, reversible for one request: the first tool to claim a spelling keeps it, a name too long or with
  * foreign characters gets a stable short hash.

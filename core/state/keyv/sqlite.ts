@@ -7,6 +7,10 @@ import { yieldTurn } from '../database/yield-turn.ts';
 /** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
 const ALIVE = '(expires IS NULL OR expires >= ?)';
 
+/** Keys that are asked for in one statement, in less than half of the time of as many statements; and so few that it makes no difference. */
+const TOGETHER = 32;
+const FEW = 4;
+
 /** Rows per read of an iterator: about a millisecond of work between two turns of the event loop. */
 const PAGE = 200;
 
@@ -44,7 +48,16 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
 
   /** One place per key, in the order of the keys. */
   async getMany(keys: string[]): Promise<(string | undefined)[]> {
-    return keys.map((key) => this.#get(key));
+    const found = new Map<string, string | undefined>();
+    for (let from = 0; from < keys.length; from += TOGETHER) {
+      // oxlint-disable-next-line no-await-in-loop -- others get their turn between the slices
+      if (from > 0) await yieldTurn();
+      const slice = keys.slice(from, from + TOGETHER);
+      // SQLite gives a key back that is no Unicode as another one.
+      if (slice.length > FEW && slice.every((key) => key.isWellFormed())) this.#getTogether(slice, found);
+      else for (const key of slice) found.set(key, this.#get(key));
+    }
+    return keys.map((key) => found.get(key));
   }
 
   /** `ttl` is in milliseconds; without one the entry stays. */
@@ -126,6 +139,19 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     return row === undefined ? undefined : String(row['value']);
   }
 
+  /** Of at most {@link TOGETHER} keys. */
+  #getTogether(keys: readonly string[], found: Map<string, string | undefined>): void {
+    const [first = ''] = keys;
+    const rest = Array.from({ length: TOGETHER - keys.length }, () => first);
+    for (const { key, value } of this.#statements.getTogether.all(
+      this.#space(),
+      Date.now(),
+      ...keys,
+      ...rest,
+    ))
+      found.set(String(key), String(value));
+  }
+
   #has(key: string): boolean {
     return this.#statements.has.get(this.#space(), key, Date.now()) !== undefined;
   }
@@ -181,6 +207,10 @@ function prepare(connection: DatabaseSync) {
     statement(`SELECT key, value FROM keyv WHERE namespace = ? ${from} AND ${ALIVE} ORDER BY key LIMIT ?`);
   return {
     get: statement(`SELECT value FROM keyv WHERE namespace = ? AND key = ? AND ${ALIVE}`),
+    getTogether: statement(
+      `SELECT key, value FROM keyv WHERE namespace = ?1 AND (expires IS NULL OR expires >= ?2)
+       AND key IN (${Array.from({ length: TOGETHER }, () => '?').join()})`,
+    ),
     has: statement(`SELECT 1 FROM keyv WHERE namespace = ? AND key = ? AND ${ALIVE}`),
     set: statement(
       `INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?)

@@ -6,8 +6,8 @@ import type { Proof } from '../../../core/model/extra.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { Listener } from '../../../plugins/reasoning-vault/listener.ts';
 import { Memory, type MemoryOptions } from '../../../plugins/reasoning-vault/memory.ts';
-import { recall } from '../../../plugins/reasoning-vault/recall.ts';
-import { Asked, keyOfCall } from '../../../plugins/reasoning-vault/call-keys.ts';
+import { asItIs, Before } from '../../../plugins/reasoning-vault/conversation.ts';
+import { forgottenTurns, recall, type Recalled } from '../../../plugins/reasoning-vault/recall.ts';
 import { makerOf, type Turn } from '../../../plugins/reasoning-vault/turn.ts';
 
 let stores: Stores;
@@ -46,17 +46,10 @@ const withoutPlace = (block: Block): Block => {
 };
 const signed = (value: string, kind: Proof['kind'] = 'signature'): Proof => ({ format: 'f', kind, value });
 
-const keyOf = (id: string): string => keyOfCall('o', { id, name: 'find' }, new Asked(() => []), 0);
-
 /** Stores a turn as the plugin does. */
 async function keep(turn: Turn, history: readonly Message[], owner = 'o'): Promise<void> {
-  const [first = '', ...others] = turn.calls.map((made) =>
-    keyOfCall(owner, made, new Asked(() => history), history.length),
-  );
-  await memory.write([
-    { key: first, value: { turn } },
-    ...others.map((key) => ({ key, value: { see: first } })),
-  ]);
+  const before = new Before(() => asItIs(history)).digest(history.length);
+  await memory.write(memory.entriesOf(owner, turn, before));
 }
 
 const turnOf = (id: string, proof: Proof, channel = 'a'): Turn => ({
@@ -66,28 +59,54 @@ const turnOf = (id: string, proof: Proof, channel = 'a'): Turn => ({
   calls: [{ id, name: 'find' }],
 });
 
-const recalled = (messages: readonly Message[], target = targetAt('a'), to = 'f', owner = 'o') =>
-  recall(messages, memory, { owner, target, from: 'c', to });
+async function recalled(
+  messages: readonly Message[],
+  target = targetAt('a'),
+  to = 'f',
+  owner = 'o',
+): Promise<Recalled> {
+  const place = { owner, opening: JSON.stringify(messages[0]) };
+  const forgotten = await forgottenTurns(
+    messages,
+    memory,
+    () => place,
+    () => asItIs(messages),
+  );
+  return recall(messages, forgotten, { target, from: 'c', to });
+}
 
 describe('which turn a call belongs to', () => {
   const random = 'call_9fK2mQ7xLp3Z';
 
-  test('its random id says, whatever the client did to the turns before', async () => {
-    await keep(turnOf(random, signed('s')), [user('Find it.')]);
-    const { messages } = await recalled([user('Summary of all that was.'), assistant(call(random))]);
+  test.each([
+    random,
+    'call_qWzRtYpLkJhGfDsAzXcVbNmQ',
+    'toolu_01D7FLrfh4GYq7yT1ULFeyMV',
+    'function-call-1234567890123456789',
+    'aB3dE6gH9',
+    'chatcmpl-tool-0123456789abcdef',
+    'call_a1b2c3d4',
+    'call_00_J2Eka8o9Z3lauAEj51BG8113',
+  ])('its id says that holds chance, whatever the client did to the turns before: %s', async (id) => {
+    await keep(turnOf(id, signed('s')), [user('Find it.')]);
+    const { messages } = await recalled([user('Summary of all that was.'), assistant(call(id))]);
     expect(messages?.[1]?.content[0]).toMatchObject({ type: 'reasoning', proof: signed('s') });
   });
 
-  test.each(['call_1', 'functions.find:0', 'find_documents_0', 'call_function_12'])(
-    'an id that counts (%s) belongs to one conversation only',
-    async (id) => {
-      await keep(turnOf(id, signed('s')), [user('Find my keys.')]);
-      const other = await recalled([user('Find the weather.'), assistant(call(id))]);
-      expect(other).toEqual({ losses: [] });
-      const same = await recalled([user('Find my keys.'), assistant(call(id))]);
-      expect(same.messages?.[1]?.content[0]).toMatchObject({ proof: signed('s') });
-    },
-  );
+  test.each([
+    'call_1',
+    'functions.find:0',
+    'find_documents_0',
+    'call_function_12',
+    // As the gateway spells the second one for providers that would refuse it.
+    'functions_find_0_VQGzzVH4U7omF6kv',
+  ])('an id that counts (%s) belongs to one conversation only', async (id) => {
+    await keep(turnOf(id, signed('s')), [user('Find my keys.')]);
+    const other = await recalled([user('Find the weather.'), assistant(call(id))]);
+    expect(other).toEqual({ losses: [] });
+    const same = await recalled([user('Find my keys.'), assistant(call(id))]);
+    expect(same.messages?.[1]?.content[0]).toMatchObject({ proof: signed('s') });
+  });
 });
 
 describe('who may get a turn back', () => {
@@ -225,9 +244,9 @@ describe('the memory', () => {
     for (const id of ids) {
       const turn = turnOf(id, signed('s'.repeat(300)));
       // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
-      await small.write([{ key: keyOf(id), value: { turn } }]);
+      await small.write([{ key: id, value: { turn } }]);
     }
-    const keys = ids.map((id) => keyOf(id));
+    const keys = ids;
     expect((await small.read(keys)).size).toBe(50);
     await stores.namespace('reasoning-vault').clear();
     const held = (await small.read(keys)).size;
@@ -236,7 +255,7 @@ describe('the memory', () => {
   });
 
   test('does not ask the database twice for what is not there', async () => {
-    const key = keyOf('call_9fK2mQ7xLp3Z');
+    const key = 'proof:s';
     expect(await memory.read([key])).toEqual(new Map());
     await stores.close();
     expect(await memory.read([key])).toEqual(new Map());

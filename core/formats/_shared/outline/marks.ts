@@ -143,13 +143,36 @@ export class MarkedTexts {
 
   /** Where the place of a text stands in `spans`. */
   #indexOf(number: number): number {
-    const { spans, beforeTools, inTools } = this.#texts;
-    const count = number % outsideOfTools;
-    const isTools = number < outsideOfTools;
-    const index = 2 * (isTools ? beforeTools + count : count < beforeTools ? count : count + inTools);
-    if (!(index < spans.length)) throw new Error(`No text was left out for the mark ${number}.`);
+    const index = spanIndex(number, this.#texts);
+    if (index === undefined) throw new Error(`No text was left out for the mark ${number}.`);
     return index;
   }
+}
+
+/** Where the place of the text of a mark stands in `spans`; undefined where none was left out for it. */
+function spanIndex(number: number, { spans, beforeTools, inTools }: LeftOutTexts): number | undefined {
+  const count = number % outsideOfTools;
+  const isTools = number < outsideOfTools;
+  const index = 2 * (isTools ? beforeTools + count : count < beforeTools ? count : count + inTools);
+  return index < spans.length ? index : undefined;
+}
+
+/**
+ * How long a text is that was left out, how it begins and how it ends, as it is written: `length` bytes each. Undefined for a text that is no
+ * mark. What a client wrote may look like a mark: then it is about another text.
+ */
+export function glimpseOf(
+  text: string,
+  { texts }: Pick<Outline, 'texts'>,
+  bytes: Buffer,
+  length: number,
+): string | undefined {
+  const number = markAlone(text);
+  const index = number < 0 ? undefined : spanIndex(number, texts);
+  if (index === undefined) return undefined;
+  const [from = 0, to = 0] = texts.spans.subarray(index, index + 2);
+  const begin = bytes.toString('latin1', from, Math.min(to, from + length));
+  return `${to - from}${begin}${bytes.toString('latin1', Math.max(from, to - length), to)}`;
 }
 
 /** The number of the mark that a text is; -1 where it is something else. */

@@ -26,4 +26,20 @@ describe('Keyv on SQLite', () => {
     expect(await store.get('null')).toBeUndefined();
     database.close();
   });
+
+  test.each([1, 4, 5, 31, 32, 33, 100])(
+    '%i entries are asked for in bulk, odd keys among them',
+    async (count) => {
+      const database = openSqlite('sqlite::memory:');
+      const store = new SqliteKeyv(database);
+      const odd = ['null\0byte', '\ud800', "it's", '世界', ''];
+      const keys = Array.from({ length: count }, (_, index) => odd[index] ?? `key ${index}`);
+      const there = keys.filter((_, index) => index % 3 !== 2);
+      await store.setMany(there.map((key, index) => ({ key, value: `value ${index}` })));
+      const asked = [...keys, ...keys.slice(0, 2)];
+      const wanted = asked.map((key) => (there.includes(key) ? `value ${there.indexOf(key)}` : undefined));
+      expect(await store.getMany(asked)).toEqual(wanted);
+      database.close();
+    },
+  );
 });

@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { chatOf, type Message } from 'sluice';
+import { chatOutlineOf, glimpseOf, MarkedTexts, type Call } from 'sluice/internal';
+
+/** The messages of a request, and how their texts are read. */
+export interface Readable {
+  readonly messages: readonly Message[];
+  /** The words of a text of these messages, which may be a mark that stands for them. */
+  words(text: string): string;
+}
+
+/** A conversation whose words stand in it. */
+export function asItIs(messages: readonly Message[]): Readable {
+  return { messages, words: (text) => text };
+}
+
+/** The conversation of a call. Of a long request, only texts that are asked for are read. */
+export function conversationOf(call: Call): Readable {
+  const { messages } = chatOutlineOf(call);
+  const { outline, bytes } = call.wire;
+  if (call.leftOut === 0 || outline === undefined) return asItIs(messages);
+  const texts = MarkedTexts.of(outline, bytes);
+  // Something that the client wrote could be taken for a mark.
+  if (texts === undefined) return asItIs(chatOf(call).messages);
+  return { messages, words: (text) => texts.restored(text) };
+}
+
+/**
+ * Digests of what the user had said and the model had called before a message: what a client sends back in each turn, whatever it does to the
+ * results of tools and to answers. Ask in the order of the messages.
+ */
+export class Before {
+  readonly #conversation: () => Readable;
+  #known: Readable | undefined;
+  #next = 0;
+  #digest = '';
+
+  /** `conversation` is asked for when somebody wants a digest. */
+  constructor(conversation: () => Readable) {
+    this.#conversation = conversation;
+  }
+
+  /** The digest of all before the message of this index. */
+  digest(index: number): string {
+    const { messages, words } = (this.#known ??= this.#conversation());
+    for (; this.#next < index; this.#next += 1) {
+      const message = messages[this.#next];
+      if (message?.role !== 'user' && message?.role !== 'assistant') continue;
+      for (const block of message.content) {
+        if (block.type === 'tool-call') this.#add(`call ${JSON.stringify([block.id, block.name])}`);
+        else if (block.type === 'text' && message.role === 'user') this.#add(`user ${words(block.text)}`);
+      }
+    }
+    return this.#digest;
+  }
+
+  #add(said: string): void {
+    this.#digest = hash('sha256', `${this.#digest} ${said}`, 'base64url');
+  }
+}
+
+/** As much of a text is looked at from both of its ends, in characters. */
+const glimpse = 24;
+
+/**
+ * What tells a conversation of this owner from most others, without a look at all of its words: how its first question begins, how it ends,
+ * and how long it is.
+ */
+export function openingOf(call: Call, owner: string): string {
+  const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
+  const { outline, bytes } = call.wire;
+  const isOutlined = call.leftOut > 0 && outline !== undefined;
+  const seen = [first[0], first.at(-1)].map((block) => {
+    if (block?.type !== 'text') return '';
+    const { text } = block;
+    const known = isOutlined ? glimpseOf(text, outline, bytes, glimpse) : undefined;
+    return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
+  });
+  return hash('sha256', JSON.stringify([owner, ...seen]), 'base64url');
+}
