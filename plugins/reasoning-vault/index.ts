@@ -209,7 +209,8 @@ function entriesOf(
   for (const { thoughts, calls } of turns) {
     if (sizeOf({ thoughts, calls }) > turnLimit) continue;
     const turn: Turn = { maker, format, thoughts, calls };
-    entries.push(...memory.entriesOf(owner, turn, before.digest(conversation.messages.length)));
+    const digest = before.digest(conversation.messages.length);
+    for (const entry of memory.entriesOf(owner, turn, digest)) entries.push(entry);
   }
   return entries;
 }

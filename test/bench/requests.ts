@@ -61,7 +61,7 @@ function placesOfIds(bytes: Buffer): readonly number[] {
   return found.map(({ index }) => index + '"call_'.length);
 }
 
-/** The same body with ids of another session. */
+/** The same body, whose ids were in no other. */
 function renamed({ body, ids }: Made): Buffer {
   sessions += 1;
   const part = sessions.toString(36).padStart(idLength, '0');

@@ -208,7 +208,7 @@ function prepare(connection: DatabaseSync) {
   return {
     get: statement(`SELECT value FROM keyv WHERE namespace = ? AND key = ? AND ${ALIVE}`),
     getTogether: statement(
-      `SELECT key, value FROM keyv WHERE namespace = ?1 AND (expires IS NULL OR expires >= ?2)
+      `SELECT key, value FROM keyv WHERE namespace = ? AND ${ALIVE}
        AND key IN (${Array.from({ length: TOGETHER }, () => '?').join()})`,
     ),
     has: statement(`SELECT 1 FROM keyv WHERE namespace = ? AND key = ? AND ${ALIVE}`),
