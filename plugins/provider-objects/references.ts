@@ -107,11 +107,13 @@ interface Walk {
 
 function readObject(object: JsonObject, { path, isMade: isInside }: Step, walk: Walk): void {
   const type = typeof object['type'] === 'string' ? object['type'] : '';
-  const isMade = isInside || isMadeByCode(type);
+  // Parts of the history stand in lists. Elsewhere such a type hides nothing.
+  const isPart = path.endsWith(']');
+  const isMade = isInside || (isPart && isMadeByCode(type));
   const rows = rowsOf[walk.format];
   const { ignored } = referenceTables[walk.format];
   for (const name in object) {
-    if (ignored.has(name) || (name === 'input' && type.endsWith('tool_use'))) continue;
+    if (ignored.has(name) || (isPart && name === 'input' && type.endsWith('tool_use'))) continue;
     const member = object[name];
     const at = path === '' ? name : `${path}.${name}`;
     for (const row of rows.get(memberName(name)) ?? [])

@@ -100,6 +100,14 @@ const bodies: readonly (readonly [string, string, (objects: Objects) => object])
       tools: [{ type: 'shell', environment: { type: 'container_reference', Container_ID: container } }],
     }),
   ],
+  [
+    'a file, in a body that looks like the call of a tool',
+    '/v1/responses',
+    ({ file }) => ({
+      type: 'server_tool_use',
+      input: [{ role: 'user', content: [{ type: 'input_file', file_id: file }] }],
+    }),
+  ],
 ];
 
 describe('an object of another key does not exist', () => {
@@ -247,6 +255,20 @@ describe('an object of another key does not exist', () => {
     const plain = JSON.parse(batchLine('gpt-a')) as { readonly body: object };
     expect(await begin('/v1/chat/completions', plain.body)).toBe('validating');
   });
+});
+
+test('a file that no key owns cannot be used in a body that looks like a run of code', async () => {
+  const stage = await start();
+  const { a, b, mine } = stage;
+  const asked = a.requests.length + b.requests.length;
+  const body = {
+    model: 'gpt-a',
+    type: 'code_interpreter_call',
+    input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-of-nobody' }] }],
+  };
+  const answer = await send(stage, mine, '/v1/responses', JSON.stringify(body), 'application/json');
+  expect(answer.status).toBe(404);
+  expect(a.requests.length + b.requests.length).toBe(asked);
 });
 
 test('a container that the provider has made during a call can be used, because no key owns it', async () => {
