@@ -69,7 +69,8 @@ function parts(content: JsonValue, role: JsonValue | undefined): JsonValue {
 /** The id that an item refers to, when all it does is refer to a kept one. Its type may be left out. */
 export function referenceIn(item: JsonObject): string | undefined {
   const { type, id, role } = item;
-  const refers = type === 'item_reference' || ((type ?? undefined) === undefined && role === undefined);
+  const refers =
+    type === 'item_reference' || ((type ?? undefined) === undefined && (role ?? undefined) === undefined);
   return refers && typeof id === 'string' ? id : undefined;
 }
 

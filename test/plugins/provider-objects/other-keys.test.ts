@@ -244,6 +244,7 @@ describe('an object of another key does not exist', () => {
       { type: 'item_reference', id: 'msg_1' },
       { id: 'msg_1' },
       { type: null, id: 'msg_1' },
+      { role: null, id: 'msg_1' },
     ])
       expect(await begin('/v1/responses', { model: 'gpt-a', input: [user, item] })).toBe(400);
     const compared = { prompt_cache_options: { comparison_response_id: 'resp_1' } };
