@@ -130,9 +130,9 @@ test.each(['reserve', 'first'])(
   async (model) => {
     for (const key of [restricted, inDollars]) {
       // oxlint-disable-next-line no-await-in-loop
-      expect(await send(ask({ models: ['dear/one'] }, model), key)).toMatchObject({
+      expect(await send(ask({ route: 'fallback' }, model), key)).toMatchObject({
         status: 403,
-        param: 'models',
+        param: 'route',
       });
     }
     expect(upstream.requests).toEqual([]);
