@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
+import { openResponseStore } from '../../../core/state/responses/open.ts';
+import type { ResponseStore, StoredResponse } from '../../../core/state/responses/index.ts';
+import { BackgroundRuns, type BackgroundOptions } from '../../../plugins/stored-responses/background.ts';
 import storedResponses from '../../../plugins/stored-responses/index.ts';
 import {
   call,
@@ -246,6 +249,59 @@ describe('cancelled at another gateway on the same database', () => {
       expect(items.body.data).toEqual([]);
     },
   );
+});
+
+test('cancelled at another gateway before it began, it stays cancelled, and no provider is asked', async () => {
+  const provider = await startNative({});
+  const database = temporaryDatabase();
+  const door = await startGateway({ database, channels: [provider.channel] });
+  const stores = openStores(database);
+  onTestFinished(async () => {
+    await door.close();
+    await stores.close();
+    await provider.close();
+  });
+  connectionOf(stores).exec(`
+    CREATE TRIGGER cancelled_elsewhere AFTER INSERT ON responses WHEN NEW.status = 'queued' BEGIN
+      UPDATE responses SET status = 'cancelled', response = json_set(response, '$.status', 'cancelled')
+        WHERE owner = NEW.owner AND id = NEW.id;
+    END`);
+  const queued = await turn(door, { model: 'native-1', input: 'Hello', background: true });
+  await expect
+    .poll(() =>
+      door.lines.some((line) => line['msg'] === 'a background run ended' && line['response'] === queued.id),
+    )
+    .toBe(true);
+  const { body } = await call(door, 'GET', `/v1/responses/${String(queued.id)}`);
+  expect(body).toMatchObject({ status: 'cancelled' });
+  expect(provider.requests).toEqual([]);
+});
+
+test('completed by another gateway while it is cancelled here, it stays completed', async () => {
+  const stores = openStores(temporaryDatabase());
+  onTestFinished(() => stores.close());
+  const responses = openResponseStore(stores);
+  const running: StoredResponse = {
+    owner: 'one',
+    id: 'resp_1',
+    createdAt: Math.floor(Date.now() / 1000),
+    expiresAt: Math.floor(Date.now() / 1000) + 60,
+    response: { id: 'resp_1', status: 'in_progress' },
+    input: [],
+    runsUntil: Date.now() + 60_000,
+  };
+  await responses.save(running);
+  const store: ResponseStore = {
+    ...responses,
+    async find(owner, id) {
+      const found = await responses.find(owner, id);
+      if (found?.response['status'] === 'in_progress')
+        await responses.save({ ...running, response: { id, status: 'completed' } });
+      return found;
+    },
+  };
+  const runs = new BackgroundRuns({ store } as BackgroundOptions);
+  expect(await runs.cancel('one', 'resp_1')).toMatchObject({ response: { status: 'completed' } });
 });
 
 describe('a stream in the background', () => {
