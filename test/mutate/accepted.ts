@@ -30,6 +30,20 @@ export const accepted: readonly Accepted[] = [
     reason: 'the list is only searched for targets, and no target is a string',
   },
   {
+    file: 'core/routing/catalog.ts',
+    source: '.toSorted(([one], [other]) => (one < other ? -1 : 1))',
+    original: 'one < other',
+    replacement: 'one <= other',
+    reason: 'names are the keys of a map, so that no two are equal',
+  },
+  {
+    file: 'core/routing/health/redis.ts',
+    source: 'for (let index = 0; index + 1 < rest.length; index += 2) {',
+    original: 'index + 1 < rest.length',
+    replacement: 'index + 1 <= rest.length',
+    reason: 'the script gives pairs, so that the length is even and the index too',
+  },
+  {
     file: 'core/routing/health/primary.ts',
     source:
       'if (held !== undefined && held.whose !== member && held.until > now) return Math.ceil(held.until - now);',

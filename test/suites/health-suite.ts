@@ -166,6 +166,26 @@ export function healthSuite(open: OpenHealth): void {
     expect(health.standing(target)).toBe('up');
   });
 
+  test('a probe that failed because its client left says nothing either', () => {
+    const { health, clock, target } = start();
+    fail(health, target);
+    clock.now += 12_001;
+    enter(health, target).failed(new GatewayError('client_closed_request', 'left', { origin: 'client' }));
+    expect(health.standing(target)).toBe('resting');
+    enter(health, target).succeeded();
+    expect(health.standing(target)).toBe('up');
+  });
+
+  test('calls that fail late, while their key rests, do not prolong its rest', () => {
+    const { health, clock, target } = start();
+    const late = [1, 2, 3].map(() => enter(health, target));
+    fail(health, target);
+    const wait = health.waitFor(target);
+    clock.now += 5_000;
+    for (const visit of late) visit.failed(errors.failed());
+    expect(health.waitFor(target)).toBe(wait - 5_000);
+  });
+
   test('where all else is gone, one call at a time may come before its time, and not often', () => {
     const { health, clock, target } = start();
     fail(health, target);
@@ -290,6 +310,14 @@ export function healthSuite(open: OpenHealth): void {
     expect(health.waitFor(model)).toBe(0);
     expect(health.waitFor(elsewhere)).toBeGreaterThan(0);
     expect(health.report().filter(({ channel }) => channel === target.channel.id)).toEqual([]);
+  });
+
+  test('a channel that is reset has no failures behind it', () => {
+    const { health, target } = start();
+    fail(health, target, 2);
+    health.reset(target.channel.id);
+    fail(health, target, 2);
+    expect(health.waitFor(target)).toBe(0);
   });
 
   test('each change is told once', () => {

@@ -90,3 +90,9 @@ test('the list has each name as the channel of the highest rank serves it; of eq
     ['y', 4],
   ]);
 });
+
+test('a name that a channel lists and does not serve is in no list', () => {
+  const plain = channel({ id: 'a', models: ['x'] });
+  const catalog = createCatalog([{ ...plain, listed: () => ['x', 'gone'] }], 7);
+  expect(catalog.list().map(({ id }) => id)).toEqual(['x']);
+});

@@ -146,12 +146,33 @@ describe('the targets of a call', () => {
     expect(after('channel')).toBe('x/b x/b y/a x/a');
   });
 
+  test('of a channel without sites come before an equal channel only where a key of it was at fault alone', () => {
+    const channels = [
+      { id: 'x', keys: ['a', 'b'] },
+      { id: 'y', weight: 1e9 },
+    ];
+    for (const [prefersMates, next] of [
+      [true, 'x'],
+      [false, 'y'],
+    ] as const) {
+      // The first draw is of x, all others are of the heaviest channel.
+      const draws = [0];
+      const choice = choiceOf(channels, { random: () => draws.pop() ?? 0.5 });
+      const first = choice.next();
+      expect(first?.channel.id).toBe('x');
+      if (first !== undefined) choice.failed(first, 'key', prefersMates);
+      const second = choice.next();
+      expect(second?.channel.id).toBe(next);
+    }
+  });
+
   test('of a channel with sites come before an equal channel, once one of them has failed', () => {
     const wanted = [
-      { id: 'x', keys: ['a', 'b'], sites: [0, 1], weight: 1e9 },
-      { id: 'y', weight: 1e-9 },
+      { id: 'x', keys: ['a', 'b'], sites: [0, 1] },
+      { id: 'y', weight: 1e9 },
     ];
-    const choice = choiceOf(wanted);
+    const draws = [0];
+    const choice = choiceOf(wanted, { random: () => draws.pop() ?? 0.5 });
     const first = choice.next();
     if (first === undefined) throw new Error('none');
     choice.failed(first, 'channel');

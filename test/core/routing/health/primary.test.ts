@@ -112,6 +112,9 @@ test('a worker that starts later knows what holds by then, and nothing that is o
   await expect.poll(() => late.standing(refused)).toBe('resting');
   await expect.poll(() => late.standing(limited)).toBe('cooling');
   expect(late.waitFor(limited)).toBeLessThanOrEqual(40_000);
+  // A key that was refused rests for a minute, give or take a fifth.
+  expect(late.waitFor(refused)).toBeGreaterThan(20_000);
+  expect(late.waitFor(refused)).toBeLessThanOrEqual(52_000);
   expect(late.standing(over)).toBe('up');
   expect(late.report().some(({ channel }) => channel === over.channel.id)).toBe(false);
 });
