@@ -36,7 +36,7 @@ export const defaultWholeLimit = 256 * 1024 * 1024;
 /** What is known of the answer before it comes. */
 export interface DecodeOptions {
   /** Largest whole reply that is held, in bytes. Default 256 MiB. */
-  readonly wholeLimit?: number;
+  readonly wholeLimit?: number | undefined;
   readonly codec: Codec;
   readonly traits: ModelTraits;
   /** What was asked for; the answer decides by its first bytes what it is. */

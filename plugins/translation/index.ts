@@ -63,7 +63,7 @@ export default definePlugin({
         refuseWhenStrict(call, chosen, losses);
         const source = await next(call.with({ upstream }));
         const reply = await peekFirst(
-          passReply(source, { call, target, swallowUsage: edited.usage }),
+          passReply(source, { call, target, swallowUsage: edited.usage, wholeLimit: chosen.wholeLimit }),
           call.gate,
           saysSomething,
         );

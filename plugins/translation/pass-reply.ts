@@ -107,8 +107,9 @@ class PassedAnswer {
 
   /** What comes in another mode than was asked for is decoded, and so is what does not look like a reply: it is judged as a whole. */
   #decoded(): DecodedAnswer {
-    const { call, target } = this.#options;
-    return new DecodedAnswer({ codec: call.codec, traits: target.traits, stream: call.stream }, this.#emit);
+    const { call, target, wholeLimit } = this.#options;
+    const { codec, stream } = call;
+    return new DecodedAnswer({ codec, traits: target.traits, stream, wholeLimit }, this.#emit);
   }
 
   #goOn(sink: Sink): void {

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ChannelEntry } from 'sluice';
+import type { ChannelEntry, GatewayConfig } from 'sluice';
 import assemblyai from '../../channels/assemblyai.ts';
 import bedrock from '../../channels/bedrock.ts';
 import openai from '../../channels/openai.ts';
 import watsonx from '../../channels/watsonx.ts';
+import translation from '../../plugins/translation/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
@@ -30,6 +31,7 @@ async function start(
   answer: (
     request: SeenRequest,
   ) => { readonly headers?: Record<string, string>; readonly member: string } | string,
+  plugins: GatewayConfig['plugins'] = [],
 ): Promise<{ readonly running: TestGateway; readonly taken: () => number | undefined }> {
   let taken: number | undefined;
   const long = async (response: ServerResponse, member: string): Promise<void> => {
@@ -45,7 +47,7 @@ async function start(
     response.writeHead(200, { ...json, ...wanted.headers });
     void long(response, wanted.member);
   });
-  gateway = await startGateway({ channels: [channel(provider.url)], routing: { attempts: 1 } });
+  gateway = await startGateway({ channels: [channel(provider.url)], routing: { attempts: 1 }, plugins });
   return { running: gateway, taken: () => taken };
 }
 
@@ -76,6 +78,22 @@ describe('a provider that sends more than is read', () => {
     ]);
     await eventually(() => expect(taken()).toBeDefined());
     expect(taken()).toBeLessThan(32 * mebibyte + onTheWay);
+  });
+
+  test('a chat in the format of the client: the limit of the operator is kept where it does not look like a reply', async () => {
+    const { running, taken } = await start(
+      (url) => openai({ key: 'k', baseUrl: url, models: ['gpt-a'] }),
+      () => ({ member: 'id' }),
+      [translation({ wholeLimit: mebibyte })],
+    );
+    const body = JSON.stringify({ model: 'gpt-a', messages: [{ role: 'user', content: 'Hi' }] });
+    const answer = await post(running, '/v1/chat/completions', body);
+    expect([answer.status, await answer.text()]).toEqual([
+      502,
+      expect.stringContaining(`more than ${mebibyte} bytes`) as string,
+    ]);
+    await eventually(() => expect(taken()).toBeDefined());
+    expect(taken()).toBeLessThan(mebibyte + onTheWay);
   });
 
   test('a step of a job', async () => {
