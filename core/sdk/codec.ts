@@ -1,5 +1,6 @@
 import type { GatewayError } from './errors.ts';
 import type { Operation } from './operation.ts';
+import type { ReplyWords } from './reply-words.ts';
 import type { ChatSettings, MediaBlock } from '../model/chat.ts';
 import type { GatewayEvent, OperationResult } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
@@ -215,6 +216,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   places?(name: SettledName): readonly string[];
   /** When a tool can be forced on models of this format whose traits do not say it. Default `always`. */
   readonly forcedTools?: NonNullable<ModelTraits['forcedTools']>;
+  /** What has to change in replies of a model with these traits to a client of this format; undefined for most. `request` is the client's body. */
+  replyWords?(traits: ModelTraits, request: JsonObject): ReplyWords | undefined;
   /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
   onlyNative?(body: JsonObject): GatewayError | undefined;
 

@@ -7,6 +7,7 @@ import type { PassOptions } from './pass-options.ts';
 import { PassedStream } from './passed-stream.ts';
 import { PassedWhole } from './passed-whole.ts';
 import { ReplyHead } from './reply-head.ts';
+import { RespelledWhole, wordsOf } from './respelled.ts';
 
 /** A provider's answer on its way to a client of the same format. */
 export function passReply(source: Observable<GatewayEvent>, options: PassOptions): Observable<GatewayEvent> {
@@ -99,10 +100,13 @@ class PassedAnswer {
       this.#goOn(this.#decoded());
       return;
     }
-    const { call, target } = this.#options;
-    // Another name changes the length that the provider announced.
-    if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
-    this.#goOn(new PassedWhole(this.#options, this.#emit, !isFramed(this.#answer)));
+    const { call, target, wholeLimit } = this.#options;
+    const words = wordsOf(call, target);
+    const isSame = target.model === call.askedModel && words === undefined;
+    // Another name, or other words, change the length that the provider announced.
+    if (this.#answer !== undefined && isSame) this.#emit(this.#answer);
+    const whole = new PassedWhole(this.#options, this.#emit, !isFramed(this.#answer));
+    this.#goOn(words === undefined ? whole : new RespelledWhole(words, whole, wholeLimit));
   }
 
   /** What comes in another mode than was asked for is decoded, and so is what does not look like a reply: it is judged as a whole. */

@@ -14,6 +14,7 @@ import { garbage, isErrorFrame } from './answer.ts';
 import { renamed } from './bytes.ts';
 import { marksOf, type MarkSearch } from './marks.ts';
 import type { PassOptions } from './pass-options.ts';
+import { respelledRun, wordsOf } from './respelled.ts';
 import { StreamOpening } from './stream-opening.ts';
 
 /** Frames of a stream as they came. Those that open it are parsed, and of the others those with a mark. */
@@ -23,6 +24,7 @@ export class PassedStream {
   readonly #marks: MarkSearch;
   readonly #rename: string | undefined;
   readonly #swallow: boolean;
+  readonly #words: ReturnType<typeof wordsOf>;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
   /** What came before the first word. The provider may still fail, and another channel answer instead. */
@@ -36,13 +38,14 @@ export class PassedStream {
     this.#tap = call.codec.usageTap();
     this.#rename = target.model === call.askedModel ? undefined : call.askedModel;
     this.#swallow = swallowUsage;
+    this.#words = wordsOf(call, target);
     this.#emit = emit;
     this.#opening = new StreamOpening(call.codec, target.traits);
   }
 
   push(chunk: Buffer): void {
     const run = this.#cutter.push(chunk);
-    if (run !== undefined) this.#run(run);
+    if (run !== undefined) this.#run(this.#respelled(run));
   }
 
   end(): void {
@@ -51,7 +54,7 @@ export class PassedStream {
       rest !== undefined &&
       parseSse(rest).every(({ data }) => data === '[DONE]' || parseObject(data) !== undefined)
     ) {
-      this.#run(Buffer.concat([rest, Buffer.from('\n\n')]));
+      this.#run(this.#respelled(Buffer.concat([rest, Buffer.from('\n\n')])));
     }
     if (!this.#complete) throw cutShort();
     if (this.#opening === undefined) return;
@@ -59,6 +62,10 @@ export class PassedStream {
     // Complete, and without a word.
     this.#opening = undefined;
     this.#pass(Buffer.alloc(0));
+  }
+
+  #respelled(run: Buffer): Buffer {
+    return this.#words === undefined ? run : respelledRun(run, this.#words);
   }
 
   #run(run: Buffer): void {

@@ -493,6 +493,81 @@ describe('a client of chat completions on a channel of chat completions', () => 
   });
 });
 
+describe('a reply to a client of chat completions on a channel of chat completions', () => {
+  const traits: ModelTraits = {
+    reasoningField: 'reasoning',
+    finishReasons: { eos: 'stop' },
+    inlineThinking: true,
+  };
+  const whole = (message: Json, finish_reason: string): Json => ({
+    ...replies['chat-completions'],
+    x: 1,
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }],
+  });
+
+  test.each<readonly [ModelTraits, Json, string, Json]>([
+    [traits, { content: 'Yes.', reasoning: 'Hm.' }, 'eos', { content: 'Yes.', reasoning_content: 'Hm.' }],
+    [
+      traits,
+      { content: '<think>Hm.</think>\n\nYes.' },
+      'stop',
+      { content: 'Yes.', reasoning_content: 'Hm.' },
+    ],
+    [traits, { content: 'Yes, "reasoning".' }, 'stop', { content: 'Yes, "reasoning".' }],
+  ])('has the words of the specification: %j', async (given, message, finish, expected) => {
+    const there = await stage('chat-completions', given, whole(message, finish));
+    const got = await send(there, 'chat-completions', chat);
+    expect(got.reply).toEqual(whole(expected, 'stop'));
+  });
+
+  test('in a stream only the chunks that say it otherwise are changed', async () => {
+    const chunk = (delta: string, finish = 'null'): string =>
+      `data: {"id":"c", "object":"chat.completion.chunk","choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]}\n\n`;
+    const frames = [
+      chunk('{"role":"assistant","content":""}'),
+      chunk('{"reasoning":"Hm."}'),
+      chunk('{ "content":"Yes."}'),
+      chunk('{}', '"eos"'),
+      'data: [DONE]\n\n',
+    ];
+    const there = await stage(
+      'chat-completions',
+      { reasoningField: 'reasoning', finishReasons: { eos: 'stop' } },
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames.join('')),
+    );
+    const { text } = await send(there, 'chat-completions', { ...chat, stream: true });
+    expect(text).toContain(frames[0]);
+    expect(text).toContain(frames[2]);
+    expect(text).toContain('"delta":{"reasoning_content":"Hm."}');
+    expect(text).toContain('"finish_reason":"stop"');
+    expect(text).not.toMatch(/"reasoning"|eos/);
+  });
+
+  test('thinking between tags is told from the text, however it is cut', async () => {
+    const frames = ['<th', 'ink>H', 'm.</thi', 'nk>\n\nY', 'es.'].map(
+      (content) =>
+        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`,
+    );
+    const end =
+      'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+    const there = await stage(
+      'chat-completions',
+      { inlineThinking: true },
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames.join('') + end),
+    );
+    const { text } = await send(there, 'chat-completions', { ...chat, stream: true });
+    const deltas = text
+      .split('\n\n')
+      .filter((frame) => frame.startsWith('data: {'))
+      .map((frame) => (JSON.parse(frame.slice(6)) as { choices: { delta: Json }[] }).choices[0]?.delta ?? {});
+    const said = (name: string): string =>
+      deltas.map((delta) => (typeof delta[name] === 'string' ? delta[name] : '')).join('');
+    expect([said('reasoning_content'), said('content')]).toEqual(['Hm.', 'Yes.']);
+  });
+});
+
 describe('a client of another format on a channel of the same', () => {
   const anthropicTool = { name: 'f', input_schema: { type: 'object' } };
   const googleTool = { functionDeclarations: [{ name: 'f' }] };

@@ -347,6 +347,7 @@ describe('one of a kind', () => {
     'plugins/translation/bytes.ts': 'the parts of one read',
     'plugins/translation/images.ts': 'a file that a client has sent',
     'plugins/translation/pass-request.ts': 'the parts of a request',
+    'plugins/translation/respelled.ts': 'the frames of one run',
     'plugins/translation/passed-stream.ts': 'the last frame of a stream',
     'plugins/translation/passed-whole.ts': 'the end of a reply, of a fixed size',
     'plugins/usage-log/capture.ts': 'what is kept of a reply, up to its limit',

@@ -2,6 +2,7 @@ import type { Codec } from '../../sdk/format.ts';
 import { peek } from '../_shared/check.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
+import { replyWords } from './reply-words.ts';
 
 /** What the codecs of both kinds of completions have in common. */
 export const completions = {
@@ -17,4 +18,5 @@ export const completions = {
   clientFraming: () => 'sse',
   askUsage,
   isUsageOnly,
+  replyWords,
 } as const satisfies Partial<Codec>;

@@ -7,10 +7,10 @@ import { endOf } from '../../_shared/blocks.ts';
 import { readCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { MediaDecoder } from './media.ts';
-import { InlineThinking } from '../reasoning/inline.ts';
 import { readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { readFinish } from '../../_openai/finish.ts';
+import { InlineThinking } from '../../_openai/inline-thinking.ts';
 import { defined, isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
@@ -27,6 +27,7 @@ export class ChoiceDecoder {
   readonly #tools: ToolCalls;
   readonly #thinking: InlineThinking | undefined;
   readonly #media: MediaDecoder;
+  readonly #reasons: ModelTraits['finishReasons'];
   #open: { readonly kind: Kind; readonly block: number } | undefined;
   /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
   #detailIndex: JsonValue | undefined;
@@ -41,6 +42,7 @@ export class ChoiceDecoder {
     this.#tools = new ToolCalls(choice, nextBlock);
     this.#media = new MediaDecoder(choice, nextBlock, (events) => this.#leave(events));
     this.#thinking = traits.inlineThinking === true ? new InlineThinking() : undefined;
+    this.#reasons = traits.finishReasons;
   }
 
   get finished(): boolean {
@@ -82,7 +84,7 @@ export class ChoiceDecoder {
     this.#tools.close(events);
     this.#media.close(events);
     for (const entry of this.#tools.leftDetails()) this.#proofBlock(readDetail(entry), entry, events);
-    const reason = readFinish(word);
+    const reason = readFinish(this.#reasons?.[word] ?? word);
     const called = this.#tools.any && (reason === 'stop' || reason === 'other');
     events.push({
       type: 'finish',

@@ -12,6 +12,11 @@ export class InlineThinking {
   #state: 'head' | 'inside' | 'gap' | 'after' = 'head';
   #held = '';
 
+  /** True when all that comes is text. */
+  get isBehind(): boolean {
+    return this.#state === 'after';
+  }
+
   push(text: string): readonly Run[] {
     if (this.#state === 'after') return [{ kind: 'text', text }];
     this.#held += text;
