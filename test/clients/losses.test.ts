@@ -276,8 +276,6 @@ describe('content that the channel’s format cannot carry is refused, never dro
       user([{ type: 'file', file: { file_id: 'file-1' } }]),
       'messages[0].content[0]',
     ],
-    ['chat-completions', 'messages', 'several answers', { n: 2 }, 'n'],
-    ['chat-completions', 'responses', 'several answers', { n: 2 }, 'n'],
     [
       'responses',
       'messages',
@@ -344,13 +342,6 @@ describe('content that the channel’s format cannot carry is refused, never dro
       'content cached at another provider',
       { cachedContent: 'cachedContents/1' },
       'cachedContent',
-    ],
-    [
-      'generate-content',
-      'messages',
-      'several answers',
-      config({ candidateCount: 2 }),
-      'generationConfig.candidateCount',
     ],
     [
       'generate-content',
