@@ -136,6 +136,13 @@ describe.each(formats)('Open Responses over a channel of the format %s', (model)
     expect((await events(body)).at(-1)).toMatchObject(completed);
   });
 
+  test('thinking comes in events that the schema knows, also where no summary was asked for', async () => {
+    const body = { model, input: 'Think about it.', reasoning: { effort: 'high' } };
+    const types = (await events(body)).map(({ type }) => String(type));
+    expect(types).toContain('response.reasoning_summary_text.delta');
+    expect((await answer(body)).output[0]).toMatchObject({ type: 'reasoning' });
+  });
+
   test('a conversation is compacted, and goes on over a socket', async () => {
     const response = await post('/responses/compact', {
       model,

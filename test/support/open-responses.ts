@@ -23,7 +23,11 @@ const events: ReadonlyMap<string, z.ZodType> = new Map(
 
 function typeOf(event: string): string {
   const { properties } = published.$defs[event] as { properties: { type: { $ref: string } } };
-  const { const: only } = published.$defs[properties.type.$ref.replace('#/$defs/', '')] as { const: string };
+  const { enum: names } = published.$defs[properties.type.$ref.replace('#/$defs/', '')] as {
+    enum: readonly string[];
+  };
+  const [only] = names;
+  if (only === undefined) throw new Error(`${event} has no type.`);
   return only;
 }
 
@@ -32,10 +36,10 @@ export function responseProblems(response: unknown): string[] {
   return problems(responseObject, response);
 }
 
-/** What the Open Responses schema says against an event of a stream. An event of a type that it does not know may be anything. */
+/** What the Open Responses schema says against an event of a stream. */
 export function eventProblems(event: JsonObject): string[] {
   const schema = events.get(String(event.type));
-  if (schema === undefined) return [];
+  if (schema === undefined) return [`${String(event.type)}: the schema does not know this event`];
   return problems(schema, event).map((problem) => `${String(event.type)}: ${problem}`);
 }
 
@@ -51,6 +55,3 @@ function deepest(issue: z.core.$ZodIssue): string {
   const [best] = all;
   return best === undefined ? issue.message : `${best.path.join('.')}: ${deepest(best)}`;
 }
-
-/** The types of events that the schema knows. */
-export const knownEvents: ReadonlySet<string> = new Set(events.keys());

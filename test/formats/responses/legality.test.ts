@@ -199,12 +199,13 @@ describe('whatever a provider of another format says', () => {
         });
         const told = output.flatMap((item) => {
           if (item.type === 'function_call') return [`tool ${String(item.arguments)}`];
-          return ((item.content ?? []) as JsonObject[]).map((part) =>
-            item.type === 'reasoning'
-              ? `reasoning ${String(part.text)}`
-              : part.type === 'refusal'
-                ? `refusal ${String(part.refusal)}`
-                : `text ${String(part.text)}`,
+          return ((item.type === 'reasoning' ? item.summary : (item.content ?? [])) as JsonObject[]).map(
+            (part) =>
+              item.type === 'reasoning'
+                ? `reasoning ${String(part.text)}`
+                : part.type === 'refusal'
+                  ? `refusal ${String(part.refusal)}`
+                  : `text ${String(part.text)}`,
           );
         });
         const empty = said.length === 0 ? ['text '] : [];

@@ -309,12 +309,10 @@ describe('calls', () => {
 });
 
 describe('reasoning', () => {
-  it('is told as the model wrote it, when no summary was asked for', () => {
+  it('is told as a summary, also when none was asked for', () => {
     const frames = encode(reply(thought('Hm.')));
     expect(checkLegal(frames)).toEqual([]);
-    expect(outputOf(frames)).toMatchObject([
-      { summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] },
-    ]);
+    expect(outputOf(frames)).toMatchObject([{ summary: [{ type: 'summary_text', text: 'Hm.' }] }]);
   });
 
   it('brings its proof, and those of other formats sealed', () => {

@@ -1,6 +1,5 @@
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { given } from '../../_shared/check.ts';
 import type { EventOf, Said } from '../../_shared/floor.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
@@ -8,7 +7,7 @@ import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
 import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type ItemStart } from './frames.ts';
 import { ImageItem, imageType, OpaqueItem } from './others.ts';
-import { MessageItem, ReasoningItem, type ReasoningPlace } from './parts.ts';
+import { MessageItem, ReasoningItem } from './parts.ts';
 import { callId, itemId } from '../ids.ts';
 import { isText, textOf } from '../../_shared/fields.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
@@ -31,7 +30,6 @@ export class OutputWriter {
   readonly #response: string;
   readonly #lose: (path: string) => void;
   readonly #context: ReplyContext;
-  readonly #shown: ReasoningPlace;
   /** Ids of calls that were given out, and how often each was wanted. */
   readonly #callIds = new Map<string, number>();
   readonly #itemIds = new Set<string>();
@@ -46,10 +44,6 @@ export class OutputWriter {
     this.#response = response;
     this.#lose = lose;
     this.#context = context;
-    const { reasoning } = context.body;
-    // By the name in force, or by the old one.
-    const asked = isObject(reasoning) && (given(reasoning.summary) || given(reasoning.generate_summary));
-    this.#shown = asked ? 'summary' : 'content';
   }
 
   /** Says an event of the block that has the floor, or that takes it. */
@@ -209,7 +203,8 @@ export class OutputWriter {
       );
     if (text === '' && frame === undefined) return;
     const item = this.#need('reasoning', ReasoningItem);
-    if (!item.speaks) item.begin(this.#shown);
+    // A summary is what this API shows of reasoning, and what all its clients read.
+    if (!item.speaks) item.begin('summary');
     item.delta(text, undefined, frame);
   }
 
