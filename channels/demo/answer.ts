@@ -1,6 +1,7 @@
 import type { FinishReason, Reasoning } from 'sluice';
 import { parseObject, type Proof } from 'sluice/internal';
 import { fromSchema } from './from-schema.ts';
+import { formOf, recalled } from './instructions.ts';
 import { describeMedia, textOf, type CallableTool, type Question } from './question.ts';
 import { callContent, type Seals } from './seals.ts';
 import { askedFinish } from './switches.ts';
@@ -154,6 +155,8 @@ function stepsOf(
 ): readonly (readonly CallableTool[])[] {
   const from = text.search(/\bcall\b/i);
   if (from < 0) return [];
+  if (/^call (?:both|all)(?: of)?(?: the)? tools\b/i.test(text.slice(from)))
+    return parallel ? [tools] : tools.map((tool) => [tool]);
   const steps = text
     .slice(from)
     .split(/\bthen\b/i)
@@ -166,12 +169,10 @@ function stepsOf(
 /** The words of the answer, before stop sequences. */
 function said(question: Question, choice: number): string {
   const { request, text, results, attachments, switches, wire } = question;
-  const { responseFormat } = request.settings;
+  const form = formOf(request);
   if (switches.request) return requestAsJson(question);
-  if (responseFormat?.type === 'json-schema')
-    return JSON.stringify(fromSchema(responseFormat.schema, responseFormat.name));
-  if (responseFormat?.type === 'json')
-    return JSON.stringify({ answer: clip(text, longestEcho), model: wire.model });
+  if (form?.type === 'json-schema') return JSON.stringify(fromSchema(form.schema, form.name));
+  if (form?.type === 'json') return JSON.stringify({ answer: clip(text, longestEcho), model: wire.model });
   const sentences: string[] = [];
   for (const { name, result } of results) {
     const media = result.content.flatMap((block) => ('source' in block ? [describeMedia(block)] : []));
@@ -179,7 +180,8 @@ function said(question: Question, choice: number): string {
     sentences.push(`${name} ${result.failed ? 'failed' : 'returned'}: ${content}`);
   }
   if (results.length === 0) {
-    if (text !== '' || attachments.length === 0) sentences.push(`You said: ${clip(text, longestEcho)}`);
+    if (text !== '' || attachments.length === 0)
+      sentences.push(recalled(request, text) ?? `You said: ${clip(text, longestEcho)}`);
     if (attachments.length > 0) {
       const count = attachments.length === 1 ? '1 attachment' : `${attachments.length} attachments`;
       sentences.push(`I received ${count}: ${attachments.map(describeMedia).join('; ')}`);

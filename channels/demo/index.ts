@@ -23,6 +23,7 @@ import { answerId, failure, page, pause, refusal, requestId } from './answers.ts
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';
 import { understand, type Question } from './question.ts';
+import { PromptCache } from './prompt-cache.ts';
 import { overloaded, reply, streamSteps, wholeReply, wholeSteps } from './reply.ts';
 import { openSession } from './realtime.ts';
 import { Seals } from './seals.ts';
@@ -81,6 +82,7 @@ export default defineChannel({
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
     const seals = new Seals(chosen.account);
+    const cache = new PromptCache();
     const counts = chosen.speaks.filter((format) => format !== 'chat-completions');
     return {
       speaks: {
@@ -91,7 +93,7 @@ export default defineChannel({
         realtime: ['realtime'],
       },
       traits: () => ({ inputLimit: 200_000, outputLimit: 32_000, replaysReasoning: true }),
-      open: (call, request) => open(call, request, { chosen, tools, seals }),
+      open: (call, request) => open(call, request, { chosen, tools, seals, cache }),
       connect: (call, request) => openSession(call, request),
     };
   },
@@ -101,6 +103,7 @@ interface Demo {
   readonly chosen: Options;
   readonly tools: ChannelTools;
   readonly seals: Seals;
+  readonly cache: PromptCache;
 }
 
 async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upstream> {
@@ -131,7 +134,8 @@ async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upst
   if (switches.status !== undefined)
     return refusal(call, format, failure(switches.status, switches['retry-after']));
   if (wire.operation === 'count-tokens') return whole(call, format, question, document, counted(question));
-  const events = replyEvents(question, demo.seals, answerId(call));
+  const input = demo.cache.read(question.request, question.input);
+  const events = replyEvents({ ...question, input }, demo.seals, answerId(call));
   return wire.stream && !switches.whole
     ? streamed(call, format, question, document, events, demo.chosen.pace)
     : whole(call, format, question, document, events);
