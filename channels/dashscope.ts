@@ -27,6 +27,8 @@ export default defineChannel({
         '*': {
           reasoning: 'none',
           outputLimitField: 'max_tokens',
+          // https://www.alibabacloud.com/help/en/model-studio/context-cache
+          cacheMark: 'cache_control',
           refuses: ['customTools', 'frequencyPenalty'],
         },
         '*thinking*': { jsonSchema: false },

@@ -19,6 +19,8 @@ const place: HttpPlace = {
       outputLimitField: 'max_tokens',
       efforts: ['none', 'low', 'medium', 'high'],
       refuses: ['customTools'],
+      // Unknown members are refused.
+      cacheMark: 'none',
     },
   }),
 };

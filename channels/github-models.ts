@@ -8,7 +8,7 @@ export default openaiLike({
   models: ['*/*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   traits: {
-    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    '*': { reasoning: 'none', outputLimitField: 'max_tokens', cacheMark: 'none' },
     'openai/o*': {
       reasoning: 'effort',
       efforts: ['low', 'medium', 'high'],

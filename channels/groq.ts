@@ -27,7 +27,13 @@ export default openaiLike({
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   traits: {
-    '*': { reasoning: 'none', refuses: ['logprobs', 'topLogprobs', 'choices'], inputLimit: 131_072 },
+    '*': {
+      reasoning: 'none',
+      refuses: ['logprobs', 'topLogprobs', 'choices'],
+      inputLimit: 131_072,
+      // Unknown members are refused.
+      cacheMark: 'none',
+    },
     '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },
     'playai-tts*': { streamsSpeech: false },
     'canopylabs/*': { streamsSpeech: false },

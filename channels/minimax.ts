@@ -37,6 +37,8 @@ const chatTraits = traitsByModel({
     reasoning: 'none',
     outputLimitField: 'max_completion_tokens',
     inlineThinking: true,
+    // LiteLLM, litellm/llms/minimax/chat/transformation.py: marks are kept.
+    cacheMark: 'cache_control',
     refuses: [
       'customTools',
       'choices',

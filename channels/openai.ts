@@ -22,6 +22,8 @@ const samplingMembers = [
 ];
 const thinking = { reasoning: 'effort', systemRole: 'developer', refuses } as const;
 
+const breakpoints = { cacheMark: 'prompt_cache_breakpoint' } as const;
+
 /** The oldest models only complete text, and the newest only answer in responses. */
 const completes = { formats: ['text-completions'], reasoning: 'none' } as const;
 const responds = { formats: ['responses'] } as const;
@@ -102,6 +104,7 @@ export default openaiLike({
       serverTools: 'responses',
       reasoning: 'none',
       refuses: unknown,
+      cacheMark: 'none',
     },
     'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
     // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.
@@ -111,6 +114,8 @@ export default openaiLike({
     'o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
     'ft:o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
     ...Object.fromEntries(['5', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, thinking])),
+    // https://developers.openai.com/api/docs/guides/prompt-caching: breakpoints from GPT-5.6 on.
+    ...Object.fromEntries(['5.6', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, breakpoints])),
     'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'] },
     'gpt-5*-codex*': { efforts: ['low', 'medium', 'high'] },
     'gpt-5.1-codex-max*': { efforts: ['low', 'medium', 'high', 'xhigh'] },

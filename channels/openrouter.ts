@@ -12,6 +12,12 @@ export default openaiLike({
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
   routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   traits: {
-    '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
+    '*': {
+      reasoning: 'object',
+      outputLimitField: 'max_tokens',
+      replaysReasoning: true,
+      // https://openrouter.ai/docs/guides/best-practices/prompt-caching
+      cacheMark: 'cache_control',
+    },
   },
 });

@@ -9,5 +9,6 @@ export default openaiLike({
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   routingFields: ['models', 'providerOptions'],
-  traits: { '*': { reasoning: 'object', outputLimitField: 'max_tokens' } },
+  // https://vercel.com/docs/ai-gateway/models-and-providers/automatic-caching
+  traits: { '*': { reasoning: 'object', outputLimitField: 'max_tokens', cacheMark: 'cache_control' } },
 });

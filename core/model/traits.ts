@@ -69,8 +69,9 @@ export interface ModelTraits {
   /** Subset of JSON Schema that the model takes for structured output and strict tools. Schemas are adapted to it. Default: all of it. */
   readonly schemaSubset?: SchemaSubset;
   /**
-   * Mark that ends a cached part of the input: `prompt_cache_breakpoint` (chat completions), `cache_control` (messages),
-   * `cachePoint` (Converse), or `none`. Default: `none` in chat completions and Responses, the format's own mark in messages and Converse.
+   * Mark that ends a cached part of the input: `prompt_cache_breakpoint` (chat completions, Responses), `cache_control` (messages, chat
+   * completions), `cachePoint` (Converse), or `none`. Marks that the model does not take are dropped and reported. Default: the format's own mark in
+   * messages and Converse; in chat completions and Responses none, except that clients of the channel's own format keep the marks that they wrote.
    */
   readonly cacheMark?: 'none' | 'prompt_cache_breakpoint' | 'cache_control' | 'cachePoint';
   /** True when the provider answers 400 to members that it does not document. Members that Sluice does not know the provider to take are removed and reported. */

@@ -179,10 +179,13 @@ export const rows: readonly {
       ],
       [messagesTool({ cache_control: { type: 'ephemeral' } }), ['tools[0].cache_control']],
       [messagesTool({ defer_loading: true }), ['tools[0].defer_loading']],
-      [user([{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }]), []],
+      [
+        user([{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }]),
+        ['messages[0].content[0].cache_control'],
+      ],
       [
         user([{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral', ttl: '1h' } }]),
-        ['messages[0].content[0].cache_control.ttl'],
+        ['messages[0].content[0].cache_control'],
       ],
       [
         user([

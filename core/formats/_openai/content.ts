@@ -1,7 +1,7 @@
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { finishPiece, loseField, refuse, refusesCache, typeName, withCache, type Scope } from './scope.ts';
+import { finishPiece, loseField, markFor, refuse, typeName, withCache, type Scope } from './scope.ts';
 
 /** How a format of the family writes the parts of a content. */
 interface PartWords {
@@ -72,6 +72,7 @@ export function contentWriter(words: PartWords) {
     if (one && fitsString(said, plain, scope)) {
       for (const block of said) {
         loseOfText(block, scope);
+        if (block.cache !== undefined) loseField(block, 'cache', scope);
         loseForeign(block.extra, scope.format, block.at, scope.target.lose);
       }
       return said.map(({ text }) => text).join('');
@@ -95,15 +96,13 @@ function fitsString(
     (block) =>
       block.type === 'text' &&
       block.extra?.[scope.format] === undefined &&
-      (block.cache === undefined || refusesCache(scope)),
+      (block.cache === undefined || markFor(block, scope) === undefined),
   );
 }
 
-/** A proof or a mark that goes in the client's own spelling is no loss. */
+/** A proof that goes in the client's own spelling is no loss. */
 function loseOfText(block: TextBlock, scope: Scope): void {
-  const { $detail, $cache } = block.extra?.[scope.format] ?? {};
+  const { $detail } = block.extra?.[scope.format] ?? {};
   if (block.citations !== undefined) loseField(block, 'citations', scope);
   if (block.proof !== undefined && $detail === undefined) loseField(block, 'proof', scope);
-  if (block.cache !== undefined && $cache === undefined && refusesCache(scope))
-    loseField(block, 'cache', scope);
 }

@@ -105,24 +105,33 @@ export function typeName(value: JsonObject): string {
   return typeof value.type === 'string' ? value.type : 'an unknown kind';
 }
 
-/** A provider that refuses fields it does not know names `cache` among what its models refuse. */
-export function refusesCache({ target }: Scope): boolean {
-  return target.traits.refuses?.includes('cache') === true;
+/**
+ * Returns the mark that ends a cached part of the input for this model, or undefined where the model takes none. Where the traits state no mark,
+ * a client of the channel's own format keeps the mark that it wrote.
+ */
+export function markFor(block: Pick<Block, 'extra'>, scope: Scope): CacheMark | undefined {
+  const { cacheMark, refuses } = scope.target.traits;
+  if (refuses?.includes('cache') === true) return undefined;
+  if (cacheMark === 'cache_control' || cacheMark === 'prompt_cache_breakpoint') return cacheMark;
+  if (cacheMark !== undefined || scope.foreign) return undefined;
+  return block.extra?.[scope.format]?.$cache === 'cache_control'
+    ? 'cache_control'
+    : 'prompt_cache_breakpoint';
 }
 
-/** Marks a part as the end of what is cached. The family's mark has no lifetime; the one that aggregators take besides has. */
+type CacheMark = 'cache_control' | 'prompt_cache_breakpoint';
+
+/** Marks a part as the end of the cached input, where the model takes a mark, and reports what is dropped. Only `cache_control` has a lifetime. */
 export function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
   if (block.cache === undefined) return part;
-  if (block.extra?.[scope.format]?.$cache === 'cache_control') {
-    part.cache_control = { type: 'ephemeral', ...defined({ ttl: block.cache.ttl }) };
-    return part;
+  const { ttl } = block.cache;
+  const mark = markFor(block, scope);
+  if (mark === 'cache_control') part.cache_control = { type: 'ephemeral', ...defined({ ttl }) };
+  else if (mark === undefined) loseField(block, 'cache', scope);
+  else {
+    part.prompt_cache_breakpoint = { mode: 'explicit' };
+    if (ttl !== undefined) loseField(block, 'cache.ttl', scope);
   }
-  if (refusesCache(scope)) {
-    if (block.type !== 'text') loseField(block, 'cache', scope);
-    return part;
-  }
-  part.prompt_cache_breakpoint = { mode: 'explicit' };
-  if (block.cache.ttl !== undefined) loseField(block, 'cache.ttl', scope);
   return part;
 }
 

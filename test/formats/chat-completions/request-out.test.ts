@@ -187,14 +187,18 @@ describe('a conversation that came in another format', () => {
 
   it('marks where the prompt may be cached, and reports the lifetime and the places that have no mark', () => {
     const cache = { ttl: '1h' };
-    const { body, losses } = encode({
-      messages: [
-        user({ type: 'text', text: 'Long', at: 'messages[0].content[0]', cache: {} }),
-        assistant(call('a', { cache })),
-        user({ ...result('a', text('1')), cache }),
-      ],
-      tools: [{ type: 'function', name: 'f', at: 'tools[0]', cache }],
-    });
+    const breakpoints = { cacheMark: 'prompt_cache_breakpoint' } as const;
+    const { body, losses } = encode(
+      {
+        messages: [
+          user({ type: 'text', text: 'Long', at: 'messages[0].content[0]', cache: {} }),
+          assistant(call('a', { cache })),
+          user({ ...result('a', text('1')), cache }),
+        ],
+        tools: [{ type: 'function', name: 'f', at: 'tools[0]', cache }],
+      },
+      breakpoints,
+    );
     expect((body.messages as readonly JsonObject[])[0]).toEqual({
       role: 'user',
       content: [{ type: 'text', text: 'Long', prompt_cache_breakpoint: { mode: 'explicit' } }],
@@ -204,7 +208,7 @@ describe('a conversation that came in another format', () => {
       'messages[2].content[a].cache',
       'tools[0].cache',
     ]);
-    const long = encode({ messages: [user({ type: 'text', text: 'x', at: 'p', cache })] });
+    const long = encode({ messages: [user({ type: 'text', text: 'x', at: 'p', cache })] }, breakpoints);
     expect(long.losses).toEqual(['p.cache.ttl']);
     const strict = encode(
       { messages: [user({ type: 'text', text: 'x', at: 'p', cache })] },
@@ -212,6 +216,20 @@ describe('a conversation that came in another format', () => {
     );
     expect(strict.losses).toEqual(['p.cache']);
     expect(strict.body.messages).toEqual([{ role: 'user', content: 'x' }]);
+    const unmarked = encode({ messages: [user({ type: 'text', text: 'x', at: 'p', cache })] });
+    expect(unmarked.losses).toEqual(['p.cache']);
+    expect(unmarked.body.messages).toEqual([{ role: 'user', content: 'x' }]);
+    const controlled = encode(
+      { messages: [user({ type: 'text', text: 'x', at: 'p', cache })] },
+      { cacheMark: 'cache_control' },
+    );
+    expect(controlled.losses).toEqual([]);
+    expect(controlled.body.messages).toEqual([
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '1h' } }],
+      },
+    ]);
   });
 
   it('reports fields that only the other format knows', () => {

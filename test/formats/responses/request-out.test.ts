@@ -26,11 +26,14 @@ describe('a request of another format', () => {
   });
 
   it('keeps a cache mark in instructions by writing them as a message', () => {
-    const { instructions, input } = encode({
-      system: [
-        { role: 'system', content: [{ type: 'text', text: 'Be brief.', cache: {} }, text('Be kind.')] },
-      ],
-    });
+    const { instructions, input } = encode(
+      {
+        system: [
+          { role: 'system', content: [{ type: 'text', text: 'Be brief.', cache: {} }, text('Be kind.')] },
+        ],
+      },
+      target({ traits: { cacheMark: 'prompt_cache_breakpoint' } }),
+    );
     expect(instructions).toBeUndefined();
     expect(input).toMatchObject([
       {
