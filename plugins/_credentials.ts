@@ -1,6 +1,10 @@
 import type { Wire } from 'sluice';
+import { ClientCredential } from 'sluice/internal';
 
 const socketPrefix = 'openai-insecure-api-key.';
+
+/** Carries a key of the gateway where the other headers carry a credential for a provider. */
+const gatewayHeader = 'x-sluice-key';
 
 /** Headers that carry a key or another secret of the client's. */
 const secretHeaders = [
@@ -9,6 +13,7 @@ const secretHeaders = [
   'x-goog-api-key',
   'x-g-api-key',
   'api-key',
+  gatewayHeader,
   'cookie',
   'proxy-authorization',
 ];
@@ -25,6 +30,35 @@ export function readCredentials({ headers, query }: Wire): string[] {
   if (headers['sec-websocket-protocol'] !== undefined)
     for (const name of protocols(headers)) if (isKey(name)) addValue(found, name.slice(socketPrefix.length));
   return found;
+}
+
+/** The key of the gateway where it has a header to itself: what the request carries besides is for a provider. */
+export function readGatewayKey({ headers }: Wire): string | undefined {
+  const found: string[] = [];
+  addValues(found, headers[gatewayHeader]);
+  return found[0];
+}
+
+/** Formats whose keys have a header of their own, so that an `authorization` header carries a token. */
+const keyHeaders: Readonly<Record<string, string>> = {
+  messages: 'x-api-key',
+  'generate-content': 'x-goog-api-key',
+};
+
+/** The credential for a provider of a request whose key for the gateway has a header to itself; `isOurs` tells keys of the gateway. */
+export function readClientCredential(
+  wire: Wire,
+  format: string,
+  isOurs: (value: string) => boolean,
+): ClientCredential | undefined {
+  const value = readCredentials(wire).find((one) => !isOurs(one));
+  if (value === undefined) return undefined;
+  const isToken = keyHeaders[format] !== undefined && bearerOf(wire) === value;
+  return new ClientCredential({ kind: isToken ? 'token' : 'key', value });
+}
+
+function bearerOf({ headers }: Wire): string | undefined {
+  return headers.authorization === undefined ? undefined : bearer(headers.authorization)?.trim();
 }
 
 /** Takes every credential off the request, so that neither a plugin nor a channel behind can see or forward one. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey } from 'sluice';
 import {
+  clientCredential,
   followDetached,
   InFlight,
   type ApiKeys,
@@ -9,7 +10,7 @@ import {
   type Wire,
 } from 'sluice/internal';
 import { allowsAddress } from './_addresses.ts';
-import { readCredentials, removeCredentials } from './_credentials.ts';
+import { readClientCredential, readCredentials, readGatewayKey, removeCredentials } from './_credentials.ts';
 import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';
 
 /** The first and the longest delay of an answer about a wrong key, in milliseconds. */
@@ -21,6 +22,9 @@ const lookEvery = 250;
 /**
  * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
  * on every endpoint; of several the first in a fixed order counts, and no other is tried. Nobody behind this plugin sees the credential.
+ *
+ * A key in an `x-sluice-key` header comes before all others. What the request carries besides is then for a provider: channels with
+ * `credentials: 'client'` get it, and nobody else.
  *
  * A key that is deleted, switched off or expires while calls of it run ends them with an error.
  *
@@ -39,7 +43,9 @@ export default definePlugin({
     const slowDown = failures === 0 ? undefined : createDelay(failures, tools);
     const watch = watchKeys(tools);
     return function auth(call: Call, next) {
-      const [secret] = readCredentials(call.wire);
+      const gatewayKey = readGatewayKey(call.wire);
+      const secret = gatewayKey ?? readCredentials(call.wire)[0];
+      if (gatewayKey !== undefined) keepCredential(call, apiKeys);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
       removeCredentials(call.wire);
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
@@ -59,6 +65,16 @@ export default definePlugin({
     };
   },
 });
+
+/** Leaves what the client has brought for a provider to the channel that it is for. A key of this gateway is never among it. */
+function keepCredential(call: Call, apiKeys: ApiKeys): void {
+  const own = readClientCredential(
+    call.wire,
+    call.format.name,
+    (value) => apiKeys.find(value) !== undefined || call.wire.headers['x-sluice-key'] === value,
+  );
+  if (own !== undefined) call.set(clientCredential, own);
+}
 
 /** Counts a wrong key from an address, and waits when there were too many: here, or elsewhere as long as the shared count answers. */
 function createDelay(
@@ -125,7 +141,7 @@ function ended(found: ReturnType<ApiKeys['current']>): GatewayError {
 }
 
 const nothingSent =
-  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key, x-goog-api-key or api-key header.';
+  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key, x-goog-api-key, api-key or x-sluice-key header.';
 const notBearer =
   'The Authorization header of this request is not of the form "Bearer YOUR_KEY". Put the word Bearer and a space before your API key.';
 

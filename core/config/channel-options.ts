@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
 import { pathProblem } from '../upstream/body-edits.ts';
-import type { ChannelEntry, ChannelOptions, OAuth2Identity } from '../sdk/define.ts';
+import type { ChannelConfig, ChannelEntry, ChannelOptions, OAuth2Identity } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
 import { secret, secretUrl } from '../settings/secret.ts';
 import { modelsProblem } from './channel-models.ts';
@@ -136,20 +136,29 @@ export const commonOptions = z.object({
   traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
 
-/** The options of an entry of a kind: those that every kind takes, its own, and the identity of any kind where the entry names that. */
-export function optionsSchema({ spec, options: { identity } }: ChannelEntry): z.ZodObject {
+/**
+ * The options of an entry of a kind: those that every kind takes, and its own. Where a kind has an `identity` or `credentials` of its own, the
+ * values that every kind takes count all the same.
+ */
+export function optionsSchema({ spec, options: { identity, credentials } }: ChannelEntry): z.ZodObject {
   const own = { ...commonOptions.shape, ...spec.options?.shape };
   const isOAuth2 =
     typeof identity === 'object' && identity !== null && 'kind' in identity && identity.kind === 'oauth2';
-  return z.strictObject(
-    isOAuth2 || !('identity' in own) ? { ...own, identity: oauth2Identity.optional() } : own,
-  );
+  return z.strictObject({
+    ...own,
+    ...(isOAuth2 || !('identity' in own) ? { identity: oauth2Identity.optional() } : {}),
+    ...(credentials === 'client' || !('credentials' in own)
+      ? { credentials: z.literal('client').optional() }
+      : {}),
+  });
 }
 
 /** The identity of the options where it is one that every kind takes. */
-export function oauth2IdentityOf(options: object): OAuth2Identity | undefined {
-  const { identity } = options as { readonly identity?: OAuth2Identity };
-  return identity?.kind === 'oauth2' ? identity : undefined;
+export function oauth2IdentityOf({
+  identity,
+}: ChannelConfig<Record<string, unknown>>): OAuth2Identity | undefined {
+  const { kind } = (identity ?? {}) as { readonly kind?: unknown };
+  return kind === 'oauth2' ? (identity as OAuth2Identity) : undefined;
 }
 
 function isDecodable(address: string): boolean {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { authorizationOf } from './channel-authorization.ts';
 import { bodyEditor } from '../upstream/body-edits.ts';
-import { oauth2IdentityOf, optionProblems, optionsSchema, optionWarnings } from './channel-options.ts';
+import { optionProblems, optionsSchema, optionWarnings } from './channel-options.ts';
 import type { Channel } from '../sdk/call.ts';
 import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
 import { withTrueHeaders } from '../sdk/exact-bytes.ts';
@@ -9,7 +10,7 @@ import { type Settings } from '../settings/index.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools, KeyRegion } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
-import { withIdentity } from './channel-identity.ts';
+import { forwardsTo } from './client-credentials.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/sockets.ts';
 import type { Log } from '../log.ts';
@@ -61,12 +62,16 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const keys = keysOf(options);
-  const identity = oauth2IdentityOf(options);
-  if (spec.needsKey !== false && identity === undefined && keys.length === 0) {
+  const wanted = options.models ?? spec.models;
+  const authorization = authorizationOf(options, wanted, settings.timeouts);
+  if (authorization.problem !== undefined) {
+    problems.push(`${where}: ${authorization.problem}`);
+    return undefined;
+  }
+  if (spec.needsKey !== false && authorization.needsKey && keys.length === 0) {
     problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
     return undefined;
   }
-  const wanted = options.models ?? spec.models;
   if (wanted === undefined) {
     problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
     return undefined;
@@ -96,13 +101,13 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   try {
     const download = createGuardedStream(settings.fetch, options.timeouts?.idle ?? settings.timeouts.idle);
     const own: ChannelTools = { log: channelLog, keys, http, sockets, download, format, onClose };
-    const tools = identity === undefined ? own : withIdentity(own, identity, options, settings.timeouts);
-    const given = identity === undefined ? options : { ...options, identity: undefined };
-    parts = spec.setup(given as Parameters<typeof spec.setup>[0], tools);
+    const given = authorization.options as Parameters<typeof spec.setup>[0];
+    parts = authorization.parts(spec.setup(given, authorization.tools(own)));
   } catch (error) {
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
+  const { isForwarding } = authorization;
   const mustAsk = servesAll || options.discover === true;
   const { listModels } = parts;
   if (mustAsk && listModels === undefined) {
@@ -111,10 +116,10 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   }
   const fills = (options.discover ?? spec.discover ?? false) && namesOf(models.names).some(isPattern);
   const discovery =
-    listModels !== undefined && (servesAll || fills)
+    listModels !== undefined && !isForwarding && (servesAll || fills)
       ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
-  return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery });
+  return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery, isForwarding });
 }
 
 /** Where a list of models comes from: another address or key may give another one. */
@@ -148,11 +153,13 @@ interface ChannelMembers {
   /** Whatever the provider lists, and nothing else. */
   readonly servesAll: boolean;
   readonly discovery: ModelDiscovery | undefined;
+  /** Its requests carry the credentials of clients. */
+  readonly isForwarding: boolean;
 }
 
 function channelOf(
   { name: kind, prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
-  { options, models, known, servesAll, keys, parts, discovery }: ChannelMembers,
+  { options, models, known, servesAll, keys, parts, discovery, isForwarding }: ChannelMembers,
 ): Channel {
   const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
@@ -199,6 +206,7 @@ function channelOf(
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
     ...(routingFields.size === 0 ? {} : { routingFields }),
     ...(options.learn === false ? { learns: false } : {}),
+    ...(isForwarding ? { forwards: forwardsTo(kind, options) } : {}),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),

@@ -52,7 +52,14 @@ export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
 }
 
 /** Headers that may carry a key. */
-const credentials = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-g-api-key', 'api-key'] as const;
+const credentials = [
+  'authorization',
+  'x-api-key',
+  'x-goog-api-key',
+  'x-g-api-key',
+  'api-key',
+  'x-sluice-key',
+] as const;
 
 /** A channel stands as its best key does; `worst` tells that not all of them serve. */
 function standings(channels: readonly Channel[], health: Health): readonly object[] {

@@ -1,10 +1,11 @@
 import type { Call } from '../sdk/call.ts';
+import { clientCredential, missingCredential } from '../sdk/client-credential.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 
 /** The channels that can do what the call wants and that it may go to; 503 when there is none. */
 export function able(call: Call, catalog: Catalog): readonly Candidate[] {
-  const candidates = catalog.candidates(call.model, call.operation);
+  const candidates = allowed(call, catalog.candidates(call.model, call.operation));
   const { affinity } = call.edits;
   if (candidates.length === 0) {
     throw catalog.candidates(call.model).length === 0
@@ -28,4 +29,17 @@ export function able(call: Call, catalog: Catalog): readonly Candidate[] {
     );
   }
   return candidates;
+}
+
+/**
+ * The channels that may have what the client has brought: where it brings a credential of its own these are the ones of one provider that
+ * take it, as it is good for no other; else those that take none. Throws 401 where only a credential is missing.
+ */
+function allowed(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
+  const first = candidates.find(({ channel }) => channel.forwards !== undefined)?.channel.forwards;
+  if (first === undefined) return candidates;
+  const has = call.get(clientCredential) !== undefined;
+  const fit = candidates.filter(({ channel }) => channel.forwards === (has ? first : undefined));
+  if (fit.length === 0) throw missingCredential(call.model);
+  return fit;
 }

@@ -1,10 +1,12 @@
-import type { Observable } from 'rxjs';
+import { catchError, throwError, type Observable } from 'rxjs';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
+import { clientCredential } from '../sdk/client-credential.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { observe } from '../sdk/operators.ts';
 import type { Visit } from '../sdk/health.ts';
+import { isOfClient, withoutCredential } from '../upstream/credentials/client-answer.ts';
 import type { KeyLoad, TargetLoads } from './load.ts';
 import { addressed } from './target.ts';
 
@@ -82,7 +84,8 @@ export class Attempt {
   }
 
   #answered(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    const followed = observe(this)(reply);
+    const told = this.target.channel.forwards === undefined ? reply : this.#toldIn(reply);
+    const followed = observe(this)(told);
     this.#reject = undefined;
     clearTimeout(this.#timer);
     this.#visit.answered();
@@ -112,8 +115,9 @@ export class Attempt {
     this.#failed(error, callsOwn ? 'left' : 'failed');
   }
 
-  #failed(error: GatewayError, how: Outcome = outcomeOf(error)): void {
+  #failed(thrown: GatewayError, how: Outcome = outcomeOf(thrown)): void {
     if (this.#over) return;
+    const error = this.#told(thrown);
     const reject = this.#reject;
     this.#reject = undefined;
     this.#end(how, error);
@@ -129,13 +133,28 @@ export class Attempt {
     reject?.(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
   }
 
+  /** A failure as it may be told: without the client's own credential. */
+  #told(error: GatewayError): GatewayError {
+    const own = this.target.channel.forwards === undefined ? undefined : this.#call.get(clientCredential);
+    return own === undefined ? error : withoutCredential(error, own.credential.value);
+  }
+
+  #toldIn(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
+    return reply.pipe(catchError((error: unknown) => throwError(() => this.#told(toGatewayError(error)))));
+  }
+
+  /** A failure of the client's own account, with which it was served. */
+  #isOfClient(error: unknown): boolean {
+    return this.target.channel.forwards !== undefined && isOfClient(toGatewayError(error));
+  }
+
   #end(how: Outcome, error?: unknown): void {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#timer);
     this.#load.leave();
     if (how === 'succeeded') this.#visit.succeeded();
-    else if (how === 'failed') this.#visit.failed(toGatewayError(error));
+    else if (how === 'failed' && !this.#isOfClient(error)) this.#visit.failed(toGatewayError(error));
     else this.#visit.left();
   }
 }

@@ -210,6 +210,8 @@ export interface Channel {
   readonly routingFields?: ReadonlySet<string>;
   /** False: what its provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
   readonly learns?: false;
+  /** The provider to which credentials of clients are forwarded, told apart from others. Absent: the channel has keys of its own, or needs none. */
+  readonly forwards?: string;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */

@@ -12,6 +12,7 @@ export {
   type Target,
   type Channel,
 } from './call.ts';
+export { clientCredential, ClientCredential } from './client-credential.ts';
 export { wordTable } from '../model/word-table.ts';
 export { formatFor, chatFormats } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';

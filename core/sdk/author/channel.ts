@@ -107,20 +107,27 @@ export interface OAuth2Identity {
 }
 
 /**
- * The options of a channel as a config gives them: those of all kinds, those of its own kind, and an identity. `Own` are the options of the
- * kind.
+ * The options of a channel as a config gives them: those of all kinds, those of its own kind, and how its requests are authorized where
+ * that is not by a key. `Own` are the options of the kind.
  *
  * @example
  * const options: ChannelConfig = { key: env('OPENAI_API_KEY'), priority: 1 };
  */
 export type ChannelConfig<Own extends object = object> = ChannelOptions &
-  Omit<Own, 'identity'> & {
+  Omit<Own, 'identity' | 'credentials'> & {
     /** How requests are authorized in place of a key, or besides it. A kind may know further identities. */
-    readonly identity?:
-      | OAuth2Identity
-      | (Own extends { readonly identity?: infer Identity } ? Identity : undefined)
-      | undefined;
+    readonly identity?: OAuth2Identity | OptionOf<Own, 'identity'>;
+    /**
+     * `client`: requests carry the credential that each client has brought for the provider, in place of a key of the channel. Its key of
+     * this gateway comes in an `x-sluice-key` header. No other channel gets the credential. A kind may know other values.
+     */
+    readonly credentials?: 'client' | OptionOf<Own, 'credentials'>;
   };
+
+/** The type of one of the options of a kind; undefined where it has none of that name. */
+type OptionOf<Own, Name extends string> = Own extends { readonly [N in Name]?: infer Value }
+  ? Value | undefined
+  : undefined;
 
 /**
  * One HTTP request to a provider.

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Call } from '../../sdk/call.ts';
+import type { Credential } from '../../sdk/client-credential.ts';
 import type { ChannelTools } from '../../sdk/define.ts';
 
 type Headers = Readonly<Record<string, string>>;
-
-/** What a request carries in the place of the stand-in. */
-export type Credential =
-  /** A key, shown where the provider wants its keys. */
-  | { readonly kind: 'key'; readonly value: string }
-  /** A token, shown as `authorization: Bearer` wherever the provider wants its keys. */
-  | { readonly kind: 'token'; readonly value: string };
 
 /** A request without the key of its channel. */
 type Unauthorized = { readonly url: string; readonly headers: Headers };
@@ -55,7 +50,7 @@ export class StandIn {
 export function fillingIn(
   tools: ChannelTools,
   standIn: StandIn,
-  credentialOf: (call: Parameters<ChannelTools['http']['send']>[0] | undefined) => Credential | undefined,
+  credentialOf: (call: Call | undefined) => Credential | undefined,
 ): ChannelTools {
   const { http, sockets } = tools;
   return {

@@ -1,0 +1,53 @@
+import type { ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
+import type { Settings } from '../settings/index.ts';
+import { withIdentity } from './channel-identity.ts';
+import { oauth2IdentityOf } from './channel-options.ts';
+import { credentialsProblem, withClientCredentials, withoutBackground } from './client-credentials.ts';
+
+/** How the requests of a channel are authorized, as its options say. */
+export interface Authorization {
+  /** What is wrong with the options, as the end of a sentence; undefined where nothing is. */
+  readonly problem: string | undefined;
+  /** Its requests carry the credentials of clients. */
+  readonly isForwarding: boolean;
+  /** False where an identity or the clients stand in for a key. */
+  readonly needsKey: boolean;
+  /** What the kind is given: its options, and tools whose requests are authorized. */
+  readonly options: ChannelOptions;
+  tools(own: ChannelTools): ChannelTools;
+  /** What the channel can do, of what its kind can do. */
+  parts(made: ChannelParts): ChannelParts;
+}
+
+/** Reads it off the options of an entry. `wanted` are the models that it serves. */
+export function authorizationOf(
+  options: ChannelOptions & Readonly<Record<string, unknown>>,
+  wanted: ChannelOptions['models'],
+  timeouts: Settings['timeouts'],
+): Authorization {
+  if (options['credentials'] === 'client')
+    return {
+      problem: credentialsProblem(
+        { ...options, ...(wanted === undefined ? {} : { models: wanted }) },
+        options['identity'],
+      ),
+      isForwarding: true,
+      needsKey: false,
+      options: without(options, 'credentials'),
+      tools: withClientCredentials,
+      parts: withoutBackground,
+    };
+  const identity = oauth2IdentityOf(options);
+  return {
+    problem: undefined,
+    isForwarding: false,
+    needsKey: identity === undefined,
+    options: identity === undefined ? options : without(options, 'identity'),
+    tools: (own) => (identity === undefined ? own : withIdentity(own, identity, options, timeouts)),
+    parts: (made) => made,
+  };
+}
+
+function without(options: ChannelOptions, name: string): ChannelOptions {
+  return { ...options, [name]: undefined };
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { Call } from '../sdk/call.ts';
+import { clientCredential, missingCredential, type Credential } from '../sdk/client-credential.ts';
+import type { ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
+import { toGatewayError } from '../sdk/errors.ts';
+import { clientAnswer, isOfClient, ofClient } from '../upstream/credentials/client-answer.ts';
+import { fillingIn, StandIn } from '../upstream/credentials/stand-in.ts';
+
+/** The tools of a channel whose requests show what each client has brought for the provider. */
+export function withClientCredentials(tools: ChannelTools): ChannelTools {
+  const standIn = new StandIn();
+  const filled = fillingIn({ ...tools, keys: [standIn.key] }, standIn, (call) => {
+    if (call === undefined) throw new Error('This channel has no credential of its own.');
+    return credentialOf(call);
+  });
+  return {
+    ...filled,
+    http: {
+      ...filled.http,
+      send: async (call, request) =>
+        clientAnswer(
+          call,
+          await filled.http.send(call, { ...request, headers: { ...request.headers, ...programOf(call) } }),
+          credentialOf(call).value,
+        ),
+    },
+    sockets: {
+      ...filled.sockets,
+      connect: (call, request) =>
+        filled.sockets.connect(call, request).catch((thrown: unknown) => {
+          const error = toGatewayError(thrown);
+          throw isOfClient(error) ? ofClient(error, '') : error;
+        }),
+    },
+  };
+}
+
+/** Which program asks: the provider of an account may want to know it. */
+function programOf({ wire: { headers } }: Call): Readonly<Record<string, string>> {
+  const { 'user-agent': agent, 'x-app': app } = headers;
+  return {
+    ...(agent === undefined ? {} : { 'user-agent': agent }),
+    ...(typeof app === 'string' ? { 'x-app': app } : {}),
+  };
+}
+
+function credentialOf(call: Call): Credential {
+  const own = call.get(clientCredential);
+  if (own === undefined) throw missingCredential(call.model);
+  return own.credential;
+}
+
+/** What is wrong with options of a channel with `credentials: 'client'`, as the end of a sentence; undefined where nothing is. */
+export function credentialsProblem(
+  { key, keys, discover, models }: ChannelOptions,
+  identity: unknown,
+): string | undefined {
+  if ((key ?? '') !== '' || keys !== undefined || identity !== undefined)
+    return 'option "credentials": \'client\' goes with no key and no identity. Leave them out.';
+  if (models === 'discover' || discover === true)
+    return "option \"credentials\": 'client' leaves nothing to ask the provider for its models with. Name them: models: ['…'].";
+  return undefined;
+}
+
+/** Names the provider that credentials are forwarded to: of channels with one name each may have what was brought for the other. */
+export function forwardsTo(kind: string, { baseUrl = '' }: ChannelOptions): string {
+  return createHash('sha256')
+    .update(JSON.stringify([kind, baseUrl]))
+    .digest('hex')
+    .slice(0, 12);
+}
+
+/** The parts without what goes on when no client is there: batches and videos are asked about by the gateway, which has no credential. */
+export function withoutBackground(parts: ChannelParts): ChannelParts {
+  const { keeps: _keeps, ...rest } = parts;
+  const { 'create-video': _create, 'get-video': _get, ...speaks } = parts.speaks;
+  return { ...rest, speaks };
+}

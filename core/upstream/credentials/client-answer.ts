@@ -1,0 +1,111 @@
+import { of } from 'rxjs';
+import { defined } from '../../formats/_shared/fields.ts';
+import { upstreamError, upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
+import { readErrorShape } from '../../formats/_shared/upstream-error/shape.ts';
+import type { UpstreamFault } from '../../formats/_shared/upstream-error/faults.ts';
+import type { Call } from '../../sdk/call.ts';
+import type { Upstream } from '../../sdk/channel.ts';
+import { GatewayError, type ErrorCode } from '../../sdk/errors.ts';
+import { gathered } from '../../sdk/operators.ts';
+import { replyHeaders } from '../../sdk/reply-headers.ts';
+import { wholeBytes } from '../../sdk/whole-bytes.ts';
+
+/** Most bytes of an error that are read. */
+const errorLimit = 64 * 1024;
+
+/** Faults that lie with whose account it is, with the code and the status of what its owner is told where the provider states none. */
+const own = new Map<UpstreamFault, readonly [ErrorCode, number]>([
+  ['credentials', ['invalid_api_key', 401]],
+  ['no-credit', ['insufficient_quota', 402]],
+  ['rate-limit', ['rate_limit_exceeded', 429]],
+  ['not-found', ['model_not_found', 404]],
+]);
+
+/** The error without the credential, where a provider has quoted it. */
+export function withoutCredential(error: GatewayError, credential: string): GatewayError {
+  const { code, message, cause } = error;
+  const said = upstreamFailureOf(error);
+  const told =
+    said?.message.includes(credential) === true
+      ? { ...said, message: masked(said.message, credential) }
+      : cause;
+  if (told === cause && !message.includes(credential)) return error;
+  const { param, origin, status, retryable, retryAfter, headers, details } = error;
+  return new GatewayError(code, masked(message, credential), {
+    ...defined({ param, retryAfter, details }),
+    origin,
+    status,
+    retryable,
+    headers,
+    cause: told,
+  });
+}
+
+function masked(text: string, credential: string): string {
+  return text.replaceAll(credential, '…');
+}
+
+/** True for a failure of the client's own account, which says nothing of the channel. */
+export function isOfClient(error: Error): boolean {
+  const fault = upstreamFailureOf(error)?.fault;
+  return fault !== undefined && own.has(fault);
+}
+
+/**
+ * A provider's answer to a request with the client's own credential. What its account lacks is told to the client as the provider says it:
+ * rejects with a GatewayError of the client's. The credential stands in no error.
+ */
+export async function clientAnswer(call: Call, upstream: Upstream, credential: string): Promise<Upstream> {
+  passLimits(call, upstream.headers);
+  if (upstream.status < 400) return upstream;
+  const body = await bodyOf(call, upstream).then((text) => masked(text, credential));
+  const error = upstreamError(upstream.status, body, upstream.headers);
+  if (isOfClient(error)) throw ofClient(error, readErrorShape(body).message, upstream.headers);
+  return { ...upstream, bytes: of(Buffer.from(body)) };
+}
+
+/** The error of the client's own account in its own words: no other channel is asked, and none is the worse for it. */
+export function ofClient(
+  error: GatewayError,
+  message: string,
+  headers: Upstream['headers'] = {},
+): GatewayError {
+  const { fault = 'credentials', status: stated = 0 } = upstreamFailureOf(error) ?? {};
+  const [code, status] = own.get(fault) ?? ['invalid_api_key', 401];
+  return new GatewayError(code, message === '' ? error.message : message, {
+    origin: 'client',
+    status: stated >= 400 ? stated : status,
+    retryable: fault === 'rate-limit',
+    cause: error.cause,
+    headers: textsOf(headers, (name) => name === 'www-authenticate' || name === 'x-should-retry'),
+    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
+  });
+}
+
+/** How the limits of the client's own account stand is the client's business. */
+function passLimits(call: Call, headers: Upstream['headers']): void {
+  const limits = textsOf(headers, (name) => /-ratelimit-/.test(name));
+  call.set(replyHeaders, { ...limits, ...call.get(replyHeaders) });
+}
+
+function textsOf(
+  headers: Upstream['headers'],
+  isWanted: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === 'string' && isWanted(name) ? [[name, value]] : [],
+    ),
+  );
+}
+
+/** Empty where the error is longer than any is, or breaks off. */
+async function bodyOf(call: Call, { bytes }: Upstream): Promise<string> {
+  try {
+    const [whole] = await gathered(call, bytes.pipe(wholeBytes(errorLimit)));
+    return whole?.toString() ?? '';
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'client_closed_request') throw error;
+    return '';
+  }
+}
