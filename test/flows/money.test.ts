@@ -78,7 +78,11 @@ beforeAll(async () => {
       ...formatNames.map((name) =>
         voices[name].channel(upstream.url, { id: name, models: fates.map((fate) => `${name}-${fate}`) }),
       ),
-      voices['chat-completions'].channel(upstream.url, { id: 'counting', models: ['counting'] }),
+      voices['chat-completions'].channel(upstream.url, {
+        id: 'counting',
+        models: ['counting'],
+        traits: { counting: { outputLimit: 16_384 } },
+      }),
       voices['chat-completions'].channel(`https://127.0.0.1:${port}`, {
         id: 'nowhere',
         models: ['chat-completions-nowhere'],
