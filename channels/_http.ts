@@ -19,7 +19,7 @@ import {
   type ChannelTools as WholeTools,
 } from 'sluice/internal';
 import { inBatchWords, type BatchWords } from './_batch-words.ts';
-import { readModelList } from './_model-list.ts';
+import { readModelList, type ListedPrices } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
 /** A provider reached over HTTP: what is the same for all its models. */
@@ -46,6 +46,10 @@ export interface HttpPlace {
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
+  /** The price of a model in its entry of the list, where the provider tells it: see `PricedModel`. */
+  readonly listedPrices?: ListedPrices;
+  /** What a call cost: see `ChannelParts.statedCost`. */
+  readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
   /** How batches are spelled, where that is not as in chat completions. */
   readonly batches?: BatchWords | ((tools: WholeTools) => BatchWords);
 }
@@ -113,8 +117,16 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...(place.modelList === undefined
       ? {}
       : {
-          listModels: () => readModelList(tools.http, listAddress(base, place.modelList ?? ''), listHeaders),
+          listModels: () =>
+            readModelList(
+              tools.http,
+              listAddress(base, place.modelList ?? ''),
+              listHeaders,
+              place.listedPrices,
+            ),
         }),
+    ...(place.listedPrices === undefined ? {} : { listsPrices: true }),
+    ...(place.statedCost === undefined ? {} : { statedCost: place.statedCost }),
     ...(place.speaks.realtime === undefined
       ? {}
       : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools as WholeTools) }),

@@ -1,9 +1,13 @@
-import type { HttpClient, JsonObject, JsonValue } from 'sluice';
+import type { HttpClient, JsonObject, JsonValue, PricedModel } from 'sluice';
+
 import { isObject, parseObject } from 'sluice/internal';
 
 /** More than any list of models has. */
 const mostPages = 20;
 const mostNames = 10_000;
+
+/** More hosts than any model has. */
+const mostVariants = 100;
 
 /** How a page tells where the next one begins, and what asks for that. */
 const nextPages: readonly (readonly [told: (page: JsonObject) => JsonValue | undefined, asked: string])[] = [
@@ -11,6 +15,9 @@ const nextPages: readonly (readonly [told: (page: JsonObject) => JsonValue | und
   [({ nextPageToken }) => nextPageToken, 'pageToken'],
   [({ next_page_token: next }) => next, 'page_token'],
 ];
+
+/** Reads what the models of an entry cost: most entries are one model of that name. */
+export type ListedPrices = (entry: JsonObject, name: string) => readonly PricedModel[];
 
 /**
  * Asks a provider for its models, page by page: `data` or `models`, lists of objects with an `id` or a `name`. Rejects when it answers
@@ -20,16 +27,21 @@ export async function readModelList(
   http: HttpClient,
   address: string,
   headers: Readonly<Record<string, string>>,
-): Promise<readonly string[]> {
+  pricesIn?: ListedPrices,
+): Promise<readonly (string | PricedModel)[]> {
   const url = new URL(address);
-  const names: string[] = [];
+  const names: (string | PricedModel)[] = [];
   for (let page = 0; page < mostPages; page += 1) {
     const body = pageOf((await http.read({ url: url.href, headers })).toString());
     const entries = body?.['data'] ?? body?.['models'];
     if (body === undefined || !Array.isArray(entries)) throw new Error('The answer is no list of models.');
     for (const entry of entries) {
       const name = isObject(entry) ? (entry['id'] ?? entry['name']) : undefined;
-      if (typeof name === 'string') names.push(name.replace(/^models\//, ''));
+      if (typeof name !== 'string') continue;
+      const plain = name.replace(/^models\//, '');
+      names.push(plain);
+      if (pricesIn !== undefined && isObject(entry))
+        names.push(...pricesIn(entry, plain).slice(0, mostVariants));
     }
     const [next] = nextPages.flatMap(([told, asked]) => {
       const where = told(body);

@@ -25,6 +25,10 @@ export interface OpenaiLike {
   readonly keeps?: NonNullable<ChannelParts['keeps']>;
   /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
   readonly batchShare?: number;
+  /** What models cost, as the provider lists them. */
+  readonly listedPrices?: NonNullable<HttpPlace['listedPrices']>;
+  /** What a call cost, as the provider states it in a reply. */
+  readonly statedCost?: NonNullable<HttpPlace['statedCost']>;
   /** How batches are spelled, where that is not as in chat completions. */
   readonly batches?: NonNullable<HttpPlace['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */

@@ -87,7 +87,14 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
   const prices = createPrices(
     settings.prices,
-    (model) => log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
+    {
+      unknown: (model) => log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
+      difference: ({ model, channel, stated, ours }) =>
+        log.warn(
+          { model, channel, statedMicroDollars: stated, ownMicroDollars: ours },
+          'a provider states a cost that is more than 5 % from the price here: the stated cost is charged',
+        ),
+    },
     catalog,
   );
 

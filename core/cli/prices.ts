@@ -112,19 +112,35 @@ async function show(model: string, option: string | undefined): Promise<number> 
 
 /** `channel`: where it is charged, when it is not what the config says for all. */
 function tellRow(asked: string, row: JsonObject, channel?: string): void {
-  const { model, source, tiers, ...members } = row;
+  const { model, source, tiers, serviceTiers, providerCost, ...members } = row;
   if (channel !== undefined)
     console.log(`at the channel ${channel}, as "${String(model)}", ${String(source)}`);
   else if (model !== asked) console.log(`by the pattern ${String(model)}`);
   const lines = (dollarsBy: object): string[] =>
     table(
-      Object.entries(dollarsBy).map(([member, dollars]) => [
-        member,
-        `$${String(dollars)}`,
-        member.startsWith('per') ? '' : 'per million tokens',
-      ]),
+      Object.entries(dollarsBy).flatMap(([member, dollars]) =>
+        typeof dollars === 'object' && dollars !== null
+          ? Object.entries(dollars as object).map(([name, one]) => [
+              `${member} ${name}`,
+              `$${String(one)}`,
+              '',
+            ])
+          : [[member, `$${String(dollars)}`, member.startsWith('per') ? '' : 'per million tokens']],
+      ),
     );
+  const tell = (title: string, dollarsBy: object): void =>
+    console.log([`${title}:`, ...lines(dollarsBy).map((line) => `  ${line}`)].join('\n'));
   console.log(lines(members).join('\n'));
-  for (const { above, ...changed } of (tiers ?? []) as unknown as readonly { readonly above: number }[])
-    console.log([`above ${above} input tokens:`, ...lines(changed).map((line) => `  ${line}`)].join('\n'));
+  const tellTiers = (of: unknown, before = ''): void => {
+    for (const { above, ...changed } of (of ?? []) as readonly { readonly above: number }[])
+      tell(`${before}above ${above} input tokens`, changed);
+  };
+  tellTiers(tiers);
+  for (const [name, tier] of Object.entries(serviceTiers ?? {})) {
+    const { tiers: steps, ...changed } = tier as JsonObject;
+    tell(`service tier ${name}`, changed);
+    tellTiers(steps, `service tier ${name}, `);
+  }
+  if (providerCost === false)
+    console.log('These prices count, also where the provider states what a call cost.');
 }

@@ -21,7 +21,7 @@ import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
 import { modelProfile } from '../models/profile.ts';
-import type { ModelDiscovery } from '../routing/model-discovery.ts';
+import type { DiscoveryOptions, ModelDiscovery } from '../routing/model-discovery.ts';
 import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../state/api-keys/index.ts';
 
@@ -36,7 +36,7 @@ export interface Making {
   readonly log: Log;
   readonly format: (name: string) => Format | undefined;
   /** Keeps what the provider at a place says of its models. */
-  readonly discovery: (place: string, ask: () => Promise<readonly string[]>, log: Log) => ModelDiscovery;
+  readonly discovery: (place: string, ask: DiscoveryOptions['ask'], log: Log) => ModelDiscovery;
   readonly onClose: (job: () => void | Promise<void>) => void;
 }
 
@@ -115,8 +115,9 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const fills = (options.discover ?? spec.discover ?? false) && namesOf(models.names).some(isPattern);
+  const isListed = parts.listsPrices === true && options.discover !== false;
   const discovery =
-    listModels !== undefined && !isForwarding && (servesAll || fills)
+    listModels !== undefined && !isForwarding && (servesAll || fills || isListed)
       ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
   return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery, isForwarding });
@@ -212,6 +213,7 @@ function channelOf(
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
     ...(parts.batchShare === undefined ? {} : { batchShare: parts.batchShare }),
     ...(parts.batchModel === undefined ? {} : { batchModel: parts.batchModel }),
+    ...(parts.statedCost === undefined ? {} : { statedCost: parts.statedCost }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {
@@ -221,15 +223,15 @@ function channelOf(
       }
       return listed;
     },
+    pricesAsOf: () => discovery?.prices,
     priceOf(upstreamModel) {
       const { name = upstreamModel, model } = knownOf(upstreamModel) ?? {};
       const catalogued = model?.price && { name, source: `list of ${known.date}`, row: model.price };
       // What the operator states comes before what the kind assumes, such as that a server of one's own costs nothing.
       if (catalogued !== undefined && models.baseModel(upstreamModel) !== undefined) return catalogued;
       const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
-      return own === undefined
-        ? catalogued
-        : { name: own.name, source: `channel kind ${kind}`, row: own.row };
+      if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
+      return discovery?.priceOf(upstreamModel) ?? catalogued;
     },
     servicePrices: (upstreamModel) => servicePricesOf(kind, models.baseModel(upstreamModel) ?? upstreamModel),
     known: (upstreamModel) => knownOf(upstreamModel)?.model,

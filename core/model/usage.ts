@@ -10,8 +10,46 @@ export interface Units {
   readonly images?: number;
   readonly seconds?: number;
   readonly characters?: number;
+  /** The parts of `images` with a quality, a size or both, by these words: `high/1024x1536`. */
+  readonly imagesAt?: Readonly<Record<string, number>>;
+  /** The parts of `seconds` with a resolution, by its name: `720p`. */
+  readonly secondsAt?: Readonly<Record<string, number>>;
+  /** The size of the search context of a call: `{ high: 1 }`. */
+  readonly callsAt?: Readonly<Record<string, number>>;
   /** Uses of services that a provider runs for the model, by their names: `web-search`. */
   readonly services?: Readonly<Record<string, number>>;
+}
+
+/** What tokens stand for. */
+export const modalities = ['text', 'audio', 'image', 'video'] as const;
+
+/**
+ * One kind of content that tokens stand for.
+ *
+ * @example
+ * const modality: Modality = 'audio';
+ */
+export type Modality = (typeof modalities)[number];
+
+/**
+ * Numbers of tokens by what they stand for.
+ *
+ * @example
+ * const parts: TokensByModality = { text: 10, audio: 1_000 };
+ */
+export type TokensByModality = { readonly [M in Modality]?: number };
+
+/**
+ * The parts of a call's tokens by what they stand for, as far as the provider tells them.
+ *
+ * @example
+ * const sound = usage.byModality?.output?.audio ?? 0;
+ */
+export interface UsageByModality {
+  readonly input?: TokensByModality;
+  /** The parts of the cached input. Absent: text first. */
+  readonly cacheRead?: TokensByModality;
+  readonly output?: TokensByModality;
 }
 
 /**
@@ -53,6 +91,10 @@ export interface Usage extends TokenCounts {
   readonly units?: Units;
   /** The parts of these numbers that other models have used, each model once: they have prices of their own. */
   readonly otherModels?: readonly ModelUsage[];
+  /** The parts of the tokens that have prices of their own. */
+  readonly byModality?: UsageByModality;
+  /** The service tier that the provider says it used, in lower case: `priority`, `flex`, `fast`. Absent where it says none. */
+  readonly serviceTier?: string;
   /** True when the gateway counted by itself because the upstream gave no figures. */
   readonly estimated?: boolean;
   /** The format in which `raw` is written, so that the same format can give every detail back. */
@@ -64,12 +106,41 @@ export interface Usage extends TokenCounts {
 export function sumUsage(one: Usage, other: Usage): Usage {
   const units = sumUnits(one.units, other.units);
   const models = sumByModel([...(one.otherModels ?? []), ...(other.otherModels ?? [])]);
+  const byModality = sumModalities(one.byModality, other.byModality);
+  const serviceTier = one.serviceTier ?? other.serviceTier;
   return {
     ...sumTokens(one, other),
     ...(units === undefined ? {} : { units }),
     ...(models.length === 0 ? {} : { otherModels: models }),
+    ...(byModality === undefined ? {} : { byModality }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
   };
+}
+
+function sumModalities(
+  one: UsageByModality | undefined,
+  other: UsageByModality | undefined,
+): UsageByModality | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const sum: { -readonly [Part in keyof UsageByModality]: UsageByModality[Part] } = {};
+  for (const part of ['input', 'cacheRead', 'output'] as const) {
+    const parts = sumNames(one[part], other[part]);
+    if (parts !== undefined) sum[part] = parts;
+  }
+  return sum;
+}
+
+/** Adds numbers up by their names; undefined where neither has any. */
+function sumNames<Name extends string>(
+  one: Readonly<Partial<Record<Name, number>>> | undefined,
+  other: Readonly<Partial<Record<Name, number>>> | undefined,
+): Readonly<Partial<Record<Name, number>>> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const sums = new Map(Object.entries<number | undefined>(one));
+  for (const [name, more] of Object.entries<number | undefined>(other))
+    sums.set(name, (sums.get(name) ?? 0) + (more ?? 0));
+  return Object.fromEntries(sums) as Readonly<Partial<Record<Name, number>>>;
 }
 
 /** Adds token counts up. */
@@ -118,20 +189,13 @@ export function ownTokens(usage: Usage): TokenCounts {
 export function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const sum: { -readonly [Unit in keyof Units]: Units[Unit] } = { ...one };
-  if (other.services !== undefined) sum.services = sumServices(one.services, other.services);
+  for (const part of ['services', 'imagesAt', 'secondsAt', 'callsAt'] as const) {
+    const parts = sumNames(one[part], other[part]);
+    if (parts !== undefined) sum[part] = parts as Readonly<Record<string, number>>;
+  }
   for (const unit of ['images', 'seconds', 'characters'] as const) {
     const more = other[unit];
     if (more !== undefined) sum[unit] = (sum[unit] ?? 0) + more;
   }
   return sum;
-}
-
-/** The uses of services of two calls together. */
-function sumServices(
-  one: Units['services'] = {},
-  other: Readonly<Record<string, number>>,
-): Readonly<Record<string, number>> {
-  const sums = new Map(Object.entries(one));
-  for (const [name, uses] of Object.entries(other)) sums.set(name, (sums.get(name) ?? 0) + uses);
-  return Object.fromEntries(sums);
 }

@@ -1,10 +1,12 @@
 import type { Operation } from '../sdk/format.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
-import { nameAt, providerOf, readPrice, sample } from '../money/prices/import-list.ts';
+import { nameAt, providerOf, sample } from '../money/prices/import-list.ts';
+import { readPrice } from '../money/prices/price-members.ts';
 import { abilities, media, type Ability, type KnownModel, type Medium } from '../sdk/channel.ts';
 import type { ModelList } from './catalogue.ts';
 import { readKnownTraits } from './known-traits.ts';
 import type { PriceRow } from '../settings/prices.ts';
+import { SizedPrices } from './sized-prices.ts';
 import { wordTable } from '../model/word-table.ts';
 
 /** What a list of models is made with besides the price list. */
@@ -39,14 +41,16 @@ export function importKnownModels(list: unknown, options: KnownOptions): ModelLi
   if (!isObject(list)) throw new Error('The price list is no JSON object of models.');
   const { source, date, licence, providers, without } = options;
   const byProvider = new Map<string, Map<string, KnownModel>>();
+  const sizes = new SizedPrices();
   // Of two entries for one model that counts which names the provider.
   const entries = Object.entries(list).toSorted(([one], [other]) => order(one, other));
   for (const full of [true, false]) {
     for (const [name, entry] of entries) {
-      if (name === sample || !isObject(entry) || without?.(name) === true) continue;
+      if (name === sample || !isObject(entry)) continue;
       const provider = providerOf(entry);
       const model = nameAt(provider, name);
       if (!providers.includes(provider) || (model !== name) !== full) continue;
+      if (sizes.take(provider, model, entry, full) || without?.(name) === true) continue;
       const operation = operations[String(entry['mode'])];
       if (operation === undefined) continue;
       const models = byProvider.get(provider) ?? new Map<string, KnownModel>();
@@ -54,6 +58,7 @@ export function importKnownModels(list: unknown, options: KnownOptions): ModelLi
       if (!models.has(model)) models.set(model, knownModel(entry, operation, date));
     }
   }
+  for (const [provider, models] of byProvider) sizes.addTo(provider, models);
   return {
     source,
     date,

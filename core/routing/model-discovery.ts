@@ -1,16 +1,20 @@
 import type { Keyv } from 'keyv';
 import type { Log } from '../log.ts';
+import type { KnownPrice, PricedModel } from '../sdk/channel.ts';
+import { rowSchema, type PriceRow } from '../settings/prices.ts';
 
 /** What a provider said last of its models, and when. */
 export interface SaidModels {
   readonly at: number;
   readonly names: readonly string[];
+  /** What they cost, by name, where the provider tells it. */
+  readonly prices?: Readonly<Record<string, PriceRow>>;
 }
 
 /** What a discovery works with. Times are in milliseconds. */
 export interface DiscoveryOptions {
-  /** The provider's own names. Rejects when it does not say. */
-  readonly ask: () => Promise<readonly string[]>;
+  /** The provider's own names, some with prices. Rejects when it does not say. */
+  readonly ask: () => Promise<readonly (string | PricedModel)[]>;
   /** Where what was said is kept, under `place`: over restarts, and for other processes. */
   readonly kept: Pick<Keyv<SaidModels>, 'get' | 'set'>;
   readonly place: string;
@@ -48,6 +52,18 @@ export class ModelDiscovery {
   /** Undefined as long as the provider has never told. The same set until it tells another. */
   get names(): ReadonlySet<string> | undefined {
     return this.#names;
+  }
+
+  /** What the provider told last of prices. The same object until it tells something. */
+  get prices(): object | undefined {
+    return this.#said?.prices;
+  }
+
+  /** What a model costs, as the provider told last. */
+  priceOf(name: string): KnownPrice | undefined {
+    const { prices, at = 0 } = this.#said ?? {};
+    const row = prices !== undefined && Object.hasOwn(prices, name) ? prices[name] : undefined;
+    return row && { name, source: `provider's list of ${new Date(at).toISOString().slice(0, 10)}`, row };
   }
 
   /** Takes what was kept by those who asked before. */
@@ -88,11 +104,17 @@ export class ModelDiscovery {
       // Another process may have asked meanwhile.
       await this.load();
       if (this.#age() >= this.#every) {
-        const names = sound(await ask());
+        const listed = await ask();
+        const names = sound(listed);
         if (this.#closed) return 0;
         if (names.length > mostNames)
           log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are kept');
-        const said: SaidModels = { at: Date.now(), names: names.slice(0, mostNames) };
+        const prices = pricesIn(listed);
+        const said: SaidModels = {
+          at: Date.now(),
+          names: names.slice(0, mostNames),
+          ...(prices === undefined ? {} : { prices }),
+        };
         this.#take(said);
         await kept.set(place, said, keptFor);
       }
@@ -120,8 +142,25 @@ export class ModelDiscovery {
 }
 
 /** Names that can be shown and asked for, each once. */
-function sound(names: readonly unknown[]): readonly string[] {
+function sound(listed: readonly unknown[]): readonly string[] {
+  const names = listed.flatMap((one) => (isListed(one) ? (one.isVariant === true ? [] : [one.name]) : [one]));
   return [...new Set(names.filter(isSound))];
+}
+
+function isListed(one: unknown): one is PricedModel {
+  return typeof one === 'object' && one !== null && 'name' in one;
+}
+
+/** The prices of models that have sound ones. Undefined where there are none. */
+function pricesIn(listed: readonly unknown[]): SaidModels['prices'] {
+  const prices: [string, PriceRow][] = [];
+  for (const one of listed) {
+    if (!isListed(one) || one.price === undefined || !isSound(one.name) || prices.length >= mostNames)
+      continue;
+    const row = rowSchema.safeParse(one.price);
+    if (row.success) prices.push([one.name, row.data]);
+  }
+  return prices.length === 0 ? undefined : Object.fromEntries(prices);
 }
 
 function isSound(name: unknown): name is string {

@@ -229,6 +229,10 @@ export interface Channel {
   listed?(): readonly string[];
   /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
   priceOf?(upstreamModel: string): KnownPrice | undefined;
+  /** Changes, as an object of its own, whenever what `priceOf` returns may have changed. Absent: it never does. */
+  pricesAsOf?(): object | undefined;
+  /** See `ChannelParts.statedCost`. */
+  statedCost?(usage: JsonObject): number | undefined;
   /** What each use of a service costs in dollars that the provider runs for a model, by its name, as far as it is known without the config. */
   servicePrices?(upstreamModel: string): Readonly<Record<string, number>> | undefined;
   traits(upstreamModel: string): ModelTraits;

@@ -91,6 +91,20 @@ export interface KnownPrice {
   readonly row: PriceRow;
 }
 
+/**
+ * A model in the list of its provider, with its price there.
+ *
+ * @example
+ * const model: PricedModel = { name: 'vendor/model', price: { input: 1, output: 5 } };
+ */
+export interface PricedModel {
+  /** The provider's name of it. */
+  readonly name: string;
+  readonly price?: PriceRow;
+  /** True for another name of a listed model, such as that of one host of it: it has a price, and no place in lists of models. */
+  readonly isVariant?: boolean;
+}
+
 /** What a model may take besides text. */
 export const media = ['image', 'document', 'audio', 'video'] as const;
 /** One of them. */

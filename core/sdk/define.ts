@@ -4,6 +4,7 @@ import type { GatewayConfig } from './config.ts';
 import type { Codecs, Format } from './format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { GuardedStream, HttpClient, UpstreamSockets } from './http.ts';
 import type * as author from './author/channel.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
@@ -68,6 +69,10 @@ export interface ChannelParts extends author.ChannelParts {
    * Where a batch of the chat-completions API names its model, whose lines name none: `model`, or `request_params.model`. Absent: its lines do.
    */
   readonly batchModel?: string;
+  /** Returns what a call cost in dollars, as the provider states it in the usage of a reply; undefined where it states nothing. */
+  statedCost?(usage: JsonObject): number | undefined;
+  /** True where the list of models tells their prices, so that it is asked for whatever models the channel serves. */
+  readonly listsPrices?: boolean;
   /** The regions of the provider, each with each of its keys, in the order of `ChannelKey.index`. Absent: one region with all keys. */
   readonly regions?: readonly KeyRegion[];
   /** See `Channel.connect`. */

@@ -58,7 +58,7 @@ export {
   type HttpClient,
   type HttpRequest,
 } from './author/channel.ts';
-export type { BodyStream, ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
+export type { BodyStream, ChannelKey, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config
@@ -74,5 +74,13 @@ export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts'
 export type { JsonObject, JsonValue } from '../model/json.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
-export type { ModelUsage, TokenCounts, Units, Usage } from '../model/usage.ts';
+export type {
+  Modality,
+  ModelUsage,
+  TokenCounts,
+  TokensByModality,
+  Units,
+  Usage,
+  UsageByModality,
+} from '../model/usage.ts';
 export { countTokens, estimateTokens } from '../tokens/index.ts';

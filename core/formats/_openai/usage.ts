@@ -1,21 +1,44 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { noUsage, tokenCount } from '../_shared/usage.ts';
+import { byModalityIn, noUsage, serviceTierIn, tokenCount } from '../_shared/usage.ts';
 
-/** Reads token counts: `input` and `output` are the members that hold them, and begin the names of those that hold their details. */
-export function usageReader(format: string, input: string, output: string): (raw: JsonObject) => Usage {
-  return (raw) => {
+/**
+ * Reads token counts: `input` and `output` are the members that hold them, and begin the names of those that hold their details. `reply`: the
+ * chunk or the reply that has them, which tells the service tier.
+ */
+export function usageReader(
+  format: string,
+  input: string,
+  output: string,
+): (raw: JsonObject, reply?: JsonObject) => Usage {
+  return (raw, reply) => {
     const inputDetails = detailsIn(raw, input);
-    return {
+    const outputDetails = detailsIn(raw, output);
+    const counts = {
       input: tokenCount(raw[input]),
       output: tokenCount(raw[output]),
       cacheRead: tokenCount(inputDetails.cached_tokens),
+    };
+    return {
+      ...counts,
       cacheWrite: tokenCount(inputDetails.cache_write_tokens),
-      reasoning: tokenCount(detailsIn(raw, output).reasoning_tokens),
+      reasoning: tokenCount(outputDetails.reasoning_tokens),
+      ...writtenLong(inputDetails.cache_write_tokens_details),
+      ...byModalityIn(
+        { input: inputDetails, cached: inputDetails.cached_tokens_details, output: outputDetails },
+        counts,
+      ),
+      ...serviceTierIn(reply?.service_tier),
       format,
       raw,
     };
   };
+}
+
+/** Writes that last twelve hours have a price of their own, as those of an hour have elsewhere. */
+function writtenLong(details: JsonValue | undefined): Pick<Usage, 'cacheWriteLong'> {
+  const long = isObject(details) ? tokenCount(details.ttl_12h_tokens) : 0;
+  return long > 0 ? { cacheWriteLong: long } : {};
 }
 
 function detailsIn(raw: JsonObject, member: string): JsonObject {

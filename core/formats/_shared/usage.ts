@@ -1,5 +1,5 @@
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
+import type { Modality, TokensByModality, Usage, UsageByModality } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 
 /** A number of tokens. Some providers write it as text; anything else counts as none. */
@@ -8,17 +8,91 @@ export function tokenCount(value: JsonValue | undefined): number {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
 }
 
+/** Members of details by which most formats tell tokens apart. */
+const detailNames = [
+  ['text', 'text_tokens'],
+  ['audio', 'audio_tokens'],
+  ['image', 'image_tokens'],
+  ['video', 'video_tokens'],
+] as const;
+
+/** The parts of so many tokens that an object of details tells apart. What it says nothing of is text. */
+function partsIn(details: JsonValue | undefined, total: number): TokensByModality | undefined {
+  if (!isObject(details)) return undefined;
+  let parts: { [M in Modality]?: number } | undefined;
+  let others = 0;
+  for (const [modality, name] of detailNames) {
+    const value = details[name];
+    if (value === undefined || value === null) continue;
+    parts ??= {};
+    if (modality === 'text') continue;
+    const tokens = tokenCount(value);
+    others += tokens;
+    if (tokens > 0) parts[modality] = tokens;
+  }
+  if (parts !== undefined) parts.text = Math.max(0, total - others);
+  return parts;
+}
+
+/** Details of the input, of what of it was cached, and of the output. */
+export interface UsageDetails {
+  readonly input?: JsonValue | undefined;
+  readonly cached?: JsonValue | undefined;
+  readonly output?: JsonValue | undefined;
+}
+
+/** Reads which tokens stand for sound, images and films, as a member to be added to usage; empty where that is not told. */
+export function byModalityIn(
+  { input, cached, output }: UsageDetails,
+  counts: Pick<Usage, 'input' | 'cacheRead' | 'output'>,
+): { readonly byModality?: UsageByModality } {
+  const parts = {
+    input: partsIn(input, counts.input),
+    cacheRead: counts.cacheRead > 0 ? partsIn(cached, counts.cacheRead) : undefined,
+    output: partsIn(output, counts.output),
+  };
+  if (parts.input === undefined && parts.output === undefined) return {};
+  return {
+    byModality: {
+      ...(parts.input === undefined ? {} : { input: parts.input }),
+      ...(parts.cacheRead === undefined ? {} : { cacheRead: parts.cacheRead }),
+      ...(parts.output === undefined ? {} : { output: parts.output }),
+    },
+  };
+}
+
+/** Reads the service tier that a provider says it used, as a member to be added to usage. */
+export function serviceTierIn(value: JsonValue | undefined): { readonly serviceTier?: string } {
+  if (typeof value !== 'string' || value === '' || value.length > longestTier) return {};
+  return { serviceTier: value.toLowerCase().replace(/^service_tier_/, '') };
+}
+
+const longestTier = 100;
+
 /** Token counts as most operations besides chat tell them: `{input_tokens, output_tokens}`, or in the words of chat completions. */
 export function readPlainUsage(raw: JsonObject, format: string): Usage {
   const input = tokenCount(raw.input_tokens) || tokenCount(raw.prompt_tokens);
   const output = tokenCount(raw.output_tokens) || tokenCount(raw.completion_tokens);
   const total = tokenCount(raw.total_tokens);
-  return {
+  const details = raw.input_tokens_details ?? raw.input_token_details ?? raw.prompt_tokens_details;
+  const cached = isObject(details) ? details.cached_tokens_details : undefined;
+  const counts = {
     input: input === 0 && output === 0 ? total : input,
     output,
-    cacheRead: 0,
+    cacheRead: isObject(details) ? tokenCount(details.cached_tokens) : 0,
+  };
+  return {
+    ...counts,
     cacheWrite: 0,
     reasoning: 0,
+    ...byModalityIn(
+      {
+        input: details,
+        cached,
+        output: raw.output_tokens_details ?? raw.output_token_details ?? raw.completion_tokens_details,
+      },
+      counts,
+    ),
     format,
     raw,
   };

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { completionUsage, usageReader } from '../_openai/usage.ts';
 import { tapping, tokenCount } from '../_shared/usage.ts';
@@ -13,8 +13,8 @@ export function usageOf(body: JsonObject): JsonObject | undefined {
 const readCounts = usageReader(formatName, 'prompt_tokens', 'completion_tokens');
 
 /** Token counts in the neutral meaning. Takes providers' spellings of the cache, and counts that leave the reasoning or the cache out. */
-export function readUsage(raw: JsonObject): Usage {
-  const counts = readCounts(raw);
+export function readUsage(raw: JsonObject, reply?: JsonObject): Usage {
+  const counts = readCounts(raw, reply);
   const cacheRead =
     counts.cacheRead ||
     tokenCount(raw.prompt_cache_hit_tokens) ||
@@ -27,7 +27,20 @@ export function readUsage(raw: JsonObject): Usage {
   const beyond = tokenCount(raw.total_tokens) - input - output;
   if (beyond > 0 && beyond === cacheRead && beyond !== reasoning) input += beyond;
   else if (beyond > 0) output += beyond;
-  return { ...counts, input, output, cacheRead, cacheWrite, reasoning };
+  return {
+    ...counts,
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    reasoning,
+    ...searchContextIn(raw.search_context_size),
+  };
+}
+
+/** Perplexity charges a call by the size of its search context. https://docs.perplexity.ai/api-reference/chat-completions-post */
+function searchContextIn(size: JsonValue | undefined): Pick<Usage, 'units'> {
+  return typeof size === 'string' && size.length < 20 ? { units: { callsAt: { [size]: 1 } } } : {};
 }
 
 /** The usage object for a client, with both detail objects: typed clients read them without asking. */
@@ -36,5 +49,5 @@ export const writeUsage = completionUsage(formatName, true);
 /** Every figure of this format is cumulative, so nothing has to be remembered. */
 export const usageTap = tapping('"usage"', (body) => {
   const raw = usageOf(body);
-  return raw && readUsage(raw);
+  return raw && readUsage(raw, body);
 });

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { tapping, tokenCount } from '../_shared/usage.ts';
+import { serviceTierIn, tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /**
@@ -19,6 +19,7 @@ export function decodeUsage(metadata: JsonObject): Usage {
     cacheWrite,
     reasoning: 0,
     ...(long > 0 ? { cacheWriteLong: long } : {}),
+    ...serviceTierIn(isObject(metadata.serviceTier) ? metadata.serviceTier.type : undefined),
     format: formatName,
     raw: metadata,
   };

@@ -5,8 +5,10 @@ import {
   type JsonValue,
   type MutableObject,
 } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
+import type { Modality, TokensByModality, Usage } from '../../model/usage.ts';
+import { wordTable } from '../../model/word-table.ts';
 import type { UsageTap } from '../../sdk/format.ts';
+import { serviceTierIn } from '../_shared/usage.ts';
 import { SearchCounter } from './services.ts';
 import { formatName } from './wire.ts';
 
@@ -31,9 +33,62 @@ export function readUsage(raw: JsonObject): Usage {
     cacheRead: count(raw.cachedContentTokenCount),
     cacheWrite: 0,
     reasoning,
+    ...decodeModalities(raw),
+    ...decodeTier(raw),
     format: formatName,
     raw,
   };
+}
+
+/** Modalities that have prices of their own. Documents are charged as text and images, which cost the same. */
+const modalities = wordTable<Modality>({
+  TEXT: 'text',
+  DOCUMENT: 'text',
+  AUDIO: 'audio',
+  IMAGE: 'image',
+  VIDEO: 'video',
+});
+
+function decodeModalities(raw: JsonObject): Pick<Usage, 'byModality'> {
+  const input = partsIn(raw.promptTokensDetails, raw.toolUsePromptTokensDetails);
+  const cacheRead = partsIn(raw.cacheTokensDetails);
+  const output = partsIn(raw.candidatesTokensDetails ?? raw.responseTokensDetails);
+  if (input === undefined && output === undefined) return {};
+  return {
+    byModality: {
+      ...(input === undefined ? {} : { input }),
+      ...(cacheRead === undefined ? {} : { cacheRead }),
+      ...(output === undefined ? {} : { output }),
+    },
+  };
+}
+
+/** Adds up lists of `{modality, tokenCount}`. */
+function partsIn(...lists: readonly (JsonValue | undefined)[]): TokensByModality | undefined {
+  let parts: { [M in Modality]?: number } | undefined;
+  for (const list of lists)
+    for (const one of Array.isArray(list) ? (list as readonly JsonValue[]).slice(0, maxDetails) : []) {
+      const modality = isObject(one) ? modalities[String(one.modality)] : undefined;
+      if (modality === undefined || !isObject(one)) continue;
+      parts ??= {};
+      parts[modality] = (parts[modality] ?? 0) + count(one.tokenCount);
+    }
+  return parts;
+}
+
+/** Maximum number of details that are read: there is one for each modality. */
+const maxDetails = 20;
+
+/** Vertex AI tells the tier as the kind of its traffic. */
+const traffic = wordTable<string>({
+  ON_DEMAND: 'standard',
+  ON_DEMAND_PRIORITY: 'priority',
+  ON_DEMAND_FLEX: 'flex',
+  PROVISIONED_THROUGHPUT: 'standard',
+});
+
+function decodeTier({ serviceTier, trafficType }: JsonObject): Pick<Usage, 'serviceTier'> {
+  return serviceTierIn(serviceTier ?? traffic[String(trafficType)]);
 }
 
 /** Neutral usage as `usageMetadata`; what came in this format goes back as it was. */

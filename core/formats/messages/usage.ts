@@ -7,6 +7,7 @@ import {
 } from '../../model/json.ts';
 import { sumByModel, sumTokens, type ModelUsage, type TokenCounts, type Usage } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
+import { serviceTierIn } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /** A count of the wire; 0 for whatever is no count. */
@@ -22,11 +23,16 @@ function count(value: JsonValue | undefined): number {
 export function decodeUsage(raw: JsonObject): Usage {
   const top = decodeTokens(raw);
   const { iterations } = raw;
-  const units = decodeServices(raw);
+  const units = { ...decodeServices(raw), ...decodeTier(raw) };
   if (!Array.isArray(iterations) || iterations.length === 0)
     return { ...top, ...units, format: formatName, raw };
   const { all, otherModels } = decodeIterations(iterations as readonly JsonValue[], top);
   return { ...all, ...units, ...(otherModels.length === 0 ? {} : { otherModels }), format: formatName, raw };
+}
+
+/** The mode that changes the price. `standard` as service tier says nothing of it; `priority` is capacity that was bought before. */
+function decodeTier({ speed, service_tier: tier }: JsonObject): Pick<Usage, 'serviceTier'> {
+  return serviceTierIn(speed ?? (tier === 'standard' ? undefined : tier));
 }
 
 /** Searches are counted here. Containers are not: a call that may run code is charged for one. */

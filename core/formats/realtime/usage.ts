@@ -1,8 +1,9 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { byModalityIn } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
-/** The usage of an answer or a transcription as the provider tells it; text, audio and cached parts stay in `raw`. Undefined when it tells none. */
+/** The usage of an answer or a transcription as the provider tells it; further details stay in `raw`. Undefined when it tells none. */
 export function readUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = count(value.input_tokens);
@@ -10,12 +11,21 @@ export function readUsage(value: JsonValue | undefined): Usage | undefined {
   const seconds = count(value.seconds);
   const cacheRead = count(within(value.input_token_details, 'cached_tokens'));
   const reasoning = count(within(value.output_token_details, 'reasoning_tokens'));
+  const inputDetails = value.input_token_details;
   return {
     input,
     output,
     cacheRead,
     cacheWrite: 0,
     reasoning,
+    ...byModalityIn(
+      {
+        input: inputDetails,
+        cached: within(inputDetails, 'cached_tokens_details'),
+        output: value.output_token_details,
+      },
+      { input, output, cacheRead },
+    ),
     ...(seconds === 0 ? {} : { units: { seconds } }),
     format: formatName,
     raw: value,

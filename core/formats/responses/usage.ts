@@ -10,7 +10,8 @@ const readTokens = usageReader(formatName, 'input_tokens', 'output_tokens');
 /** Usage in the neutral meaning; `raw` keeps every detail for clients of this format. `response` is the one that has it. */
 export function readUsage(raw: JsonObject, response: JsonObject = {}): Usage {
   const units = servicesIn(response);
-  return units === undefined ? readTokens(raw) : { ...readTokens(raw), units };
+  const usage = readTokens(raw, response);
+  return units === undefined ? usage : { ...usage, units };
 }
 
 /** The usage object for a client, with both detail objects: typed clients read them without asking. */

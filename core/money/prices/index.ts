@@ -2,13 +2,15 @@ import type { Channel } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { ownTokens, type Units, type Usage } from '../../model/usage.ts';
+import { pico, micro } from './amounts.ts';
 import type { PricedChannels, ServedBy } from './channels.ts';
-import { Tariff } from './row.ts';
+import { Row, type CallBounds } from './row.ts';
 import { ServiceTable, type Services } from './services.ts';
-import { type PriceRow, type PriceTable } from '../../settings/prices.ts';
+import { type PriceTable } from '../../settings/prices.ts';
 import { matchesModel } from '../../state/api-keys/index.ts';
 
 export type { PricedChannels, ServedBy } from './channels.ts';
+export type { CallBounds, Many } from './row.ts';
 
 /** What a call cost. */
 export interface Cost {
@@ -19,10 +21,20 @@ export interface Cost {
   readonly services?: number;
 }
 
-/** Several calls whose tokens were added up: how many they are, and the most input tokens that one of them has. */
-export interface Many {
-  readonly calls: number;
-  readonly longest: number;
+/** A call whose provider stated a cost that is not what its price comes to. Both are micro-dollars. */
+export interface CostDifference {
+  readonly model: string;
+  readonly channel: string;
+  readonly stated: number;
+  readonly ours: number;
+}
+
+/** What is told of prices, each for people. */
+export interface PriceReports {
+  /** A model that was to be charged for and has no price; once for each. */
+  readonly unknown?: (model: string) => void;
+  /** A stated cost that is far from ours; once a day for each model. */
+  readonly difference?: (difference: CostDifference) => void;
 }
 
 /**
@@ -31,41 +43,32 @@ export interface Many {
  */
 export interface Prices {
   /**
-   * What a call cost at `servedBy`, each model of the usage at its own price; at the dearest channel that serves the model where that is not
+   * What a call cost at `servedBy`: as its provider states it, unless the config's row says otherwise; else each model of the usage at its own price; at the dearest channel that serves the model where that is not
    * told, or serves it by a pattern alone and has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
   /**
-   * The most that a call may cost with so many tokens, or `many` calls together, whichever channel serves it: what is reserved before it.
+   * The most that a call may cost with so many tokens, or several calls together, whichever channel serves it: what is reserved before it.
    * Undefined when the model has no price, or none at a channel that names it exactly.
    */
-  most(model: string, input: number, output: number, units?: Units, many?: Many): number | undefined;
+  most(model: string, input: number, output: number, units?: Units, bounds?: CallBounds): number | undefined;
   /** True for a model of which `most` is not known, so that keys with a budget in dollars cannot use it. */
   unpriced(model: string): boolean;
   /** The first of the services that has no price with this model, so that keys with a budget in dollars cannot use it. */
   unpricedService(model: string, services: Services): string | undefined;
+  /** True for a service tier without a price at a channel of the model, so that keys with a budget in dollars cannot ask for it. */
+  unpricedTier(model: string, serviceTier: string): boolean;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
   row(model: string, servedBy?: ServedBy): JsonObject | undefined;
-}
-
-/** A row, ready to calculate. */
-interface Row {
-  readonly shown: JsonObject;
-  readonly services: PriceRow['services'];
-  /** By context length, the shortest first: the row's own prices, then its tiers. */
-  readonly tariffs: readonly [Tariff, ...Tariff[]];
 }
 
 /** How many names are remembered: a stranger's flood of new ones is looked up each time and fills no memory. */
 const remembered = 1000;
 
-/**
- * Builds the table from what the settings accepted, and the prices that the channels of `catalog` know of. `unknown` is told once
- * of each model that was to be charged for and has no price.
- */
+/** Builds the table from what the settings accepted, and the prices that the channels of `catalog` know of. */
 export function createPrices(
   table: PriceTable,
-  unknown: (model: string) => void = () => {},
+  { unknown = () => {}, difference }: PriceReports = {},
   catalog?: PricedChannels,
 ): Prices {
   const configured = tableOf(table);
@@ -93,15 +96,25 @@ export function createPrices(
 
   const ofOne = (model: string, usage: Usage, servedBy: ServedBy | undefined): Cost | undefined => {
     const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
-    if (row !== undefined) return costBy(row, usage);
+    if (row !== undefined) return row.cost(usage);
     const { rows, enough } = everywhere(model);
     let dearest: Cost | undefined;
     for (const one of enough || servedBy === undefined ? rows : []) {
-      const cost = costBy(one, usage);
+      const cost = one.cost(usage);
       if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
     }
-    return dearest ?? tell(model);
+    return dearest;
   };
+
+  const channelsById = new Map(catalog?.channels.map((channel) => [channel.id, channel]));
+  /** What the provider says that a call cost, in micro-dollars. What a call is estimated to have used goes beyond what it was told of. */
+  const statedCost = (model: string, { raw, estimated }: Usage, servedBy?: ServedBy): number | undefined => {
+    if (raw === undefined || estimated === true || servedBy === undefined) return undefined;
+    const dollars = channelsById.get(servedBy.channel)?.statedCost?.(raw);
+    if (dollars === undefined || configured(model)?.takesProviderCost === false) return undefined;
+    return dollars >= 0 && dollars <= mostDollars ? micro(pico(dollars, 12)) : undefined;
+  };
+  const compare = difference === undefined ? () => {} : daily(difference);
 
   const services = new ServiceTable((model) => configured(model)?.services, catalog);
   const ofTokens: Prices['cost'] = (model, usage, servedBy) => {
@@ -120,15 +133,24 @@ export function createPrices(
     );
   };
 
+  const withServices = (
+    cost: Cost | undefined,
+    used: Services | undefined,
+    model: string,
+    servedBy: ServedBy | undefined,
+  ): Cost | undefined => (cost && used ? addServices(cost, services.cost(model, used, servedBy)) : cost);
+
   return {
     cost(model, usage, servedBy) {
-      const cost = ofTokens(model, usage, servedBy);
-      const used = usage.units?.services;
-      return cost && used ? withServices(cost, services.cost(model, used, servedBy)) : cost;
+      const ours = withServices(ofTokens(model, usage, servedBy), usage.units?.services, model, servedBy);
+      const stated = statedCost(model, usage, servedBy);
+      if (stated === undefined || servedBy === undefined) return ours ?? tell(model);
+      if (ours !== undefined) compare({ model, channel: servedBy.channel, stated, ours: ours.microDollars });
+      return { microDollars: stated, price: { ...ours?.price, statedBy: servedBy.channel } };
     },
-    most(model, input, output, units = {}, many = { calls: 1, longest: input }) {
+    most(model, input, output, units = {}, bounds = {}) {
       const extra = units.services === undefined ? 0 : services.cost(model, units.services).microDollars;
-      const of = (row: Row): number => extra + mostBy(row, [input, output, units], many);
+      const of = (row: Row): number => extra + row.most([input, output, units], bounds);
       const own = configured(model);
       if (own !== undefined) return of(own);
       const { rows, enough } = everywhere(model);
@@ -136,6 +158,11 @@ export function createPrices(
     },
     unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
     unpricedService: (model, wanted) => services.unpriced(model, wanted),
+    unpricedTier(model, serviceTier) {
+      const own = configured(model);
+      const rows = own === undefined ? everywhere(model).rows : [own];
+      return rows.length === 0 || !rows.every((row) => row.hasTier(serviceTier));
+    },
     row: (model, servedBy) =>
       (configured(model) ?? (servedBy === undefined ? everywhere(model).rows[0] : at(servedBy)))?.shown,
   };
@@ -143,7 +170,7 @@ export function createPrices(
 
 /** Finds the config's row for a public name. */
 function tableOf(table: PriceTable): (model: string) => Row | undefined {
-  const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, rowOf(pattern, row)]));
+  const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, new Row(pattern, row)]));
   const patterns = [...rows.keys()]
     .filter((name) => name.includes('*'))
     .toSorted((one, other) => other.length - one.length)
@@ -156,14 +183,26 @@ function tableOf(table: PriceTable): (model: string) => Row | undefined {
 
 /** The rows of what one channel knows. */
 class ChannelRows {
-  /** By the provider's name of a model. */
-  readonly find: (model: string) => Row | undefined;
+  readonly #channel: Channel;
+  #found: ((model: string) => Row | undefined) | undefined;
+  #asOf: object | undefined;
 
   constructor(channel: Channel) {
-    this.find = memory((model) => {
-      const known = channel.priceOf?.(model);
-      return known && rowOf(known.name, known.row, known.source);
-    });
+    this.#channel = channel;
+  }
+
+  /** Finds the row of a model by the provider's name of it. */
+  find(model: string): Row | undefined {
+    const channel = this.#channel;
+    const asOf = channel.pricesAsOf?.();
+    if (this.#found === undefined || asOf !== this.#asOf) {
+      this.#asOf = asOf;
+      this.#found = memory((name) => {
+        const known = channel.priceOf?.(name);
+        return known && new Row(known.name, known.row, known.source);
+      });
+    }
+    return this.#found(model);
   }
 }
 
@@ -179,13 +218,8 @@ function memory<Found>(look: (name: string) => Found | undefined): (name: string
   };
 }
 
-function costBy({ tariffs }: Row, usage: Usage): Cost {
-  const tariff = tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? tariffs[0];
-  return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
-}
-
 /** The cost of a call with that of services. Their prices are shown beside that of the call's own. */
-function withServices(
+function addServices(
   { microDollars, price }: Cost,
   services: { readonly microDollars: number; readonly prices: Services },
 ): Cost {
@@ -206,24 +240,28 @@ function sumOf(own: Cost | undefined, others: readonly Cost[]): Cost | undefined
   };
 }
 
-type Amount = readonly [input: number, output: number, units: Units];
+/** Cost of a call that no provider can mean: a stated cost above it is none. */
+const mostDollars = 100_000;
 
-function mostBy({ tariffs }: Row, amount: Amount, { calls, longest }: Many): number {
-  const reachable = tariffs.filter(({ above }) => above === 0 || longest > above);
-  const dearest = (...of: Amount): number => Math.max(...reachable.map((one) => one.most(...of, calls)));
-  if (calls === 1 || reachable.length === 1) return dearest(...amount);
-  // Some of the calls may be long and others not: the dearest input and the dearest output need not be those of one length.
-  const [input, output, units] = amount;
-  return dearest(input, 0, {}) + dearest(0, output, units);
-}
+/** The share of ours above which a difference is told. */
+const tolerance = 0.05;
 
-function rowOf(pattern: string, row: PriceRow, source?: string): Row {
-  const tiers = (row.tiers ?? []).toSorted((one, other) => one.above - other.above);
-  const own = new Tariff(pattern, row, undefined, source);
-  return {
-    services: row.services,
-    shown: row.tiers === undefined ? own.shown : { ...own.shown, tiers: tiers as unknown as JsonObject[] },
-    tariffs: [own, ...tiers.map((tier) => new Tariff(pattern, row, tier, source))],
+/** Reports differences above 5 % of our price, each model once a day. Differences of a few micro-dollars are roundings. */
+function daily(report: (difference: CostDifference) => void): (difference: CostDifference) => void {
+  let day = -1;
+  let reported = new Set<string>();
+  return (difference) => {
+    const { model, channel, stated, ours } = difference;
+    if (Math.abs(stated - ours) <= Math.max(2, ours * tolerance)) return;
+    const today = Math.floor(Date.now() / 86_400_000);
+    if (today !== day) {
+      day = today;
+      reported = new Set();
+    }
+    const name = `${channel} ${model}`;
+    if (reported.has(name) || reported.size >= remembered) return;
+    reported.add(name);
+    report(difference);
   };
 }
 
@@ -234,5 +272,15 @@ export function noPriceError(model: string): GatewayError {
     'model_not_allowed',
     `The model ${name} has no price here, and this API key has a budget in dollars. The operator must give it one in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { input: 1, output: 5 } }. "sluice prices import FILE" takes rows from a price list.`,
     { param: 'model' },
+  );
+}
+
+/** The refusal of a service tier that a budget in dollars cannot be kept with. */
+export function noTierPriceError(model: string, serviceTier: string, param: string): GatewayError {
+  const [name, tier] = [model.slice(0, 200), serviceTier.slice(0, 40)];
+  return new GatewayError(
+    'model_not_allowed',
+    `The service tier "${tier}" has no price here for the model ${name}, and this API key has a budget in dollars. Remove "${param}", or ask the operator to give the tier a price in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { …, serviceTiers: { ${JSON.stringify(tier)}: { input: 2, output: 10 } } } }.`,
+    { param: param.slice(0, 200) },
   );
 }

@@ -1,28 +1,43 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
-import type { PriceRow, PriceTier } from '../../settings/prices.ts';
+import type { PriceRow, ServiceTierPrices, TokenPrices } from '../../settings/prices.ts';
+import { count, largest, micro, pico } from './amounts.ts';
+import { ModalityPrices, type PossibleMedia } from './modalities.ts';
+import { UnitPrices } from './unit-prices.ts';
 
-/** Millionths of a micro-dollar: the smallest price per token that is told apart. */
-const PICO = 1_000_000n;
+/** Several calls whose tokens were added up: how many they are, and the most input tokens that one of them has. */
+export interface Many {
+  readonly calls: number;
+  readonly longest: number;
+}
 
-/** The prices of one row at one length of context, as whole numbers of 1e-12 dollars, so that no sum is off by a rounding. */
-export class Tariff {
+/** What is known of a call besides its amounts. */
+export interface CallBounds extends Partial<Many> {
+  /** The service tier that it asks for. */
+  readonly serviceTier?: string | undefined;
+  /** What its tokens may stand for. Absent: anything. */
+  readonly media?: PossibleMedia | undefined;
+}
+
+/** The most of a call. */
+export type Amount = readonly [input: number, output: number, units: Units];
+
+/** The prices of one row at one length of context and one service tier, as whole numbers of 1e-12 dollars, so that no sum is off by a rounding. */
+class Tariff {
   readonly #input: bigint;
   readonly #cacheRead: bigint;
   readonly #cacheWrite: bigint;
   readonly #cacheWriteLong: bigint;
   readonly #output: bigint;
   readonly #reasoning: bigint;
-  readonly #units: { readonly [Unit in Exclude<keyof Units, 'services'>]-?: bigint };
-  readonly #call: bigint;
+  readonly #byModality: ModalityPrices | undefined;
+  readonly #units: UnitPrices;
   /** Applies to calls with more input tokens than this. */
   readonly above: number;
   /** What stands in the record of a call. */
   readonly shown: JsonObject;
 
-  /** `source`: where the row comes from, when it is not the config. */
-  constructor(model: string, row: PriceRow, tier: PriceTier | undefined, source?: string) {
-    const prices = { ...row, ...defined(tier ?? {}), tiers: undefined };
+  constructor(prices: TokenPrices, above: number, units: UnitPrices, { first, last }: Shown) {
     const { input = 0, output = 0 } = prices;
     const { cacheRead = input, cacheWrite = input, reasoning = output } = prices;
     const { cacheWriteLong = cacheWrite } = prices;
@@ -32,81 +47,166 @@ export class Tariff {
     this.#cacheWriteLong = pico(cacheWriteLong, 6);
     this.#output = pico(output, 6);
     this.#reasoning = pico(reasoning, 6);
-    const { perImage = 0, perSecond = 0, perCharacter = 0, perCall = 0 } = prices;
-    this.#units = {
-      images: pico(perImage, 12),
-      seconds: pico(perSecond, 12),
-      characters: pico(perCharacter, 12),
-    };
-    this.#call = pico(perCall, 12);
-    this.above = tier?.above ?? 0;
-    this.shown = Object.freeze({ model, ...defined({ source }), ...defined(prices) }) as JsonObject;
+    this.#byModality = ModalityPrices.of(prices, cacheRead);
+    this.#units = units;
+    this.above = above;
+    const step = above === 0 ? {} : { above };
+    this.shown = Object.freeze({ ...first, ...step, ...defined(prices), ...last }) as JsonObject;
   }
 
   /** In micro-dollars, rounded up. Parts that exceed their whole (some providers count so) are charged as they are told. */
-  cost({ input, output, cacheRead, cacheWrite, cacheWriteLong = 0, reasoning }: Usage, units: Units): number {
+  cost(usage: Usage): number {
+    const { input, output, cacheRead, cacheWrite, cacheWriteLong = 0, reasoning, byModality } = usage;
     const long = Math.min(count(cacheWriteLong), count(cacheWrite));
-    const plainInput = Math.max(0, count(input) - count(cacheRead) - count(cacheWrite));
-    const plainOutput = Math.max(0, count(output) - count(reasoning));
+    const plain = {
+      input: Math.max(0, count(input) - count(cacheRead) - count(cacheWrite)),
+      cacheRead: count(cacheRead),
+      cacheWrite: count(cacheWrite),
+      output: Math.max(0, count(output) - count(reasoning)),
+    };
     return micro(
-      BigInt(plainInput) * this.#input +
-        BigInt(count(cacheRead)) * this.#cacheRead +
-        BigInt(count(cacheWrite) - long) * this.#cacheWrite +
+      (byModality !== undefined && this.#byModality !== undefined
+        ? this.#byModality.cost(byModality, plain)
+        : BigInt(plain.input) * this.#input +
+          BigInt(plain.cacheRead) * this.#cacheRead +
+          BigInt(plain.output) * this.#output) +
+        BigInt(plain.cacheWrite - long) * this.#cacheWrite +
         BigInt(long) * this.#cacheWriteLong +
-        BigInt(plainOutput) * this.#output +
         BigInt(count(reasoning)) * this.#reasoning +
-        this.#besides(units),
+        this.#units.cost(usage.units ?? {}),
     );
   }
 
   /** The most that so many tokens of so many calls can cost in micro-dollars, whatever they turn out to be: each is rounded up by itself. */
-  most(input: number, output: number, units: Units, calls = 1): number {
+  most([input, output, units]: Amount, calls: number, media: PossibleMedia = {}): number {
     const others = BigInt(Math.max(0, count(calls) - 1));
+    const other = this.#byModality?.highest(media) ?? { input: 0n, output: 0n };
     return micro(
-      BigInt(count(input)) * largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong) +
-        BigInt(count(output)) * largest(this.#output, this.#reasoning) +
-        this.#besides(units) +
-        others * (this.#call + PICO + this.#units.seconds / 1000n + 2n),
+      BigInt(count(input)) *
+        largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong, other.input) +
+        BigInt(count(output)) * largest(this.#output, this.#reasoning, other.output) +
+        this.#units.most(units) +
+        others * this.#units.furtherCall,
     );
   }
+}
 
-  #besides({ images = 0, seconds = 0, characters = 0 }: Units): bigint {
-    const { images: image, seconds: second, characters: character } = this.#units;
-    // Seconds are told in fractions: their price is that of the milliseconds begun.
-    const milliseconds = BigInt(count(Math.ceil(Math.max(0, seconds) * 1000)));
+/** What the record of a call shows of a row before its token prices and after them. */
+interface Shown {
+  readonly first: JsonObject;
+  readonly last: JsonObject;
+}
+
+/** By context length, the shortest first. */
+type Lengths = readonly [Tariff, ...Tariff[]];
+
+/** A row of the price table, ready to calculate. */
+export class Row {
+  readonly shown: JsonObject;
+  readonly services: PriceRow['services'];
+  /** True where calls cost what their provider says. */
+  readonly takesProviderCost: boolean;
+  readonly #plain: Lengths;
+  readonly #byTier: ReadonlyMap<string, Lengths>;
+
+  /** `source`: where the row comes from, when it is not the config. */
+  constructor(model: string, row: PriceRow, source?: string) {
+    const { tiers = [], serviceTiers = {}, services, providerCost = true, ...prices } = row;
+    const units = new UnitPrices(row);
+    const [tokens, others] = tokensAndOthers(prices);
+    const named: Shown = {
+      first: { model, ...defined({ source }) },
+      last: { ...others, ...defined({ services }) },
+    };
+    this.services = services;
+    this.takesProviderCost = providerCost;
+    this.#plain = lengths(tokens, tiers, units, named);
+    this.#byTier = new Map(
+      Object.entries(serviceTiers).map(([serviceTier, own]) => {
+        const steps = own.tiers ?? tiers.map((tier) => higher(tier, own));
+        return [
+          serviceTier,
+          lengths({ ...tokens, ...withoutTiers(own) }, steps, units, {
+            ...named,
+            first: { ...named.first, serviceTier },
+          }),
+        ];
+      }),
+    );
+    this.shown = {
+      ...this.#plain[0].shown,
+      ...defined({ tiers: row.tiers, serviceTiers: row.serviceTiers, providerCost: row.providerCost }),
+    } as JsonObject;
+  }
+
+  /** True for a service tier with a price of its own. */
+  hasTier(serviceTier: string): boolean {
+    return this.#tier(serviceTier) !== undefined;
+  }
+
+  /** What a call cost, and the prices for its record. */
+  cost(usage: Usage): { readonly microDollars: number; readonly price: JsonObject } {
+    const { serviceTier } = usage;
+    const all = (serviceTier === undefined ? undefined : this.#tier(serviceTier)) ?? this.#plain;
+    const tariff = all.findLast(({ above }) => above === 0 || usage.input > above) ?? all[0];
+    return { microDollars: tariff.cost(usage), price: tariff.shown };
+  }
+
+  /** The most that a call, or several together, may cost: a provider may also answer without the service tier that was asked for. */
+  most(amount: Amount, { calls = 1, longest = amount[0], serviceTier, media }: CallBounds): number {
+    const tier = serviceTier === undefined ? undefined : this.#tier(serviceTier);
+    const reachable = [...this.#plain, ...(tier ?? [])].filter(({ above }) => above === 0 || longest > above);
+    const dearest = (of: Amount): number => Math.max(...reachable.map((one) => one.most(of, calls, media)));
+    if (calls === 1 || reachable.length === 1) return dearest(amount);
+    // Some of the calls may be long and others not: the dearest input and the dearest output need not be those of one length.
+    const [input, output, units] = amount;
+    return dearest([input, 0, {}]) + dearest([0, output, units]);
+  }
+
+  #tier(serviceTier: string): Lengths | undefined {
+    // Requests may call OpenAI's priority tier `fast`: https://developers.openai.com/api/docs/guides/fast-mode
     return (
-      this.#call +
-      BigInt(count(images)) * image +
-      (milliseconds * second + 999n) / 1000n +
-      BigInt(count(characters)) * character
+      this.#byTier.get(serviceTier) ?? (serviceTier === 'fast' ? this.#byTier.get('priority') : undefined)
     );
   }
 }
 
-/** Returns what uses of a service cost in micro-dollars, rounded up. */
-export function microDollarsOf(uses: number, dollars: number): number {
-  return micro(BigInt(count(Math.ceil(uses))) * pico(dollars, 12));
+function lengths(
+  tokens: TokenPrices,
+  tiers: readonly (TokenPrices & { readonly above: number })[],
+  units: UnitPrices,
+  named: Shown,
+): Lengths {
+  const steps = tiers.toSorted((one, other) => one.above - other.above);
+  return [
+    new Tariff(tokens, 0, units, named),
+    ...steps.map(({ above, ...own }) => new Tariff({ ...tokens, ...defined(own) }, above, units, named)),
+  ];
 }
 
-/** Dollars as a whole number of 1e-12 dollars; what is finer is rounded up. `digits` is 6 for prices per million. */
-function pico(dollars: number, digits: 6 | 12): bigint {
-  const scaled = dollars * 10 ** digits;
-  const near = Math.round(scaled);
-  // 0.1 + 0.2 and the like: what is off by less than a double can tell is the number that was meant.
-  return BigInt(Math.abs(scaled - near) <= Math.abs(scaled) * 1e-12 ? near : Math.ceil(scaled));
+/** The prices of a length of context where a service tier has none of its own: of each pair the higher. */
+function higher(
+  { above, ...prices }: TokenPrices & { readonly above: number },
+  tier: TokenPrices,
+): TokenPrices & { readonly above: number } {
+  const own = Object.entries(defined(prices)) as [keyof TokenPrices, number][];
+  return {
+    above,
+    ...Object.fromEntries(own.map(([name, price]) => [name, Math.max(price, tier[name] ?? 0)])),
+  };
 }
 
-function micro(amount: bigint): number {
-  return Number((amount + PICO - 1n) / PICO);
+function withoutTiers({ tiers: _, ...prices }: ServiceTierPrices): TokenPrices {
+  return defined(prices);
 }
 
-/** Counts come from providers: anything that is no count is none. */
-function count(tokens: number): number {
-  return tokens > 0 ? Math.min(Math.trunc(tokens), Number.MAX_SAFE_INTEGER) : 0;
-}
-
-function largest(...amounts: readonly bigint[]): bigint {
-  return amounts.reduce((most, amount) => (amount > most ? amount : most));
+function tokensAndOthers(
+  prices: Omit<PriceRow, 'tiers' | 'serviceTiers' | 'services' | 'providerCost'>,
+): readonly [TokenPrices, JsonObject] {
+  const { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perCall, perCallAt, ...tokens } =
+    prices;
+  const others = { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perCall, perCallAt };
+  return [defined(tokens), defined(others) as JsonObject];
 }
 
 function defined<T extends object>(members: T): T {

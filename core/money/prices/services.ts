@@ -1,7 +1,7 @@
 import type { Units } from '../../model/usage.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { PricedChannels, ServedBy } from './channels.ts';
-import { microDollarsOf } from './row.ts';
+import { microDollarsOf } from './amounts.ts';
 
 /** Uses of services, by their names. */
 export type Services = NonNullable<Units['services']>;

@@ -4,7 +4,7 @@ import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { PriceRow } from '../../settings/prices.ts';
-import type { BodyStream, Upstream, UpstreamRequest } from '../channel.ts';
+import type { BodyStream, PricedModel, Upstream, UpstreamRequest } from '../channel.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';
 
@@ -207,8 +207,11 @@ export interface ChannelParts {
    * to think. Default: an effort, in chat completions and Responses.
    */
   readonly thinking?: ModelTraits;
-  /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */
-  listModels?(): Promise<readonly string[]>;
+  /**
+   * Asks the provider which models it has, by its own names, with their prices where it tells them. Rejects when it does not say. Absent where
+   * it cannot be asked.
+   */
+  listModels?(): Promise<readonly (string | PricedModel)[]>;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
    * Reads no faster than `call.gate` allows and lets go when the call has ended, as `tools.http` does by itself. `call.target.key.index`

@@ -169,7 +169,7 @@ export async function testPlugins(
     http: services,
     download: notInTests,
     fetchMedia: notInTests,
-    prices: createPrices(settings.prices, () => {}, catalog),
+    prices: createPrices(settings.prices, {}, catalog),
     settings,
     notices: new Notices(log),
     route: () => {},

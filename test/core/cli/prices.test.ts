@@ -121,12 +121,12 @@ describe('a price list', () => {
           output_cost_per_token: 2e-6,
           input_cost_per_audio_token: 9e-6,
         },
-        row: { input: 1, output: 2 },
-        unknown: ['input_cost_per_audio_token'],
+        row: { input: 1, output: 2, inputAudio: 9 },
+        unknown: [],
       },
     ],
     [
-      'of tokens of several kinds the dearest counts where the output has one',
+      'of tokens of several kinds the dearest counts where it is not told which they are',
       {
         entry: {
           mode: 'chat',
@@ -137,7 +137,7 @@ describe('a price list', () => {
           output_cost_per_audio_token: 1e-6,
           cache_read_input_audio_token_cost: 3e-6,
         },
-        row: { input: 9, output: 2, cacheRead: 3 },
+        row: { input: 9, inputText: 1, inputImage: 5, output: 2, outputAudio: 1, cacheRead: 3 },
         unknown: [],
       },
     ],

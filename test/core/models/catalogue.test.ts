@@ -77,7 +77,7 @@ function used(usage: Partial<Usage>): Usage {
 const million = 1_000_000;
 
 describe('what known models cost without a word in the config', () => {
-  const prices = createPrices({}, () => {}, everyone);
+  const prices = createPrices({}, {}, everyone);
   const { date } = shippedModels();
 
   // Micro-dollars, reckoned by hand from the price pages' figures: dollars per million tokens in the comments.
@@ -157,7 +157,7 @@ describe('what known models cost without a word in the config', () => {
   test('is not what the config says: its row wins by the public name, exact or by pattern', () => {
     const own = createPrices(
       { 'gpt-*': { input: 7, output: 7 }, 'gpt-5.4': { input: 9, output: 9 } },
-      () => {},
+      {},
       everyone,
     );
     const server = (model: string) => ({ channel: 'openai', model });
@@ -178,7 +178,7 @@ describe('a model that several channels serve at different prices', () => {
     openai({ id: 'cheap', key, models: { fast: 'gpt-5-nano' } }),
     anthropic({ id: 'dear', key, models: { fast: 'claude-haiku-4-5' }, priority: -1 }),
   );
-  const prices = createPrices({}, () => {}, two);
+  const prices = createPrices({}, {}, two);
 
   test('is charged at the price of the one that answered', () => {
     const cost = (channel: string, model: string): number | undefined =>
@@ -194,7 +194,7 @@ describe('a model that several channels serve at different prices', () => {
   });
 
   test('is charged as at the dearest by one that has a pattern for it and knows nothing of it', () => {
-    const some = createPrices({}, () => {}, catalogOf(openai({ key }), groq({ key }), openrouter({ key })));
+    const some = createPrices({}, {}, catalogOf(openai({ key }), groq({ key }), openrouter({ key })));
     const heard = used({ units: { seconds: 60 } });
     expect(some.most('whisper-1', 0, 0, { seconds: 60 })).toBe(6000);
     expect(some.cost('whisper-1', heard, { channel: 'groq', model: 'whisper-1' })?.microDollars).toBe(6000);
@@ -209,7 +209,7 @@ describe('a model that several channels serve at different prices', () => {
     const missing: string[] = [];
     const some = createPrices(
       {},
-      (model) => missing.push(model),
+      { unknown: (model) => missing.push(model) },
       catalogOf(
         openai({ key, models: { fast: 'gpt-5-nano' } }),
         openrouter({ key, models: { fast: 'openai/gpt-5-nano' } }),
@@ -234,7 +234,7 @@ test('no call costs more than what was reserved for it, whichever channel answer
         const catalog = catalogOf(
           ...models.map((model, index) => openai({ id: `c${index}`, key, models: { m: model } })),
         );
-        const prices = createPrices({}, () => {}, catalog);
+        const prices = createPrices({}, {}, catalog);
         const most = prices.most('m', input, output);
         expect(most === undefined).toBe(prices.unpriced('m'));
         const usage: Usage = {
@@ -394,6 +394,7 @@ const list = {
     output_cost_per_image_token: 3e-5,
     output_cost_per_token: 2e-6,
   },
+  lost: { mode: 'chat', litellm_provider: 'one', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 },
   'low/1024-x-1024/one': { mode: 'image_generation', litellm_provider: 'one', input_cost_per_image: 0.01 },
   'one/pages': { mode: 'ocr', litellm_provider: 'one', ocr_cost_per_page: 0.01 },
   'two/x': { mode: 'chat', litellm_provider: 'two' },
@@ -404,7 +405,7 @@ const options = {
   date: '2026-06-01',
   licence: 'none',
   providers: ['one'],
-  without: (name: string) => name.startsWith('low/'),
+  without: (name: string) => name.startsWith('lost'),
 };
 
 describe('a list made from a price list', () => {
@@ -417,9 +418,13 @@ describe('a list made from a price list', () => {
         b: { price: { input: 2, output: 4 } },
         free: {},
         judge: { operation: 'moderate', price: { input: 0, output: 0 } },
-        'listens-a-little': { price: { input: 1, output: 2 } },
-        painter: { operation: 'generate-image', price: { input: 1, output: 30 } },
-        talker: { operation: 'realtime', price: { input: 32, cacheRead: 0.5, output: 64 } },
+        'listens-a-little': { price: { input: 1, output: 2, inputAudio: 9 } },
+        one: { operation: 'generate-image', price: { perImageAt: { 'low/1024x1024': 0.01 } } },
+        painter: { operation: 'generate-image', price: { input: 1, output: 30, outputText: 2 } },
+        talker: {
+          operation: 'realtime',
+          price: { input: 32, inputText: 4, cacheRead: 0.5, cacheReadText: 0.4, output: 64, outputText: 16 },
+        },
         vector: { operation: 'embed', price: { input: 0.1, output: 0 } },
       },
     });

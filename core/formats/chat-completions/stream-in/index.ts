@@ -40,7 +40,7 @@ export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
 
   protected usageIn(chunk: JsonObject): Usage | undefined {
     const usage = usageOf(chunk);
-    return usage && readUsage(usage);
+    return usage && readUsage(usage, chunk);
   }
 
   protected head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra } {

@@ -34,7 +34,7 @@ function pricesOf(
         .filter(({ id, models }) => models.includes('*') || model in (known[id] ?? {}))
         .map((channel) => ({ channel, targets: [{ model: `${model}-there` }] })),
   };
-  return Object.assign(createPrices(pricesSchema.parse(table), unknown, catalog), { looks });
+  return Object.assign(createPrices(pricesSchema.parse(table), unknown && { unknown }, catalog), { looks });
 }
 
 interface Options {

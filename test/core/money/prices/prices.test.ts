@@ -8,7 +8,7 @@ import { pricesSchema } from '../../../../core/settings/prices.ts';
 type Table = Parameters<typeof pricesSchema.parse>[0];
 
 function pricesOf(table: Table, unknown?: (model: string) => void): Prices {
-  return createPrices(pricesSchema.parse(table), unknown);
+  return createPrices(pricesSchema.parse(table), unknown && { unknown });
 }
 
 /** A usage of which only this is said. */

@@ -25,6 +25,7 @@ describe('what was used', () => {
       cacheRead: 4,
       cacheWrite: 0,
       reasoning: 0,
+      byModality: { input: { text: 5, audio: 15 }, output: { text: 2, audio: 8 } },
       format: 'realtime',
       raw: usage,
     });

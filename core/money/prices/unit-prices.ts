@@ -1,0 +1,116 @@
+import type { Units } from '../../model/usage.ts';
+import type { PriceRow } from '../../settings/prices.ts';
+import { count, largest, PICO, pico } from './amounts.ts';
+
+type ByName = ReadonlyMap<string, bigint>;
+
+/** What a row says of what is not counted in tokens, in 1e-12 dollars. */
+export class UnitPrices {
+  readonly #image: bigint;
+  readonly #imageAt: ByName;
+  readonly #second: bigint;
+  readonly #secondAt: ByName;
+  readonly #character: bigint;
+  readonly #call: bigint;
+  readonly #callAt: ByName;
+
+  constructor({
+    perImage,
+    perImageAt,
+    perSecond,
+    perSecondAt,
+    perCharacter = 0,
+    perCall,
+    perCallAt,
+  }: PriceRow) {
+    this.#imageAt = byName(perImageAt);
+    this.#secondAt = byName(perSecondAt);
+    this.#callAt = byName(perCallAt);
+    // Of an amount that a row knows by names alone, the highest counts where the name is not known.
+    this.#image = perImage === undefined ? highest(this.#imageAt) : pico(perImage, 12);
+    this.#second = perSecond === undefined ? highest(this.#secondAt) : pico(perSecond, 12);
+    this.#call = perCall === undefined ? highest(this.#callAt) : pico(perCall, 12);
+    this.#character = pico(perCharacter, 12);
+  }
+
+  /** Of one call. */
+  cost({ images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt }: Units): bigint {
+    return (
+      this.#callPrice(callsAt) +
+      costOf(images, imagesAt, (name) => this.#imagePrice(name), this.#image) +
+      // Seconds are told in fractions: their price is that of the milliseconds begun.
+      (this.#secondsCost(seconds, secondsAt) + 999n) / 1000n +
+      BigInt(count(characters)) * this.#character
+    );
+  }
+
+  /** The most of a call: of images whose size or quality its provider may choose, the highest price. */
+  most(units: Units): bigint {
+    const { images = 0, imagesAt } = units;
+    const named = Object.values(imagesAt ?? {}).reduce((sum, number) => sum + number, 0);
+    const open = BigInt(count(images - named)) * (largest(this.#image, highest(this.#imageAt)) - this.#image);
+    return this.cost(units) + open;
+  }
+
+  /** What each further call of several may add: its fee, and what is rounded up. */
+  get furtherCall(): bigint {
+    return (
+      largest(this.#call, highest(this.#callAt)) +
+      PICO +
+      largest(this.#second, highest(this.#secondAt)) / 1000n +
+      2n
+    );
+  }
+
+  #secondsCost(seconds: number, secondsAt: Units['secondsAt']): bigint {
+    const parts = inMilliseconds(secondsAt);
+    return costOf(milliseconds(seconds), parts, (name) => this.#secondAt.get(name), this.#second);
+  }
+
+  #imagePrice(name: string): bigint | undefined {
+    const known = this.#imageAt.get(name);
+    if (known !== undefined || !name.includes('/')) return known;
+    const [quality = '', size = ''] = name.split('/');
+    return this.#imageAt.get(size) ?? this.#imageAt.get(quality);
+  }
+
+  #callPrice(callsAt: Units['callsAt']): bigint {
+    const [size] = Object.keys(callsAt ?? {});
+    if (size === undefined || this.#callAt.size === 0) return this.#call;
+    return this.#callAt.get(size) ?? highest(this.#callAt);
+  }
+}
+
+function costOf(
+  total: number,
+  parts: Readonly<Record<string, number>> | undefined,
+  priceOf: (name: string) => bigint | undefined,
+  plain: bigint,
+): bigint {
+  let rest = count(total);
+  let sum = 0n;
+  for (const name in parts) {
+    const part = Math.min(rest, count(parts[name] ?? 0));
+    rest -= part;
+    sum += BigInt(part) * (priceOf(name) ?? plain);
+  }
+  return sum + BigInt(rest) * plain;
+}
+
+function milliseconds(seconds: number): number {
+  return Math.ceil(Math.max(0, seconds) * 1000);
+}
+
+function inMilliseconds(parts: Units['secondsAt']): Units['secondsAt'] {
+  return (
+    parts && Object.fromEntries(Object.entries(parts).map(([name, seconds]) => [name, milliseconds(seconds)]))
+  );
+}
+
+function byName(prices: Readonly<Record<string, number>> | undefined): ByName {
+  return new Map(Object.entries(prices ?? {}).map(([name, price]) => [name, pico(price, 12)]));
+}
+
+function highest(prices: ByName): bigint {
+  return largest(...prices.values());
+}
