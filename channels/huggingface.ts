@@ -1,3 +1,4 @@
+import { huggingfacePrices } from './_listed-prices.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** The router of Hugging Face: `owner/model`, or `owner/model:provider`. https://huggingface.co/docs/inference-providers/tasks/chat-completion */
@@ -7,6 +8,7 @@ export default openaiLike({
   baseUrl: 'https://router.huggingface.co/v1',
   models: ['*/*'],
   discover: true,
+  listedPrices: huggingfacePrices,
   speaks: { chat: ['chat-completions', 'responses'] },
   traits: {
     '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },

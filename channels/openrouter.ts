@@ -1,3 +1,5 @@
+import { isObject } from 'sluice/internal';
+import { openrouterPrices } from './_listed-prices.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
@@ -7,6 +9,15 @@ export default openaiLike({
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
   discover: true,
+  listedPrices: openrouterPrices,
+  // In dollars. With a provider key of one's own it is the fee alone, and what that provider charges stands beside it:
+  // https://openrouter.ai/docs/use-cases/usage-accounting
+  statedCost({ cost, is_byok: isOwnKey, cost_details: details }) {
+    if (typeof cost !== 'number') return undefined;
+    if (isOwnKey !== true) return cost;
+    const upstream = isObject(details) ? details['upstream_inference_cost'] : undefined;
+    return typeof upstream === 'number' ? cost + upstream : undefined;
+  },
   // https://openrouter.ai/docs/api_reference/embeddings
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.

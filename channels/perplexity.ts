@@ -1,3 +1,4 @@
+import { isObject } from 'sluice/internal';
 import { openaiLike } from './_openai-like.ts';
 import { chat, chatFormat } from './_perplexity-chat.ts';
 
@@ -9,6 +10,11 @@ export default openaiLike({
   models: ['sonar*', 'r1-*'],
   speaks: { chat: [chatFormat, 'chat-completions'] },
   codecs: { chat },
+  // In dollars, with the fee for the request: https://docs.perplexity.ai/api-reference/chat-completions-post
+  statedCost({ cost }) {
+    const total = isObject(cost) ? cost['total_cost'] : undefined;
+    return typeof total === 'number' ? total : undefined;
+  },
   traits: {
     '*': {
       reasoning: 'none',

@@ -15,6 +15,8 @@ export default openaiLike({
   routingFields: ['search_parameters'],
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
+  // 1 dollar is 10,000,000,000 ticks. Tools that it runs are included: https://docs.x.ai/developers/cost-tracking
+  statedCost: ({ cost_in_usd_ticks: ticks }) => (typeof ticks === 'number' ? ticks / 1e10 : undefined),
   batches: xaiBatches,
   traits: {
     '*': { serverTools: 'responses', reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },

@@ -31,7 +31,9 @@ export function checkPaidMembers(
 ): void {
   if (key === undefined || boundBy(key) === undefined) return;
   let members = runs === 'batch' ? membersOfBatch(body) : paidMembers(body);
+  // Prices of service tiers are kept where calls are charged one by one.
   if (runs === 'elsewhere') members = members.map((one) => (one.kind === 'service' ? unbounded(one) : one));
+  if (runs !== undefined) members = members.map((one) => (one.kind === 'tier' ? unbounded(one) : one));
   checkMembers(key, path === '' ? members : members.map((one) => ({ ...one, path: `${path}.${one.path}` })));
 }
 

@@ -128,17 +128,17 @@ function tellRow(asked: string, row: JsonObject, channel?: string): void {
           : [[member, `$${String(dollars)}`, member.startsWith('per') ? '' : 'per million tokens']],
       ),
     );
-  const tell = (title: string, dollarsBy: object): void =>
+  const tellPart = (title: string, dollarsBy: object): void =>
     console.log([`${title}:`, ...lines(dollarsBy).map((line) => `  ${line}`)].join('\n'));
   console.log(lines(members).join('\n'));
   const tellTiers = (of: unknown, before = ''): void => {
     for (const { above, ...changed } of (of ?? []) as readonly { readonly above: number }[])
-      tell(`${before}above ${above} input tokens`, changed);
+      tellPart(`${before}above ${above} input tokens`, changed);
   };
   tellTiers(tiers);
   for (const [name, tier] of Object.entries(serviceTiers ?? {})) {
     const { tiers: steps, ...changed } = tier as JsonObject;
-    tell(`service tier ${name}`, changed);
+    tellPart(`service tier ${name}`, changed);
     tellTiers(steps, `service tier ${name}, `);
   }
   if (providerCost === false)

@@ -6,9 +6,10 @@ import { foldedName } from '../sdk/member-names.ts';
  * - `free`: none, because the client runs the tool or its tokens are part of the reported usage.
  * - `service`: a price for each use.
  * - `model`: another model runs. The request names it, or the provider chooses it.
+ * - `tier`: other prices for the tokens of the call, by the name of a service tier.
  * - `unbounded`: neither its price nor its number of uses is known before the call.
  */
-export type PaidKind = 'free' | 'service' | 'model' | 'unbounded';
+export type PaidKind = 'free' | 'service' | 'model' | 'tier' | 'unbounded';
 
 /** One kind of hosted tool. The first row that fits a tool decides. */
 export interface ToolRow {
@@ -84,10 +85,23 @@ export interface MemberRow {
   readonly isName?: boolean;
 }
 
+/** Returns the word that a member chooses by: its text, or the text of an object such as `{type: 'priority'}`. */
+export function tierIn(value: JsonValue): string {
+  const word = isObject(value) ? (value['type'] ?? value['latency']) : value;
+  return String(word)
+    .toLowerCase()
+    .replace(/^service_tier_/, '');
+}
+
 const isOneOf =
   (...words: readonly string[]) =>
   (value: JsonValue): boolean =>
-    words.includes(String(isObject(value) ? (value['type'] ?? value['latency']) : value).toLowerCase());
+    words.includes(tierIn(value));
+
+/** Words for service tiers that cost no more than calls without one. */
+const plainTiers = new Set('auto default standard standard_only on_demand flex scale unspecified'.split(' '));
+
+const isTier = (value: JsonValue): boolean => !plainTiers.has(tierIn(value));
 
 const namesModel = (value: JsonValue): boolean => isObject(value) && namedIn(value).length > 0;
 
@@ -124,9 +138,9 @@ export const memberRows: readonly MemberRow[] = [
   // Containers with more than a gigabyte have other prices.
   { member: 'memory_limit', kind: 'unbounded', when: isLarge },
   // Other prices for the same tokens.
-  { member: 'speed', kind: 'unbounded', when: isOneOf('fast') },
-  { member: 'service_tier', kind: 'unbounded', when: isOneOf('priority', 'fast') },
-  { member: 'servicetier', kind: 'unbounded', when: isOneOf('priority', 'service_tier_priority') },
+  { member: 'speed', kind: 'tier', when: isOneOf('fast') },
+  { member: 'service_tier', kind: 'tier', when: isTier },
+  { member: 'servicetier', kind: 'tier', when: isTier },
   { member: 'performanceconfig', kind: 'unbounded', when: isOneOf('optimized') },
 ];
 

@@ -1,7 +1,15 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { foldedName } from '../sdk/member-names.ts';
-import { isLarge, memberRowOf, namedIn, toolRowOf, type PaidKind, type ToolRow } from './hosted-tools.ts';
+import {
+  isLarge,
+  memberRowOf,
+  namedIn,
+  tierIn,
+  toolRowOf,
+  type PaidKind,
+  type ToolRow,
+} from './hosted-tools.ts';
 
 /** Members in which nothing asks for a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
 const ignored = new Set(
@@ -23,6 +31,8 @@ export interface PaidMember {
   readonly service?: string;
   /** The models that it names. Empty where it names none. */
   readonly models: readonly string[];
+  /** The service tier that it asks for. */
+  readonly tier?: string;
   /** The maximum number of uses that the tool states. */
   readonly maxUses?: number;
 }
@@ -81,7 +91,13 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
     if (row !== undefined && (row.when?.(value) ?? true)) {
       const models = namedIn(value, row);
       if (row.kind !== 'free' || models.length > 0)
-        found.push({ path: at, kind: row.kind, models, ...named(row) });
+        found.push({
+          path: at,
+          kind: row.kind,
+          models,
+          ...named(row),
+          ...(row.kind === 'tier' ? { tier: tierIn(value) } : {}),
+        });
       continue;
     }
     if (typeof value !== 'object' || ignored.has(folded) || (isPast && folded !== 'content')) continue;

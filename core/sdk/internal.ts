@@ -134,9 +134,17 @@ export { sumUnits, sumUsage } from '../model/usage.ts';
 export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
+export { tierIn } from '../models/hosted-tools.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
 export { thinksAtAll } from '../models/profile.ts';
-export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
+export {
+  noPriceError,
+  noTierPriceError,
+  type CallBounds,
+  type Cost,
+  type Many,
+  type Prices,
+} from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';

@@ -118,10 +118,11 @@ export class Bill {
     const codec = this.#billing.tools.format(format)?.codecs[operation];
     const told = codec?.usageTap().read(JSON.stringify(reply)) ?? this.#decoded(codec, reply);
     if (told === undefined) return undefined;
-    const { units, otherModels } = told;
+    const { units, otherModels, byModality } = told;
     return {
       ...counted(told),
       ...(units === undefined ? {} : { units }),
+      ...(byModality === undefined ? {} : { byModality }),
       ...(otherModels === undefined
         ? {}
         : { otherModels: otherModels.map((one) => ({ ...one, usage: counted(one.usage) })) }),

@@ -1,7 +1,8 @@
-import { isChat, type Units } from 'sluice';
+import { isChat, type Modality, type Units } from 'sluice';
 import {
   formatFor,
   estimateInput as estimateChat,
+  isObject,
   isSingleChoice,
   type Call,
   type Format,
@@ -61,6 +62,8 @@ export interface Bound {
   /** Of all of them. */
   readonly output: MostOutput;
   readonly units: Units;
+  /** What the input may stand for. Absent: anything. */
+  readonly media?: ReadonlySet<Modality>;
 }
 
 /** The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. */
@@ -92,8 +95,15 @@ export function boundOf(
     requests: isSplit ? choices : 1,
     input: within(summarises(call) ? 2 * input + summaryInstructions : input),
     output: mostOutput(call, needs, targets, assumed),
-    units: {},
+    units: searchContextOf(call),
+    media: needs.media,
   };
+}
+
+/** Perplexity charges a call by the size of its search context, which the client chooses. */
+function searchContextOf({ body: { web_search_options: options } }: Call): Units {
+  const size = isObject(options) ? options.search_context_size : undefined;
+  return typeof size === 'string' && size.length < 20 ? { callsAt: { [size]: 1 } } : {};
 }
 
 /** The largest of the values, none of which is negative; 0 without any. */

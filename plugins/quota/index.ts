@@ -14,6 +14,7 @@ import {
   mostHedges,
   noPriceError,
   noServicePriceError,
+  noTierPriceError,
   sending,
   sumUsage,
   type Amounts,
@@ -22,6 +23,7 @@ import {
   type Call,
   type CallEdits,
   type Charge,
+  type Cost,
   type Handler,
   type InternalTools,
   type Next,
@@ -29,7 +31,7 @@ import {
 import { Claim, clientLeft, costsTheSame } from './claim.ts';
 import { boundOf, type Bound } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
-import { limitEdits, servicesOf, type Services } from './services.ts';
+import { limitEdits, servicesOf, tierOf, type Services } from './services.ts';
 
 const options = z.strictObject({
   /** The output limit that a call is sent with near the end of a budget, when it has none and its model gives no less. */
@@ -73,15 +75,20 @@ export default definePlugin({
     const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
 
     /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
-    const amountsOf = (call: Call, { requests: own, input, units }: Bound, dollars: boolean) => {
+    const amountsOf = (call: Call, { requests: own, input, units, media }: Bound, dollars: boolean) => {
       const requests = own * (1 + mostHedges(call, settings.routing));
+      const { tier: serviceTier, path = '' } = (dollars ? tierOf(call.bodyOutline) : undefined) ?? {};
+      if (serviceTier !== undefined && prices.unpricedTier(call.model, serviceTier))
+        throw noTierPriceError(call.model, serviceTier, path);
+      const possible = media && { input: media };
       return (written: number, services: Services | undefined): Amounts => {
         const unpriced = dollars && services ? prices.unpricedService(call.model, services) : undefined;
         if (unpriced !== undefined) throw noServicePriceError(call.model, unpriced);
         // Each provider that is asked beside the first reads the input too, and may use the services.
         const read = requests * input;
         const all = services === undefined ? units : { ...units, services: times(services, requests) };
-        const microDollars = prices.most(call.model, read, written, all);
+        const bounds = { calls: requests, longest: read, serviceTier, media: possible };
+        const microDollars = prices.most(call.model, read, written, all, bounds);
         if (microDollars === undefined && dollars) throw noPriceError(call.model);
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
@@ -205,8 +212,8 @@ function metered(
     over = true;
     forget();
     const reservation = claim?.settle();
-    const usage = meter.used(how);
-    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
+    const { usage, parts } = meter.used(how);
+    const cost = sumOfCosts(parts.map((part) => prices.cost(meter.model, part, meter.answered)));
     const charged: Charge = {
       amounts: {
         microDollars: cost?.microDollars ?? 0,
@@ -231,6 +238,13 @@ function metered(
     throw error;
   };
   return next(call).then(observe(meter), failed);
+}
+
+/** The costs of the parts of a call, with the prices of the first. */
+function sumOfCosts(costs: readonly (Cost | undefined)[]): Cost | undefined {
+  const known = costs.filter((cost) => cost !== undefined);
+  const microDollars = known.reduce((sum, cost) => sum + cost.microDollars, 0);
+  return known[0] && { microDollars, price: known[0].price };
 }
 
 /** Leaves a charge with its call. Most calls are sent once; what those cost that a plugin sends several times is added up. */

@@ -15,7 +15,7 @@ import {
   type Call,
 } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
-import { ServiceMeter, type Services } from './services.ts';
+import { sentTier, ServiceMeter, type Services } from './services.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */
 const sampleBytes = 16 * 1024;
@@ -31,6 +31,12 @@ export type Ending = 'complete' | 'error' | 'left';
 
 /** The most that a call may come to. */
 export type Bounding = (call: Call) => Bound;
+
+/** What a call has used, and the parts of it that different providers charge for. */
+interface Used {
+  readonly usage: Usage | undefined;
+  readonly parts: readonly Usage[];
+}
 
 /** Watches one reply for what it uses. */
 export class Meter implements Observing {
@@ -121,15 +127,27 @@ export class Meter implements Observing {
    * What is to be paid for: what the provider that answered tells, or what was seen of it; and for each that was asked at the same time and
    * given up, the input as it is estimated, because they had it to read and tell nothing any more.
    */
-  used(how: Ending): Usage | undefined {
+  used(how: Ending): Used {
     const used = this.#withServices(
-      this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined,
+      this.#withTier(this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined),
       how,
     );
-    if (used === undefined || this.#hedged === 0) return used;
+    if (used === undefined) return { usage: undefined, parts: [] };
+    if (this.#hedged === 0) return { usage: used, parts: [used] };
     const { requests } = this.#bound(this.#call);
-    const input = Math.min(mostTokens, this.#hedged * requests * this.#input());
-    return sumUsage(used, { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true });
+    const { serviceTier } = used;
+    const hedged: Usage = {
+      ...this.#estimated(this.#hedged * requests * this.#input(), 0),
+      ...(serviceTier === undefined ? {} : { serviceTier }),
+    };
+    return { usage: sumUsage(used, hedged), parts: [used, hedged] };
+  }
+
+  /** Adds the service tier that was asked for where the provider does not tell which one it used. */
+  #withTier(used: Usage | undefined): Usage | undefined {
+    if (used === undefined || used.serviceTier !== undefined) return used;
+    const serviceTier = sentTier(this.#call, this.#answered?.format);
+    return serviceTier === undefined ? used : { ...used, serviceTier };
   }
 
   #withServices(used: Usage | undefined, how: Ending): Usage | undefined {

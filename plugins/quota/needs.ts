@@ -1,4 +1,4 @@
-import type { Block, ChatRequest, JsonValue } from 'sluice';
+import type { Block, ChatRequest, JsonValue, Modality } from 'sluice';
 import { isObject, type Call, type Extra, type MediaBlock } from 'sluice/internal';
 
 /** What turns, tools and calls cost besides their words. */
@@ -28,6 +28,8 @@ export interface ChatNeeds {
   readonly input: number;
   /** Images, of which each model makes so many tokens as it likes. */
   readonly images: number;
+  /** What may stand in it besides text. */
+  readonly media: ReadonlySet<Modality>;
   /** Something in it may be as long as its model's context, and nothing tells how long it is. */
   readonly unseen: boolean;
   /** How many answers are made, whether or not the client gets them all to see. */
@@ -53,6 +55,7 @@ export function needsOf(asked: AskedChat): ChatNeeds {
       sound +
       (request.tools.length > 0 ? (1 + described) * toolInstructions : 0),
     images,
+    media: mediaOf(images, sound, unseen || refers),
     unseen: unseen || refers,
     answers: answersOf(asked),
     limit: limitOf(asked),
@@ -60,6 +63,19 @@ export function needsOf(asked: AskedChat): ChatNeeds {
     predicted: body.prediction === undefined ? 0 : lengthOf(body.prediction),
   };
 }
+
+/** Files and earlier turns that are not seen may be anything. */
+function mediaOf(images: number, sound: number, unseen: boolean): ReadonlySet<Modality> {
+  if (unseen) return anything;
+  if (images === 0 && sound === 0) return nothing;
+  const media = new Set<Modality>();
+  if (images > 0) media.add('image');
+  if (sound > 0) media.add('audio');
+  return media;
+}
+
+const nothing: ReadonlySet<Modality> = new Set();
+const anything: ReadonlySet<Modality> = new Set<Modality>(['audio', 'image', 'video']);
 
 function limitOf({ request, edits, body }: AskedChat): number | undefined {
   const { maxOutput } = request.settings;

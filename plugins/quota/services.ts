@@ -1,7 +1,9 @@
 import type { GatewayEvent, JsonObject, JsonValue, Units } from 'sluice';
 import {
   formatFor,
+  isObject,
   paidMembers,
+  tierIn,
   WholeBytes,
   type Call,
   type CallEdits,
@@ -31,6 +33,24 @@ export function servicesOf(body: JsonObject, assumed: number, added: JsonObject 
   }
   return Object.keys(uses).length === 0 ? undefined : uses;
 }
+
+/** Returns the service tier of a call with prices of its own that a request asks for, and where it does. */
+export function tierOf(body: JsonObject): { readonly tier: string; readonly path: string } | undefined {
+  const { tier, path } = paidMembers(body).find(({ kind }) => kind === 'tier') ?? {};
+  return tier === undefined || path === undefined ? undefined : { tier, path };
+}
+
+/**
+ * Returns the service tier that a call was sent with, for providers that do not tell which one they used. `format`: the one that the provider
+ * was asked in, which has no member for the modes of others.
+ */
+export function sentTier({ bodyOutline: body, codec }: Call, format: string | undefined): string | undefined {
+  const { service_tier: tier = body['serviceTier'], speed } = body;
+  if (speed === 'fast' && (format ?? codec.format) === codec.format) return speed;
+  return typeof tier === 'string' || isObject(tier) ? tierIn(tier).slice(0, longestTier) : undefined;
+}
+
+const longestTier = 40;
 
 function limitIn(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && value >= 0 ? Math.ceil(value) : undefined;

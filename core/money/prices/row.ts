@@ -196,8 +196,8 @@ function higher(
   };
 }
 
-function withoutTiers({ tiers: _, ...prices }: ServiceTierPrices): TokenPrices {
-  return defined(prices);
+function withoutTiers(prices: ServiceTierPrices): TokenPrices {
+  return defined({ ...prices, tiers: undefined });
 }
 
 function tokensAndOthers(

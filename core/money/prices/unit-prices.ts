@@ -75,9 +75,11 @@ export class UnitPrices {
   }
 
   #callPrice(callsAt: Units['callsAt']): bigint {
-    const [size] = Object.keys(callsAt ?? {});
-    if (size === undefined || this.#callAt.size === 0) return this.#call;
-    return this.#callAt.get(size) ?? highest(this.#callAt);
+    if (callsAt === undefined || this.#callAt.size === 0) return this.#call;
+    let sum = 0n;
+    for (const size in callsAt)
+      sum += BigInt(count(callsAt[size] ?? 0)) * (this.#callAt.get(size) ?? highest(this.#callAt));
+    return sum;
   }
 }
 
