@@ -40,8 +40,8 @@ export async function readModelList(
       if (typeof name !== 'string') continue;
       const plain = name.replace(/^models\//, '');
       names.push(plain);
-      if (pricesIn !== undefined && isObject(entry))
-        names.push(...pricesIn(entry, plain).slice(0, mostVariants));
+      if (pricesIn === undefined || !isObject(entry)) continue;
+      for (const priced of pricesIn(entry, plain).slice(0, mostVariants)) names.push(priced);
     }
     const [next] = nextPages.flatMap(([told, asked]) => {
       const where = told(body);

@@ -101,7 +101,7 @@ const isOneOf =
 /** Words for service tiers that cost no more than calls without one. */
 const plainTiers = new Set('auto default standard standard_only on_demand flex scale unspecified'.split(' '));
 
-const isTier = (value: JsonValue): boolean => !plainTiers.has(tierIn(value));
+const isTier = (value: JsonValue): boolean => value !== null && !plainTiers.has(tierIn(value));
 
 const namesModel = (value: JsonValue): boolean => isObject(value) && namedIn(value).length > 0;
 

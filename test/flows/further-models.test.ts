@@ -199,7 +199,7 @@ describe.each(naming)('%s', (_name, call, more, param) => {
       const { status, text } = await send(call, more, key);
       expect({ status, text }).toEqual({ status: 403, text: expect.stringContaining(param) });
     }
-    expect(upstream.requests).toEqual([]);
+    expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
   test('is not refused to a key that is bound by neither', async () => {
@@ -230,7 +230,7 @@ test('more of them than are looked at are refused with 400', async () => {
   const tools = Array.from({ length: 1001 }, () => ({ type: 'image_generation', model: 'gpt-small' }));
   const { status, text } = await send(responses, { tools, later: { fallbacks: ['gpt-large'] } }, restricted);
   expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining('at most 1000') });
-  expect(upstream.requests).toEqual([]);
+  expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
 test.each<[string, Endpoint, Json]>([
@@ -246,7 +246,7 @@ test.each<[string, Endpoint, Json]>([
       status: 403,
       text: expect.stringContaining('has a budget in dollars'),
     });
-    expect(upstream.requests).toEqual([]);
+    expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
     expect((await send(call, more, restricted)).status).not.toBe(403);
   },
 );
@@ -336,7 +336,7 @@ test('tools among the items of a conversation are refused in a call that goes on
     const { status, text } = await send(responses, { conversation: id }, key);
     expect({ status, text }).toEqual({ status: 403, text: expect.stringContaining('input[0].tools[0]') });
   }
-  expect(upstream.requests).toEqual([]);
+  expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
 test('counting tokens runs no tool, so that it passes', async () => {

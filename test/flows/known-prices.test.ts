@@ -94,7 +94,7 @@ describe('the first budget in dollars', () => {
         'prices: { "vendor/\\"new\\"": { input: 1, output: 5 } }. "sluice prices import FILE"',
       ) as string,
     });
-    expect(upstream.requests).toEqual([]);
+    expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 });
 
@@ -232,6 +232,6 @@ describe('a model that has a name of the operator’s own at its provider', () =
       1,
     );
     await expect(ask(one, 'blue')).rejects.toMatchObject({ status: 403 });
-    expect(upstream.requests).toEqual([]);
+    expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 });

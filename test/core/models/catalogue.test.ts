@@ -333,7 +333,7 @@ describe('the list that comes along', () => {
 
   test('is small, and in the order of its names', () => {
     const text = readFileSync(new URL('../../../core/models/catalogue.json', import.meta.url), 'utf8');
-    expect(text.length).toBeLessThan(600_000);
+    expect(text.length).toBeLessThan(650_000);
     expect(writeKnownModels(shippedModels())).toBe(text);
     for (const names of [models, ...Object.values(models)].map(Object.keys))
       expect(names).toEqual(names.toSorted((one, other) => (one < other ? -1 : 1)));
