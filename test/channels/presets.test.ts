@@ -87,7 +87,7 @@ describe.each(names)('%s', (name) => {
       body: { candidates: [{ content: { parts: [{ text: 'hello' }] } }] },
     });
     // Providers that list prices are asked for them meanwhile.
-    const [request] = upstream.requests.filter(({ method }) => method === 'POST');
+    const request = upstream.requests.find(({ method }) => method === 'POST');
     expect(request?.url).toBe(`/${name}/chat/completions`);
     expect(JSON.stringify(request?.headers)).toContain(`key-of-${name}`);
     const sent = JSON.parse(request?.body.toString() ?? '') as Json;

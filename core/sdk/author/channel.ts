@@ -207,10 +207,7 @@ export interface ChannelParts {
    * to think. Default: an effort, in chat completions and Responses.
    */
   readonly thinking?: ModelTraits;
-  /**
-   * Asks the provider which models it has, by its own names, with their prices where it tells them. Rejects when it does not say. Absent where
-   * it cannot be asked.
-   */
+  /** Asks the provider for its own model names, with prices where it tells them. Rejects when it does not say. Absent: it cannot be asked. */
   listModels?(): Promise<readonly (string | PricedModel)[]>;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
