@@ -1,6 +1,7 @@
 import type { ZodObject } from 'zod';
 import type { ChannelSpec, ModelTraits } from 'sluice';
 import { matchesModel, type ChannelParts } from 'sluice/internal';
+import { openModel } from './_open-models.ts';
 import { bearer, httpChannel, traitsByModel, type HttpPlace, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */
@@ -33,6 +34,8 @@ export interface OpenaiLike {
   readonly batches?: NonNullable<HttpPlace['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
+  /** How hybrid open models are switched here, by which their families are told to think. Traits of `traits` come after it. */
+  readonly openModels?: ModelTraits;
   /** How models are told to think that think according to the catalogue alone. Default: by an effort. */
   readonly thinking?: ModelTraits;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */
@@ -56,11 +59,18 @@ export interface OpenaiLike {
 export function openaiLike({
   speaks,
   traits,
+  openModels,
   headers,
   customTools = [],
   ...rest
 }: OpenaiLike): PlainChannelKind {
-  const ofModel = traitsByModel(traits ?? {});
+  const { '*': all = {}, ...some } = traits ?? {};
+  const special = traitsByModel(some);
+  const ofModel = (model: string): ModelTraits => ({
+    ...all,
+    ...(openModels === undefined ? {} : openModel(model, openModels)),
+    ...special(model),
+  });
   return httpChannel({
     ...rest,
     headers: headers ?? bearer,

@@ -12,8 +12,6 @@ export default openaiLike({
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       refuses: ['logprobs', 'topLogprobs', 'seed', 'frequencyPenalty', 'presencePenalty', 'topK'],
-      inputLimit: 256_000,
-      outputLimit: 4096,
     },
   },
 });

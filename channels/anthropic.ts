@@ -15,8 +15,19 @@ export default httpChannel({
   headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
   defaults: { 'anthropic-version': '2023-06-01' },
-  traits: claudeTraits,
+  traits: (model) => ({ ...oldLimits(generationOf(model), model), ...claudeTraits(model) }),
 });
+
+/** Limits of models of which the catalogue may no longer have a row. Newer ones say theirs in {@link claudeTraits}. */
+function oldLimits(generation: number, model: string): ModelTraits {
+  if (generation >= 4.6) return {};
+  if (generation < 3.7) return { inputLimit: 200_000, outputLimit: generation < 3.5 ? 4096 : 8192 };
+  return { inputLimit: 200_000, outputLimit: isOldOpus(generation, model) ? 32_000 : 64_000 };
+}
+
+function isOldOpus(generation: number, model: string): boolean {
+  return model.includes('opus') && generation < 4.5;
+}
 
 /** What a Claude model takes, by its name. */
 export function claudeTraits(model: string): ModelTraits {
@@ -28,6 +39,7 @@ export function claudeTraits(model: string): ModelTraits {
  * A name without a number, or of a family to come, counts as the newest.
  */
 export function generationOf(model: string): number {
+  if (/^claude-(?:instant|v[12])/.test(model)) return 2;
   const found = /^claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?![\d])/.exec(model);
   if (found === null) return Infinity;
   return Number(`${found[1]}.${found[2] ?? 0}`);
@@ -43,8 +55,6 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
       jsonSchema: false,
       midSystem: false,
       prefill: true,
-      inputLimit: 200_000,
-      outputLimit: generation < 3.5 ? 4096 : 8192,
     };
   }
   if (generation < 4.6) {
@@ -54,27 +64,28 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
       midSystem: false,
       // From 4.6 on a history that ends with the assistant is answered 400.
       prefill: true,
-      inputLimit: 200_000,
-      outputLimit: opus && generation < 4.5 ? 32_000 : 64_000,
     };
   }
-  const adaptive: ModelTraits = { reasoning: 'adaptive', inputLimit: 1_000_000, outputLimit: 128_000 };
+  // The clouds give Sonnet 4.6 less of both: the catalogue has what each does.
+  const limits = generation < 4.7 && !opus ? {} : { inputLimit: 1_000_000, outputLimit: 128_000 };
+  const adaptive: ModelTraits = { reasoning: 'adaptive', ...limits };
   if (generation < 4.7)
     return {
       ...adaptive,
       efforts: [...ordinary, 'max'],
       midSystem: false,
-      ...(opus ? {} : { outputLimit: 64_000 }),
     };
   return {
     ...adaptive,
-    efforts: [...(alwaysThinks(model) ? ordinary.slice(1) : ordinary), 'xhigh', 'max'],
+    ...(alwaysThinks(model, generation)
+      ? { efforts: [...ordinary.slice(1), 'xhigh', 'max'], thinksByDefault: true, stopsThinking: false }
+      : { efforts: [...ordinary, 'xhigh', 'max'] }),
     refuses: ['temperature', 'topP', 'topK'],
     ...(generation < 4.8 ? { midSystem: false } : {}),
   };
 }
 
-/** These lines answer 400 to thinking switched off. */
-function alwaysThinks(model: string): boolean {
-  return /fable|mythos/.test(model);
+/** These answer 400 to thinking switched off: LiteLLM 1.110.2, `thinking_always_on` of the price list. */
+function alwaysThinks(model: string, generation: number): boolean {
+  return /fable|mythos/.test(model) || (generation >= 5.5 && generation < 6 && /opus|sonnet/.test(model));
 }

@@ -4,6 +4,8 @@ import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { azureDeployments, azureListing } from './_azure-deployments.ts';
 import { entraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
+import { openModel } from './_open-models.ts';
+import { isOpenai, onV1, openaiTraits } from './_openai-models.ts';
 import { claudeTraits } from './anthropic.ts';
 import { signedIn } from './azure-openai.ts';
 
@@ -43,8 +45,19 @@ export default defineChannel({
       },
       traits: (model) =>
         model.startsWith('claude-')
-          ? { ...claudeTraits(model), formats: ['messages'] }
-          : { formats: ['chat-completions', 'responses'], refuses: ['topK', 'customTools'] },
+          ? {
+              ...claudeTraits(model),
+              formats: ['messages'],
+              // LiteLLM 1.110.2, azure_ai/claude-fable-5 and claude-mythos-5-1: no `max` here.
+              ...(/fable|mythos/.test(model) ? { efforts: ['low', 'medium', 'high', 'xhigh'] } : {}),
+            }
+          : isOpenai(model)
+            ? onV1(openaiTraits(model))
+            : {
+                ...openModel(model, { reasoning: 'template' }),
+                formats: ['chat-completions', 'responses'],
+                refuses: ['topK', 'customTools'],
+              },
       open: (call, request) => open(call, onFoundry(request)),
     };
   },

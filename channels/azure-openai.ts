@@ -6,9 +6,16 @@ import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identit
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
 import { tellingRefusals } from './_refusals.ts';
+import { isOpenai, onV1, openaiTraits, thinking } from './_openai-models.ts';
 
 /** Deployments have names of their own, which say nothing of the model: the config's `traits` tell more. */
 const traits: ModelTraits = { refuses: ['topK', 'customTools'], serverTools: 'responses' };
+
+/** Traits of a deployment. Where its base model or public name is that of a model of OpenAI, that model's apply. */
+function traitsOf(model: string): ModelTraits {
+  const name = model.replace(/^.*\//, '');
+  return isOpenai(name) ? onV1(openaiTraits(name)) : traits;
+}
 
 const headers = (key: string | undefined): Readonly<Record<string, string>> =>
   key === undefined ? {} : { 'api-key': key };
@@ -70,7 +77,8 @@ export default defineChannel({
       keeps: { 'chat-completions': ['files', 'batches', 'vector_stores', 'containers'] },
       // https://learn.microsoft.com/azure/ai-foundry/openai/how-to/batch
       batchShare: 0.5,
-      traits: () => traits,
+      traits: traitsOf,
+      thinking,
       open,
       connect,
     };
@@ -96,7 +104,8 @@ function dated(endpoint: string, version: string, options: Setup[0], tools: Chan
       'translate-audio': ['audio'],
       speak: ['audio'],
     },
-    traits: () => traits,
+    traits: (model) => ({ ...traitsOf(model), formats: ['chat-completions'] }),
+    thinking,
     open: (call, request) =>
       open(call, {
         ...request,

@@ -1,5 +1,13 @@
 import { openaiLike } from './_openai-like.ts';
 
+/** Models that think only when their template is told so. */
+const optIn = {
+  reasoning: 'template',
+  templateMember: 'chat_template_args',
+  thinksByDefault: false,
+  stopsThinking: true,
+} as const;
+
 /** Baseten model APIs. https://docs.baseten.co/reference/inference-api/chat-completions */
 export default openaiLike({
   name: 'baseten',
@@ -7,5 +15,19 @@ export default openaiLike({
   baseUrl: 'https://inference.baseten.co/v1',
   models: ['*/*'],
   discover: true,
-  traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+  // https://docs.baseten.co/inference/model-apis/reasoning
+  openModels: { reasoning: 'template', templateMember: 'chat_template_args' },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+  traits: {
+    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    // Opt in.
+    '*Kimi-K2.*': optIn,
+    '*DeepSeek-V4*': {
+      reasoning: 'effort',
+      efforts: ['low', 'medium', 'high', 'xhigh'],
+      thinksByDefault: true,
+    },
+    '*GLM-*': optIn,
+    '*Nemotron-*': optIn,
+  },
 });

@@ -101,6 +101,8 @@ export default defineChannel({
       codecs: invokeCodecs,
       ...regionsOf(chosen, places),
       traits: traitsOf,
+      // What is said of none of them here: they think, and nobody knows how they are told to.
+      thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
       listModels: () => listModels(chosen, tools, places),
       open: (call, request) =>
         send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] }),

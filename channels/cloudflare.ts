@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { bearer, overHttp } from './_http.ts';
+import { gptOss } from './_open-models.ts';
 
 /** Cloudflare Workers AI: the account stands in the address. https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/ */
 export default defineChannel({
@@ -20,11 +21,11 @@ export default defineChannel({
       baseUrl: `https://api.cloudflare.com/client/v4/accounts/${account ?? ''}/ai/v1`,
       headers: bearer,
       speaks: { chat: ['chat-completions', 'responses'], embed: ['embeddings'] },
+      thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
       traits: (model) => ({
-        // Only these are offered in responses, and take an effort.
-        ...(model.includes('gpt-oss')
-          ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
-          : { formats: ['chat-completions'], reasoning: 'none' }),
+        // Only these are offered in responses.
+        ...(model.includes('gpt-oss') ? gptOss : { formats: ['chat-completions'], reasoning: 'none' }),
+        ...(/qwq|deepseek-r1/.test(model) ? { thinksByDefault: true, stopsThinking: false } : {}),
         outputLimitField: 'max_tokens',
         refuses: ['customTools', 'choices'],
       }),

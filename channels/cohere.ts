@@ -103,6 +103,7 @@ export default plainKind(
         headers: bearer,
         modelList: '/v1/models?page_size=1000',
         speaks: { chat: [chatFormat], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
+        thinking: { reasoning: 'effort', efforts: ['none', 'high'], thinksByDefault: true },
         traits: (model) => ({
           // https://docs.cohere.com/docs/reasoning: a budget, or nothing but whether to think.
           ...(model.includes('reasoning')

@@ -1,12 +1,61 @@
 import { z } from 'zod';
-import { defineChannel } from 'sluice';
+import { defineChannel, type ModelTraits } from 'sluice';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
+import { thinksAlike } from './_open-models.ts';
 
 const hosts = {
   china: 'dashscope.aliyuncs.com',
   singapore: 'dashscope-intl.aliyuncs.com',
   virginia: 'dashscope-us.aliyuncs.com',
 } as const;
+
+/**
+ * Models that are switched to think. `tool_choice` may not force a tool meanwhile.
+ * https://www.alibabacloud.com/help/en/model-studio/deep-thinking
+ * https://www.alibabacloud.com/help/en/model-studio/qwen-function-calling
+ */
+const switched = {
+  reasoning: 'enable-thinking',
+  thinkingBudget: { min: 1 },
+  forcedTools: 'without-thinking',
+} as const;
+const thinking = { ...thinksAlike, forcedTools: 'without-thinking' } as const;
+const on = { ...switched, thinksByDefault: true } as const;
+/** Open Qwen3 models think unless told otherwise, and answer 400 to a whole request that does not tell them: `parameter.enable_thinking must be set to false for non-streaming calls`. */
+const open = { ...on, thinksInStreamsOnly: true } as const;
+/** From Qwen3.5 on they think unless told otherwise, Qwen3 does not. https://docs.qwencloud.com/developer-guides/text-generation/thinking */
+const hybrids: Readonly<Record<string, ModelTraits>> = {
+  ...Object.fromEntries(
+    [
+      'qwen-plus*',
+      'qwen-turbo*',
+      'qwen-flash*',
+      'qwen3-max*',
+      'qwen3-vl-*',
+      'qwen3-omni*',
+      'deepseek-v3.*',
+    ].map((model) => [model, switched]),
+  ),
+  ...Object.fromEntries(
+    ['0.6b', '1.7b', '4b', '8b', '14b', '32b', '30b-a3b', '235b-a22b'].map((size) => [`qwen3-${size}`, open]),
+  ),
+  ...Object.fromEntries(
+    [
+      'qwen3.5*',
+      'qwen3.6*',
+      'qwen3.7*',
+      'qwen3.8*',
+      'qwen4*',
+      'deepseek-v4*',
+      '*glm-4.5*',
+      '*glm-4.6*',
+      '*glm-4.7*',
+      '*glm-5*',
+      '*kimi-k2.5*',
+      '*kimi-k2.6*',
+    ].map((model) => [model, on]),
+  ),
+};
 
 /** Alibaba Cloud Model Studio: Qwen. Keys belong to one region. https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope */
 export default defineChannel({
@@ -31,7 +80,15 @@ export default defineChannel({
           cacheMark: 'cache_control',
           refuses: ['customTools', 'frequencyPenalty'],
         },
-        '*thinking*': { jsonSchema: false },
+        ...hybrids,
+        '*thinking*': { ...thinking, jsonSchema: false },
+        'qwq-*': { ...thinking, jsonSchema: false },
+        'qvq-*': { ...thinking, jsonSchema: false },
+        '*kimi-k2.7*': thinking,
+        '*deepseek-r1*': thinking,
+        'qwen*instruct*': { reasoning: 'none' },
+        '*-coder*': { reasoning: 'none' },
       }),
+      thinking: switched,
     }),
 });

@@ -39,6 +39,7 @@ export default defineChannel({
       headers: bearer,
       speaks: { chat: ['chat-completions', 'messages'], embed: ['embeddings'] },
       traits: traitsOf,
+      thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
     });
     return {
       ...parts,
@@ -68,6 +69,7 @@ function traitsOf(model: string): ModelTraits {
       ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
       : { reasoning: /gpt-[5-9]/.test(model) ? 'effort' : 'none' }),
     outputLimitField: 'max_tokens',
-    refuses: ['customTools'],
+    refuses: ['customTools', 'topK'],
+    refusedMembers: ['prompt_cache_key', 'top_k'],
   };
 }

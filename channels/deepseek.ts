@@ -12,11 +12,14 @@ export default openaiLike({
       efforts: ['none', 'low', 'high', 'max'],
       replaysReasoning: true,
       outputLimitField: 'max_tokens',
+      // https://api-docs.deepseek.com/api/create-chat-completion: it asks for a later try where its own service is short of room.
+      finishReasons: { insufficient_system_resource: 'length' },
       // `json_object` is all it has: a schema goes through a forced tool.
       jsonSchema: false,
       refuses: ['choices', 'seed', 'verbosity', 'serviceTier'],
-      inputLimit: 1_000_000,
-      outputLimit: 384_000,
     },
+    // https://api-docs.deepseek.com/guides/thinking_mode: it thinks unless switched off, and takes no forced tool meanwhile.
+    'deepseek-v*': { thinksByDefault: true, forcedTools: 'without-thinking' },
+    'deepseek-reasoner*': { thinksByDefault: true, forcedTools: 'without-thinking' },
   },
 });

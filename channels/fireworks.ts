@@ -17,11 +17,14 @@ const place: HttpPlace = {
     '*': {
       formats: ['chat-completions'],
       outputLimitField: 'max_tokens',
+      // https://docs.fireworks.ai/guides/reasoning
+      reasoning: 'effort',
       efforts: ['none', 'low', 'medium', 'high'],
       refuses: ['customTools'],
       // Unknown members are refused.
       cacheMark: 'none',
     },
+    '*kimi-k3*': { efforts: ['low', 'high', 'max'] },
   }),
 };
 

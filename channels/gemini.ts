@@ -4,10 +4,16 @@ import { httpChannel, traitsByModel } from './_http.ts';
 export const geminiTraits = traitsByModel({
   '*': {
     reasoning: 'level',
-    efforts: ['minimal', 'low', 'medium', 'high'],
-    inputLimit: 1_048_576,
-    outputLimit: 65_536,
+    efforts: ['low', 'medium', 'high'],
   },
+  // The catalogue says of later ones that they have no `minimal`.
+  ...Object.fromEntries(
+    ['gemini-3-*', 'gemini-3.1*', 'gemini-3.5*', 'gemini-3.6*'].map((model) => [
+      model,
+      { efforts: ['minimal', 'low', 'medium', 'high'] },
+    ]),
+  ),
+  'gemini-4-hydrogen*': { efforts: ['low', 'medium', 'high', 'xhigh'] },
   '*-pro*': { efforts: ['low', 'medium', 'high'] },
   'gemini-3-pro*': { efforts: ['low', 'high'] },
   'gemini-2.5-*': { reasoning: 'budget', efforts: ['none', 'minimal', 'low', 'medium', 'high'] },
@@ -20,11 +26,11 @@ export const geminiTraits = traitsByModel({
   'gemini-2.0-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
   'gemma-*': {
     reasoning: 'none',
-    outputLimit: 8192,
-    inputLimit: 131_072,
     jsonSchema: false,
     fetchesUrls: false,
   },
+  // https://ai.google.dev/gemma/docs/core/gemma_on_gemini_api
+  'gemma-4-*': { reasoning: 'level', efforts: ['minimal', 'high'] },
   'learnlm-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
 });
 

@@ -1,6 +1,25 @@
+import { gptOss } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
-/** Groq. It answers 400 to log probabilities and to more than one choice. */
+/** Members beyond the common ones that its API takes. https://console.groq.com/docs/api-reference#chat-create */
+const groqMembers = [
+  'citation_options',
+  'compound_custom',
+  'disable_tool_validation',
+  'documents',
+  'exclude_domains',
+  'function_call',
+  'functions',
+  'include_domains',
+  'include_reasoning',
+  'logit_bias',
+  'reasoning_format',
+  'search_settings',
+  'store',
+  'stream_options.include_usage',
+];
+
+/** Groq. It answers 400 to log probabilities, to more than one choice, and to members that it does not know. */
 export default openaiLike({
   name: 'groq',
   catalogue: ['groq'],
@@ -29,15 +48,17 @@ export default openaiLike({
   traits: {
     '*': {
       reasoning: 'none',
-      refuses: ['logprobs', 'topLogprobs', 'choices'],
-      inputLimit: 131_072,
+      reasoningField: 'reasoning',
+      refuses: ['logprobs', 'topLogprobs', 'choices', 'topK', 'promptCacheKey', 'verbosity', 'modalities'],
+      refusesUnknown: true,
+      members: groqMembers,
       // Unknown members are refused.
       cacheMark: 'none',
     },
     '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },
     'playai-tts*': { streamsSpeech: false },
     'canopylabs/*': { streamsSpeech: false },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'], outputLimit: 65_536 },
+    'openai/gpt-oss-*': gptOss,
     // Its thinking stands before the answer unless a client asks otherwise: https://console.groq.com/docs/reasoning
     'qwen/qwen3*': { inlineThinking: true, reasoning: 'effort', efforts: ['none'], thinksByDefault: true },
   },

@@ -1,4 +1,5 @@
 import { huggingfacePrices } from './_listed-prices.ts';
+import { gptOss } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** The router of Hugging Face: `owner/model`, or `owner/model:provider`. https://huggingface.co/docs/inference-providers/tasks/chat-completion */
@@ -12,6 +13,6 @@ export default openaiLike({
   speaks: { chat: ['chat-completions', 'responses'] },
   traits: {
     '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    'openai/gpt-oss-*': gptOss,
   },
 });

@@ -9,6 +9,6 @@ export default openaiLike({
   discover: true,
   traits: {
     '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
-    'deepseek-ai/DeepSeek-R1*': { inlineThinking: true },
+    'deepseek-ai/DeepSeek-R1*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
   },
 });

@@ -1,6 +1,7 @@
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { bearer, overHttp, plainKind, traitsByModel } from './_http.ts';
+import { thinksAlike } from './_open-models.ts';
 import { minimaxVideos, openVideos, videoFormat } from './_minimax-videos.ts';
 
 const home = 'https://api.minimax.io/v1';
@@ -34,11 +35,14 @@ export default plainKind(
 
 const chatTraits = traitsByModel({
   '*': {
-    reasoning: 'none',
+    ...thinksAlike,
     outputLimitField: 'max_completion_tokens',
     inlineThinking: true,
     // LiteLLM, litellm/llms/minimax/chat/transformation.py: marks are kept.
     cacheMark: 'cache_control',
+    // https://platform.minimax.io/docs/api-reference/text-openai-api has no `response_format` for its text models.
+    jsonSchema: false,
+    ranges: { temperature: { min: 0.01, max: 1 } },
     refuses: [
       'customTools',
       'choices',
@@ -48,6 +52,7 @@ const chatTraits = traitsByModel({
       'topLogprobs',
       'topK',
     ],
-    inputLimit: 204_800,
   },
+  // Thinking cannot be switched off before M3. `@ai-sdk/minimax` and AgentScope (`integration/model/minimax`) say the same.
+  'MiniMax-M3*': { reasoning: 'thinking', thinkingType: 'adaptive', stopsThinking: true },
 });

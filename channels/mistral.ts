@@ -17,7 +17,7 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
     refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
   },
   // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native
-  'magistral-*': { replaysReasoning: true },
+  'magistral-*': { thinksByDefault: true, stopsThinking: false, replaysReasoning: true },
   'mistral-small-latest': adjustable,
   'mistral-small-2603': adjustable,
   'mistral-medium-latest': adjustable,
@@ -25,7 +25,7 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
   'mistral-medium-3-5': adjustable,
   'mistral-medium-3.5': adjustable,
   // https://docs.mistral.ai/inference/conversations/reasoning
-  'mistral-large-4*': { ...adjustable, efforts: ['low', 'medium', 'high'] },
+  'mistral-large-4*': adjustable,
 };
 
 /** What one of its models takes and does, also where a cloud serves it. */
@@ -64,5 +64,6 @@ export default openaiLike({
     stream_options: null,
     user: null,
   },
+  thinking: adjustable,
   traits: mistralTable,
 });

@@ -6,5 +6,7 @@ export default openaiLike({
   baseUrl: 'https://api-inference.modelscope.cn/v1',
   models: ['*/*'],
   discover: true,
+  // https://modelscope.cn/docs/model-service/API-Inference/intro: `enable_thinking`, as at DashScope.
+  openModels: { reasoning: 'enable-thinking', thinksInStreamsOnly: true },
   traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
 });

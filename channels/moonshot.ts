@@ -1,4 +1,23 @@
+import { thinksAlike } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
+
+const thinks = {
+  thinksByDefault: true,
+  forcedTools: 'without-thinking',
+  replaysReasoning: true,
+  refuses: [
+    'topK',
+    'logprobs',
+    'topLogprobs',
+    'seed',
+    'temperature',
+    'topP',
+    'frequencyPenalty',
+    'presencePenalty',
+    'choices',
+  ],
+} as const;
+const hybrid = { ...thinks, reasoning: 'thinking', efforts: ['none'] } as const;
 
 /** Moonshot AI: Kimi. In China, `baseUrl: 'https://api.moonshot.cn/v1'`. Thinking models want their reasoning back. https://platform.moonshot.ai/docs/api/chat */
 export default openaiLike({
@@ -9,16 +28,19 @@ export default openaiLike({
   // https://platform.kimi.ai/docs/api/batch-create https://platform.kimi.ai/docs/pricing/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.6,
+  thinking: { ...thinks, reasoning: 'effort', efforts: ['low', 'high', 'max'] },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
-      replaysReasoning: true,
       refuses: ['topK', 'logprobs', 'topLogprobs', 'seed'],
-      inputLimit: 262_144,
+      ranges: { temperature: { min: 0, max: 1 } },
     },
-    'moonshot-v1-8k*': { inputLimit: 8192 },
-    'moonshot-v1-32k*': { inputLimit: 32_768 },
-    'moonshot-v1-128k*': { inputLimit: 131_072 },
+    // https://platform.kimi.ai/docs/api/chat and @ai-sdk/moonshotai@2.0.61: settings are fixed, tools cannot be forced while it thinks.
+    ...Object.fromEntries(['kimi-k2.5*', 'kimi-k2.6*'].map((model) => [model, hybrid])),
+    'kimi-k2.7*': { ...thinks, ...thinksAlike },
+    'kimi-k2-thinking*': { ...thinksAlike, replaysReasoning: true },
+    'kimi-thinking-*': { ...thinksAlike, forcedTools: 'never' },
+    'kimi-k3*': { ...thinks, reasoning: 'effort', efforts: ['low', 'high', 'max'] },
   },
 });

@@ -11,9 +11,10 @@ export default openaiLike({
   // https://docs.tokenfactory.nebius.com/ai-models-inference/batch-inference
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
+  openModels: { reasoning: 'template' },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
     '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
     'black-forest-labs/*': { images: { streams: false, qualities: [], styles: [] } },
   },
 });

@@ -10,9 +10,11 @@ export default openaiLike({
   speaks: { chat: ['chat-completions', 'text-completions'], embed: ['embeddings'], rerank: ['rerank'] },
   // https://novita.ai/docs/guides/llm-batch-api
   keeps: { 'chat-completions': ['files', 'batches'] },
+  // https://novita.ai/docs/guides/LLM-FAQ https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion
+  openModels: { reasoning: 'enable-thinking' },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
     '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
     'deepseek/deepseek-r1*': { inlineThinking: true },
   },
 });

@@ -8,12 +8,13 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  // https://docs.nvidia.com/nim/large-language-models/latest/thinking-budget-control.html
+  openModels: { reasoning: 'template' },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       refuses: ['choices', 'metadata', 'serviceTier'],
     },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   },
 });

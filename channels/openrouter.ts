@@ -25,9 +25,9 @@ export default openaiLike({
   traits: {
     '*': {
       reasoning: 'object',
+      reasoningField: 'reasoning',
       outputLimitField: 'max_tokens',
       replaysReasoning: true,
-      // https://openrouter.ai/docs/guides/best-practices/prompt-caching
       cacheMark: 'cache_control',
     },
   },

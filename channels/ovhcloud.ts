@@ -7,5 +7,7 @@ export default openaiLike({
   baseUrl: 'https://oai.endpoints.kepler.ai.cloud.ovh.net/v1',
   models: 'discover',
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], transcribe: ['audio'] },
+  openModels: { reasoning: 'template' },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
 });

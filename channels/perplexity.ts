@@ -15,6 +15,7 @@ export default openaiLike({
     const total = isObject(cost) ? cost['total_cost'] : undefined;
     return typeof total === 'number' ? total : undefined;
   },
+  thinking: { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },
   traits: {
     '*': {
       reasoning: 'none',
@@ -22,6 +23,7 @@ export default openaiLike({
       refuses: ['parallelTools', 'choices', 'seed', 'stop', 'logprobs', 'topLogprobs', 'user'],
     },
     'sonar-deep-research*': { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },
-    'sonar-reasoning*': { inlineThinking: true },
+    'sonar-reasoning*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
+    'r1-*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
   },
 });

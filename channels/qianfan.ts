@@ -1,3 +1,4 @@
+import { thinksAlike } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Baidu Qianfan: ERNIE and others. https://cloud.baidu.com/doc/qianfan-api/s/3m9b5lqft */
@@ -6,7 +7,11 @@ export default openaiLike({
   baseUrl: 'https://qianfan.baidubce.com/v2',
   models: ['ernie-*', 'deepseek-*', 'qwen*', 'bge-*', 'tao-*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  // https://cloud.baidu.com/doc/qianfan-api/s/3m9b5lqft
+  openModels: { reasoning: 'enable-thinking' },
   traits: {
     '*': { reasoning: 'none', refuses: ['choices', 'logprobs', 'topLogprobs', 'topK'] },
+    'ernie-x*': thinksAlike,
+    'ernie-*-thinking*': thinksAlike,
   },
 });

@@ -13,13 +13,14 @@ export default openaiLike({
     transcribe: ['audio'],
     'translate-audio': ['audio'],
   },
+  // https://docs.sambanova.ai/docs/en/features/reasoning
+  openModels: { reasoning: 'template' },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       refuses: ['choices', 'logprobs', 'topLogprobs', 'frequencyPenalty', 'presencePenalty', 'seed'],
     },
-    'gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
     'DeepSeek-R1*': { inlineThinking: true },
     '*Whisper-*': { transcripts: ['json', 'text'] },
   },

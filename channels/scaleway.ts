@@ -7,5 +7,7 @@ export default openaiLike({
   baseUrl: 'https://api.scaleway.ai/v1',
   models: 'discover',
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], transcribe: ['audio'] },
+  // https://www.scaleway.com/en/docs/generative-apis/how-to/query-reasoning-models/
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
 });

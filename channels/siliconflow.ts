@@ -17,6 +17,12 @@ export default openaiLike({
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   batches: ({ download }) => siliconflowBatches(download),
+  // https://docs.siliconflow.cn/cn/api-reference/chat-completions
+  openModels: {
+    reasoning: 'enable-thinking',
+    thinkingBudget: { min: 128, max: 32_768 },
+    forcedTools: 'without-thinking',
+  },
   traits: {
     '*': {
       reasoning: 'none',

@@ -31,8 +31,12 @@ export default defineChannel({
           ? { ...claudeTraits(model), formats: ['messages'], jsonSchema: false, fetchesUrls: false }
           : {
               formats: ['chat-completions'],
-              reasoning: 'none',
-              refuses: ['customTools', 'choices', 'logprobs', 'topLogprobs', 'seed'],
+              ...(/gpt-[5-9]/.test(model)
+                ? { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] }
+                : { reasoning: 'none' }),
+              ...(/-r1/.test(model) ? { thinksByDefault: true, stopsThinking: false } : {}),
+              refusedMembers: ['prompt_cache_key', 'top_k'],
+              refuses: ['customTools', 'choices', 'logprobs', 'topLogprobs', 'seed', 'topK'],
             },
     });
   },

@@ -21,9 +21,16 @@ export default openaiLike({
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   batches: togetherBatches,
+  // https://docs.together.ai/docs/inference/chat/reasoning: hybrid models have a switch and no measure.
+  openModels: { reasoning: 'object', efforts: [] },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
-    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    '*': {
+      reasoning: 'none',
+      reasoningField: 'reasoning',
+      outputLimitField: 'max_tokens',
+      finishReasons: { eos: 'stop' },
+    },
     'deepseek-ai/DeepSeek-R1*': { inlineThinking: true },
   },
 });

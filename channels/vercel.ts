@@ -9,6 +9,12 @@ export default openaiLike({
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   routingFields: ['models', 'providerOptions'],
-  // https://vercel.com/docs/ai-gateway/models-and-providers/automatic-caching
-  traits: { '*': { reasoning: 'object', outputLimitField: 'max_tokens', cacheMark: 'cache_control' } },
+  traits: {
+    '*': {
+      reasoning: 'object',
+      reasoningField: 'reasoning',
+      outputLimitField: 'max_tokens',
+      cacheMark: 'cache_control',
+    },
+  },
 });

@@ -4,6 +4,7 @@ import { authorized, bearerTokens, type ChannelParts, type ChannelTools, editMem
 import { googleCredentials, googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';
+import { openModel, thinksAlike } from './_open-models.ts';
 import { tellingRefusals } from './_refusals.ts';
 import { vertexEmbed } from './_vertex-embed.ts';
 import { openVideo, vertexVideos, videoFormat } from './_vertex-videos.ts';
@@ -111,7 +112,7 @@ function traitsOf(model: string): ModelTraits {
   if (name.includes('/'))
     return {
       formats: ['chat-completions'],
-      reasoning: 'none',
+      ...maasThinking(name),
       outputLimitField: 'max_tokens',
       refuses: ['customTools'],
     };
@@ -120,6 +121,21 @@ function traitsOf(model: string): ModelTraits {
     formats: ['generate-content'],
     ...(/^gemini-[3-9]/.test(name) ? { streamsArguments: true } : {}),
   };
+}
+
+/**
+ * Models of other makers take the arguments of their template. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking
+ * Grok thinks by itself, and takes an effort from 4.3 on.
+ */
+function maasThinking(name: string): ModelTraits {
+  if (/grok-4\.[3-9]/.test(name)) return { reasoning: 'effort', efforts: ['low', 'medium', 'high'] };
+  if (/grok-(?!.*non-reasoning)/.test(name)) return thinksAlike;
+  return (
+    openModel(name, {
+      reasoning: 'template',
+      templateSwitch: /deepseek/.test(name) ? 'thinking' : 'enable_thinking',
+    }) ?? { reasoning: 'none' }
+  );
 }
 
 function isMistral(model: string): boolean {

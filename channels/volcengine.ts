@@ -1,3 +1,4 @@
+import { thinksAlike } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Volcengine Ark: Doubao and others. Thinking is switched on and off. https://www.volcengine.com/docs/82379/1494384 */
@@ -13,7 +14,10 @@ export default openaiLike({
       reasoning: 'thinking',
       efforts: ['none', 'minimal', 'low', 'medium', 'high'],
       refuses: ['choices', 'seed', 'verbosity', 'topK'],
-      inputLimit: 262_144,
     },
+    // https://www.volcengine.com/docs/82379/1449737
+    'doubao-seed-*': { thinksByDefault: true },
+    'deepseek-r1*': thinksAlike,
+    '*-thinking-*': thinksAlike,
   },
 });

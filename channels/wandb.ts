@@ -7,8 +7,10 @@ export default openaiLike({
   baseUrl: 'https://api.inference.wandb.ai/v1',
   models: ['*/*'],
   discover: true,
+  // https://docs.wandb.ai/inference/response-settings/reasoning
+  openModels: { reasoning: 'template' },
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
     '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
-    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   },
 });

@@ -1,6 +1,16 @@
 import { openaiLike } from './_openai-like.ts';
 import { xaiBatches } from './_xai-batches.ts';
 
+/** Models that think answer 400 to penalties and stop sequences. https://docs.x.ai/docs/guides/reasoning */
+const refuses = ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'];
+const grokEfforts = {
+  reasoning: 'effort',
+  thinksByDefault: true,
+  efforts: ['low', 'medium', 'high'],
+  refuses,
+} as const;
+const thinksAlike = { reasoning: 'none', thinksByDefault: true, stopsThinking: false, refuses } as const;
+
 /**
  * xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference
  * It searches in Responses alone; what asked for that in chat completions (`search_parameters`) is answered 410:
@@ -18,24 +28,41 @@ export default openaiLike({
   // 1 dollar is 10,000,000,000 ticks. Tools that it runs are included: https://docs.x.ai/developers/cost-tracking
   statedCost: ({ cost_in_usd_ticks: ticks }) => (typeof ticks === 'number' ? ticks / 1e10 : undefined),
   batches: xaiBatches,
+  // The catalogue knows which models think; these are those that an effort makes think more.
+  thinking: grokEfforts,
   traits: {
-    '*': { serverTools: 'responses', reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
-    'grok-4*': { inputLimit: 256_000, refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'] },
-    'grok-3-mini*': {
-      reasoning: 'effort',
-      efforts: ['low', 'high'],
-      refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'],
+    '*': { serverTools: 'responses', reasoning: 'none', refuses: ['topK'] },
+    // https://docs.x.ai/docs/guides/reasoning: they think by themselves, and answer 400 to `reasoning_effort`.
+    ...Object.fromEntries(
+      [
+        'grok-4',
+        'grok-4-0709*',
+        'grok-4-fast*',
+        'grok-4-1-fast*',
+        'grok-4.20*',
+        'grok-code-fast*',
+        'grok-build*',
+      ].map((model) => [model, thinksAlike]),
+    ),
+    'grok-3-mini*': { ...grokEfforts, efforts: ['low', 'high'], stopsThinking: false },
+    // The effort of this one is a number of agents.
+    'grok-4.20-multi-agent*': {
+      ...grokEfforts,
+      efforts: ['low', 'medium', 'high', 'xhigh'],
+      stopsThinking: false,
     },
-    // https://docs.x.ai/developers/pricing
-    'grok-4-1-fast*': { inputLimit: 2_000_000 },
-    'grok-4.20*': { inputLimit: 2_000_000 },
     // https://docs.x.ai/developers/model-capabilities/text/reasoning
-    'grok-4.3*': {
-      reasoning: 'effort',
-      efforts: ['none', 'low', 'medium', 'high'],
-      inputLimit: 1_000_000,
+    'grok-4.3*': { ...grokEfforts, efforts: ['none', 'low', 'medium', 'high'] },
+    // https://docs.x.ai/developers/model-capabilities/text/reasoning has no `none` for these.
+    'grok-4.5*': grokEfforts,
+    'grok-4.6*': grokEfforts,
+    'grok-4.7*': grokEfforts,
+    'grok-*non-reasoning*': {
+      reasoning: 'none',
+      thinksByDefault: false,
+      stopsThinking: true,
+      refuses: ['topK'],
     },
-    'grok-*non-reasoning*': { refuses: ['topK'] },
     'grok-*image*': { images: { streams: false, most: 10, qualities: [], styles: [] } },
   },
 });

@@ -1,22 +1,14 @@
 import { map } from 'rxjs';
 import { z } from 'zod';
 import { caller, definePlugin, type GatewayEvent, type ListedModel, type Reasoning, isChat } from 'sluice';
-import { matchesModel, type Call, type Catalog, type Effort, type InternalTools } from 'sluice/internal';
-
-/** Published model names that end like a suffix. They matter only where a channel serves them by pattern alone. */
-const published = [
-  '*kimi-*-thinking',
-  '*qwen*-thinking',
-  '*ernie-*-thinking',
-  '*glm-*-thinking',
-  '*lfm*-thinking',
-  '*mistral-medium',
-  '*magistral-medium',
-  '*devstral-medium',
-  '*phi-*-medium',
-  '*qwen*-max',
-  '*codex-max',
-];
+import {
+  isPublished,
+  matchesModel,
+  type Call,
+  type Catalog,
+  type Effort,
+  type InternalTools,
+} from 'sluice/internal';
 
 const options = z.strictObject({
   /** Other names for models: what callers may ask for, and what is served then. The latter may carry a suffix. */
@@ -25,8 +17,8 @@ const options = z.strictObject({
   suffixes: z.boolean().default(true),
   /** Reads `-minimal`, `-xhigh`, `-max`, `-none` and `-nothinking` too: after every model, or after those that match a pattern. */
   extended: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
-  /** Patterns of names that are never taken apart. Names that a channel lists exactly never are, and need not be here. */
-  keep: z.array(z.string().min(1)).default(published),
+  /** Patterns of names that are never taken apart. Names that a channel lists, and those of the catalogue, never are, and need not be here. */
+  keep: z.array(z.string().min(1)).default([]),
 });
 
 /** What a suffix asks of the model's reasoning. */
@@ -45,7 +37,7 @@ interface Resolved {
  * itself says about reasoning wins over the suffix, and the reply carries the name that was asked for.
  *
  * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
- * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`. Where nothing
+ * (`claude-*`) matches both: providers do not know `claude-x-high`. Names of the catalogue that do end like that are kept. Where nothing
  * reasons, as in embeddings and images, a suffix is part of the name: what it wishes for could not be told to anybody.
  */
 export default definePlugin({
@@ -108,8 +100,7 @@ function resolver(
     if (!chosen.suffixes || catalog.names(name)) return { model: name };
     const [, base = '', word = ''] = suffixed.exec(name) ?? [];
     const { extended, ...wish } = wishes.get(word) ?? {};
-    if (base === '' || matchesModel(chosen.keep, name) || !reads(base, extended === true))
-      return { model: name };
+    if (base === '' || !reads(base, extended === true) || isKept(name, chosen.keep)) return { model: name };
     if (aliases.has(base)) {
       const { model, wish: own } = resolve(base, depth);
       return { model, wish: { ...own, ...wish } };
@@ -117,6 +108,11 @@ function resolver(
     return catalog.serves(base) ? { model: base, wish } : { model: name };
   };
   return (name) => resolve(name, 0);
+}
+
+/** Returns true for a name that ends like a suffix and is that of a model. */
+function isKept(name: string, keep: readonly string[]): boolean {
+  return matchesModel(keep, name) || isPublished(name);
 }
 
 /** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */

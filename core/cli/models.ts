@@ -2,6 +2,8 @@ import { ConfigError, loadConfig } from '../config/config.ts';
 import { home } from '../config/installation/home.ts';
 import { findChannelKinds } from '../config/definitions.ts';
 import { type Gateway } from '../front/gateway.ts';
+import { contradictionsOf, idleCorrections } from '../models/contradictions.ts';
+import { traitsOfKinds } from '../models/kind-traits.ts';
 import { importKnownModels, writeKnownModels } from '../models/import.ts';
 import { matchesModel } from '../state/api-keys/index.ts';
 import { tryGateway } from './try-gateway.ts';
@@ -10,11 +12,14 @@ import { table } from './describe.ts';
 import { listOf, readList, readText, save } from './list-files.ts';
 
 const help = `Usage: sluice models list [PATTERN] [--config FILE]
+       sluice models check
        sluice models import FILE --source TEXT --date DATE --licence FILE --out FILE [--force]
                                  [--provider LIST] [--without LIST]
 
 list     Shows the models that can be called now, or those whose names fit a pattern with *: who serves each, what it is
          for, its context and longest output in tokens, what it takes besides text, and what it is known to do.
+check    Lists where channel kinds and the catalogue contradict each other about a model, with the correction that settles it
+         (core/models/corrections.json). Ends with 1 when a contradiction is not settled, or a correction is for no model.
 import   Writes a list of models by provider, with prices, limits and what each can do, as Sluice brings one along
          (core/models/catalogue.json), from a price list in the form of LiteLLM's model_prices_and_context_window.json.
            --source    Where the figures come from.
@@ -27,7 +32,7 @@ import   Writes a list of models by provider, with prices, limits and what each 
 
 /** `sluice models`: shows what the models of the config can do, and makes the catalogue that tells it. */
 export const models: Command = {
-  summary: 'Shows the models and what they can do; imports a catalogue of them.',
+  summary: 'Shows the models and what they can do; checks and imports a catalogue of them.',
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
@@ -40,11 +45,17 @@ export const models: Command = {
       force: { type: 'boolean' },
     });
     const [action, word, ...more] = positionals;
-    if (action !== 'import' && action !== 'list')
+    if (action !== 'import' && action !== 'list' && action !== 'check')
       throw new UsageError(
-        action === undefined ? 'Say what to do: list or import.' : `"${action}" is none of list and import.`,
+        action === undefined
+          ? 'Say what to do: list, check or import.'
+          : `"${action}" is none of list, check and import.`,
       );
     if (more.length > 0) throw new UsageError(`"${more.join(' ')}" is one word too many.`);
+    if (action === 'check') {
+      if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+      return checked();
+    }
     if (action === 'list') {
       const config = await loadConfig(values.config);
       const lines = await tryGateway(config, (gateway) => listed(gateway, word ?? '*'));
@@ -71,11 +82,40 @@ export const models: Command = {
   },
 };
 
-/** The providers that the kinds of channels name. */
-async function catalogues(): Promise<readonly string[]> {
+/** Prints the contradictions between channel kinds and the catalogue. Returns the exit code. */
+async function checked(): Promise<number> {
+  const kinds = traitsOfKinds(await channelKinds());
+  const found = contradictionsOf(kinds);
+  const idle = idleCorrections(kinds);
+  const rows = found.map(({ kind, model, trait, code, catalogue, correction }) => [
+    kind,
+    model,
+    trait,
+    JSON.stringify(code),
+    JSON.stringify(catalogue),
+    correction === undefined ? 'NOT SETTLED' : `${correction.date} ${correction.source}`,
+  ]);
+  if (rows.length > 0)
+    console.log(table([['kind', 'model', 'trait', 'code', 'catalogue', 'settled by'], ...rows]).join('\n'));
+  for (const { kinds: names, models: about } of idle)
+    console.log(
+      `The correction for ${about.join(', ')} of ${names.join(', ')} is for no model of the catalogue.`,
+    );
+  const open = found.filter(({ correction }) => correction === undefined).length;
+  console.error(`${found.length} contradictions, ${open} of them not settled.`);
+  return open > 0 || idle.length > 0 ? 1 : 0;
+}
+
+async function channelKinds(): ReturnType<typeof findChannelKinds> {
   const problems: string[] = [];
   const kinds = await findChannelKinds(home, problems);
   if (problems.length > 0) throw new ConfigError(problems);
+  return kinds;
+}
+
+/** The providers that the kinds of channels name. */
+async function catalogues(): Promise<readonly string[]> {
+  const kinds = await channelKinds();
   return [...new Set(kinds.flatMap(({ spec }) => spec.catalogue ?? []))];
 }
 

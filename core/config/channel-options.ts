@@ -5,6 +5,7 @@ import { pathProblem } from '../upstream/body-edits.ts';
 import type { ChannelConfig, ChannelEntry, ChannelOptions, OAuth2Identity } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
 import { secret, secretUrl } from '../settings/secret.ts';
+import { traitsOption } from './traits-option.ts';
 import { modelsProblem } from './channel-models.ts';
 
 const milliseconds = z.int().min(50);
@@ -133,7 +134,7 @@ export const commonOptions = z.object({
     .optional(),
   routingFields: z.array(z.string().min(1)).optional(),
   learn: z.boolean().optional(),
-  traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  traits: z.record(z.string().min(1), traitsOption).optional(),
 });
 
 /**

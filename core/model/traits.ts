@@ -40,6 +40,12 @@ export interface ModelTraits {
   readonly thinkingBudget?: { readonly min?: number; readonly max?: number };
   /** Name of the switch in `chat_template_kwargs`. Default `enable_thinking`. */
   readonly templateSwitch?: string;
+  /** Name of the member that holds arguments of the template. Default `chat_template_kwargs`. */
+  readonly templateMember?: 'chat_template_kwargs' | 'chat_template_args';
+  /** Word of `thinking.type` that switches thinking on. Default `enabled`. */
+  readonly thinkingType?: 'enabled' | 'adaptive';
+  /** True when the model thinks in streams alone: a request for a whole reply must tell it not to think. */
+  readonly thinksInStreamsOnly?: boolean;
   /** True when the model thinks unless it is told not to. */
   readonly thinksByDefault?: boolean;
   /** False when the model cannot be told not to think. Default: `efforts` has `none` where it is stated, else true. */

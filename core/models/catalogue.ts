@@ -23,6 +23,23 @@ export function shippedModels(): ModelList {
   return read;
 }
 
+let published: ReadonlySet<string> | undefined;
+
+/**
+ * Returns true for the name of a model that any provider of the list has, in any letter case and behind any path: `moonshotai/kimi-k2-thinking`
+ * where the list has `Kimi-K2-Thinking`.
+ */
+export function isPublished(name: string): boolean {
+  published ??= new Set(
+    Object.values(shippedModels().models).flatMap((models) => Object.keys(models).map(plainName)),
+  );
+  return published.has(plainName(name));
+}
+
+function plainName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1).toLowerCase();
+}
+
 /** What a list knows of the models of some of its providers. */
 export class KnownModels {
   readonly #models: ModelList['models'];

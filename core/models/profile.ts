@@ -44,6 +44,7 @@ function withRow({ defaults, thinking, formats, known, name }: ProfileSources): 
   // The list names it also where the model is served in a format that has no such mark.
   const marks = cacheMark !== undefined && effortFormats.has((base.formats ?? formats)[0] ?? '');
   const thinks = thinkingOf({ defaults: base, thinking, formats, known, name });
+  const refused = [...(thinks.refuses ?? []), ...refuses];
   return {
     ...base,
     ...thinks,
@@ -51,7 +52,7 @@ function withRow({ defaults, thinking, formats, known, name }: ProfileSources): 
     ...stated,
     ...(marks ? { cacheMark } : {}),
     ...(efforts === undefined || thinks.reasoning === 'none' ? {} : { efforts }),
-    ...(refuses.length === 0 ? {} : { refuses: [...new Set([...(base.refuses ?? []), ...refuses])] }),
+    ...(refused.length === 0 ? {} : { refuses: [...new Set([...(base.refuses ?? []), ...refused])] }),
   };
 }
 

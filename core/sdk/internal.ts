@@ -136,6 +136,7 @@ export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledge
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { tierIn } from '../models/hosted-tools.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
+export { isPublished } from '../models/catalogue.ts';
 export { thinksAtAll } from '../models/profile.ts';
 export {
   noPriceError,

@@ -19,9 +19,23 @@ export function settle(
   codec: Pick<Codec, 'format' | 'forcedTools'>,
   lose: (path: string) => void,
 ): Settled {
-  const settled = settleForcedTools(request, traits, usualRule(codec, traits), lose);
+  const asked = withoutStreamedThinking(request, traits, lose);
+  const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
   if (traits.refusesUnknown !== true || request.format !== codec.format) return { ...settled, unknown: none };
   return { ...settled, ...withoutUnknown(settled.request, traits, lose) };
+}
+
+/** Switches thinking off for a whole reply, where the model thinks in streams alone and answers 400 to a request that lets it think. */
+function withoutStreamedThinking(
+  request: ChatRequest,
+  { thinksInStreamsOnly, thinksByDefault }: ModelTraits,
+  lose: (path: string) => void,
+): ChatRequest {
+  const { stream, settings } = request;
+  if (thinksInStreamsOnly !== true || stream || settings.reasoning?.mode === 'off') return request;
+  if (settings.reasoning === undefined && thinksByDefault !== true) return request;
+  if (settings.reasoning !== undefined && settings.reasoning.effort !== 'none') lose('settings.reasoning');
+  return { ...request, settings: { ...settings, reasoning: { mode: 'off' } } };
 }
 
 const none: readonly string[] = [];

@@ -191,6 +191,21 @@ describe('a client of chat completions on a channel of chat completions', () => 
       { temperature: 1, frequency_penalty: 0.5 },
       'temperature',
     ],
+    // https://www.alibabacloud.com/help/en/model-studio/deep-thinking: "parameter.enable_thinking must be set to false for non-streaming calls".
+    [
+      'a model that thinks in streams alone is told not to for a whole reply',
+      { reasoning: 'enable-thinking', thinksByDefault: true, thinksInStreamsOnly: true },
+      {},
+      { enable_thinking: false },
+      '',
+    ],
+    [
+      'and named where the client wanted it to think',
+      { reasoning: 'enable-thinking', thinksByDefault: true, thinksInStreamsOnly: true },
+      { enable_thinking: true },
+      { enable_thinking: false },
+      'reasoning_effort',
+    ],
     [
       'a range is no reason to change what is in it',
       { ranges: { temperature: { max: 1 } } },

@@ -73,15 +73,20 @@ describe('a suffix', () => {
       'moonshotai/kimi-k2-thinking',
       'qwen/qwen3-next-80b-a3b-thinking',
       'mistral-medium',
-      'phi-3-medium',
     ]) {
       expect(await ask(model, ['*'])).toMatchObject({ model, edits: undefined });
     }
     expect(await ask('house-high', ['*'], { keep: ['house-*'] })).toMatchObject({ model: 'house-high' });
-    expect(await ask('phi-3-medium', ['*'], { keep: [] })).toMatchObject({
-      model: 'phi-3',
+    expect(await ask('house-2-medium', ['*'])).toMatchObject({
+      model: 'house-2',
       edits: { effort: 'medium' },
     });
+  });
+
+  test('is read where only the beginning of the name is that of a published one', async () => {
+    for (const model of ['glm-5.2', 'kimi-k2.6', 'moonshotai/kimi-k2.6', 'qwen3.5-plus']) {
+      expect(await ask(`${model}-thinking`, ['*'])).toMatchObject({ model, edits: { mode: 'on' } });
+    }
   });
 
   test('is one only: the rest is the name', async () => {

@@ -3,6 +3,17 @@ import type { ModelTraits } from '../../../core/model/traits.ts';
 import { isAbout } from '../../../core/models/corrections.ts';
 import { modelProfile, thinksAtAll } from '../../../core/models/profile.ts';
 import anthropic from '../../../channels/anthropic.ts';
+import azureOpenai from '../../../channels/azure-openai.ts';
+import baseten from '../../../channels/baseten.ts';
+import dashscope from '../../../channels/dashscope.ts';
+import deepseek from '../../../channels/deepseek.ts';
+import groq from '../../../channels/groq.ts';
+import minimax from '../../../channels/minimax.ts';
+import moonshot from '../../../channels/moonshot.ts';
+import novita from '../../../channels/novita.ts';
+import together from '../../../channels/together.ts';
+import xai from '../../../channels/xai.ts';
+import zai from '../../../channels/zai.ts';
 import openai from '../../../channels/openai.ts';
 import { profileOf } from './_channels.ts';
 
@@ -133,6 +144,108 @@ test.each<[string, ModelTraits, ModelTraits]>([
       stopsThinking: false,
       forcedTools: 'never',
     },
+  ],
+  [
+    'claude-sonnet-5-5, which cannot be told not to think',
+    profileOf(anthropic({ key }), 'claude-sonnet-5-5'),
+    { thinksByDefault: true, stopsThinking: false, forcedTools: 'never' },
+  ],
+  [
+    'an Azure deployment whose base model is known',
+    profileOf(
+      azureOpenai({ key, resource: 'r', models: { fast: { name: 'blue', baseModel: 'openai/gpt-6-sol' } } }),
+      'blue',
+    ),
+    { ...row, reasoning: 'effort', systemRole: 'developer', inputLimit: 922_000 },
+  ],
+  [
+    'grok-4.5',
+    profileOf(xai({ key }), 'grok-4.5'),
+    { reasoning: 'effort', efforts: ['low', 'medium', 'high'], inputLimit: 500_000 },
+  ],
+  [
+    'grok-4.20, which thinks and takes no effort',
+    profileOf(xai({ key }), 'grok-4.20-0309-reasoning'),
+    { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
+  ],
+  [
+    'grok-4.20-non-reasoning',
+    profileOf(xai({ key }), 'grok-4.20-non-reasoning'),
+    { reasoning: 'none', refuses: ['topK', 'customTools'] },
+  ],
+  [
+    'kimi-k2.6',
+    profileOf(moonshot({ key }), 'kimi-k2.6'),
+    {
+      ...row,
+      reasoning: 'thinking',
+      thinksByDefault: true,
+      forcedTools: 'without-thinking',
+      replaysReasoning: true,
+    },
+  ],
+  [
+    'kimi-k3',
+    profileOf(moonshot({ key }), 'kimi-k3'),
+    { reasoning: 'effort', efforts: ['low', 'high', 'max'], inputLimit: 1_048_576 },
+  ],
+  ['moonshot-v1-8k', profileOf(moonshot({ key }), 'moonshot-v1-8k'), { reasoning: 'none', inputLimit: 8192 }],
+  [
+    'deepseek-v4-pro',
+    profileOf(deepseek({ key }), 'deepseek-v4-pro'),
+    { reasoning: 'thinking', thinksByDefault: true, forcedTools: 'without-thinking', jsonSchema: false },
+  ],
+  [
+    'glm-5.2',
+    profileOf(zai({ key }), 'glm-5.2'),
+    { reasoning: 'thinking', thinksByDefault: true, forcedTools: 'never', inputLimit: 1_000_000 },
+  ],
+  ['glm-5.3', profileOf(zai({ key }), 'glm-5.3'), { reasoning: 'effort', stopsThinking: false }],
+  [
+    'qwen3-32b of DashScope, which refuses whole requests that let it think',
+    profileOf(dashscope({ key }), 'qwen3-32b'),
+    { reasoning: 'enable-thinking', thinksByDefault: true, thinksInStreamsOnly: true },
+  ],
+  [
+    'qwen3.5-plus of DashScope',
+    profileOf(dashscope({ key }), 'qwen3.5-plus'),
+    { reasoning: 'enable-thinking', thinkingBudget: { min: 1 }, thinksByDefault: true, inputLimit: 991_808 },
+  ],
+  ['qwen-plus of DashScope', profileOf(dashscope({ key }), 'qwen-plus'), { reasoning: 'enable-thinking' }],
+  [
+    'MiniMax-M3',
+    profileOf(minimax({ key }), 'MiniMax-M3'),
+    { reasoning: 'thinking', thinkingType: 'adaptive', thinksByDefault: true, inputLimit: 1_000_000 },
+  ],
+  [
+    'MiniMax-M2.5, which always thinks',
+    profileOf(minimax({ key }), 'MiniMax-M2.5'),
+    { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
+  ],
+  [
+    'Kimi K2.6 of Together',
+    profileOf(together({ key }), 'moonshotai/Kimi-K2.6'),
+    { reasoning: 'object', thinksByDefault: true, reasoningField: 'reasoning' },
+  ],
+  [
+    'GLM 5.2 of Baseten, which thinks when its template is told to',
+    profileOf(baseten({ key }), 'zai-org/GLM-5.2'),
+    { reasoning: 'template', templateMember: 'chat_template_args', thinksByDefault: false },
+  ],
+  [
+    'GLM 4.5 of Novita',
+    profileOf(novita({ key }), 'zai-org/glm-4.5'),
+    { reasoning: 'enable-thinking', thinksByDefault: true },
+  ],
+  [
+    'Qwen3 of Groq',
+    profileOf(groq({ key }), 'qwen/qwen3-32b'),
+    { reasoning: 'effort', efforts: ['none'], thinksByDefault: true, refusesUnknown: true },
+  ],
+  [
+    'a Llama of Groq',
+    profileOf(groq({ key }), 'llama-3.3-70b-versatile'),
+    { reasoning: 'none', refusesUnknown: true },
   ],
 ])('the profile of %s', (_name, profile, expected) => {
   expect(profile).toMatchObject(expected);

@@ -553,6 +553,18 @@ describe('reasoning is asked for in the words of the model', () => {
     ],
     [{ mode: 'on' }, { reasoning: 'thinking' }, { thinking: { type: 'enabled' } }, []],
     [
+      { mode: 'on' },
+      { reasoning: 'thinking', thinkingType: 'adaptive' },
+      { thinking: { type: 'adaptive' } },
+      [],
+    ],
+    [
+      { mode: 'on' },
+      { reasoning: 'template', templateMember: 'chat_template_args' },
+      { chat_template_args: { enable_thinking: true } },
+      [],
+    ],
+    [
       { effort: 'low' },
       { reasoning: 'thinking', efforts: [] },
       { thinking: { type: 'enabled' } },

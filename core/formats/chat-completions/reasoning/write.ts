@@ -37,7 +37,7 @@ function membersOf(traits: ModelTraits): readonly string[] {
       return ['enable_thinking', 'thinking_budget'];
     case 'template':
     case 'none':
-      return ['chat_template_kwargs'];
+      return [traits.templateMember ?? 'chat_template_kwargs'];
   }
 }
 
@@ -150,15 +150,17 @@ function writeSwitch(
   const budget = off || dialect === 'template' ? undefined : budgetFor(wanted, traits, lose);
   if (dialect === 'thinking') {
     body.thinking = {
-      type: off ? 'disabled' : 'enabled',
+      type: off ? 'disabled' : (traits.thinkingType ?? 'enabled'),
       ...(budget === undefined ? {} : { budget_tokens: budget }),
     };
   } else if (dialect === 'enable-thinking') {
     body.enable_thinking = !off;
     if (budget !== undefined) body.thinking_budget = budget;
   } else {
-    body.chat_template_kwargs = {
-      ...(isObject(body.chat_template_kwargs) ? body.chat_template_kwargs : {}),
+    const { templateMember = 'chat_template_kwargs' } = traits;
+    const own = body[templateMember];
+    body[templateMember] = {
+      ...(isObject(own) ? own : {}),
       [switchOf(traits)]: !off,
     };
   }

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { ModelTraits } from '../model/traits.ts';
+
+const word = z.string().min(1);
+const words = z.array(word);
+const tokens = z.int().min(1);
+const range = z.strictObject({ min: z.number().optional(), max: z.number().optional() });
+
+const refusedMember = z.union([
+  word,
+  z.strictObject({ path: word, as: word.optional(), beside: word.optional() }),
+]);
+
+const images = z.strictObject({
+  delivers: z.enum(['url', 'base64']).optional(),
+  streams: z.boolean().optional(),
+  promptLength: tokens.optional(),
+  most: tokens.optional(),
+  sizes: words.optional(),
+  qualities: words.optional(),
+  styles: words.optional(),
+  source: z.strictObject({ mimeType: word, below: tokens }).optional(),
+  largest: z.enum(['1K', '2K', '4K']).optional(),
+  predicts: z.boolean().optional(),
+});
+
+/** Traits of one model or pattern, as the config of a channel states them: {@link ModelTraits} has what each means. */
+export const traitsOption = z.strictObject({
+  formats: words.min(1).optional(),
+  serverTools: word.optional(),
+  reasoning: z
+    .enum([
+      'adaptive',
+      'budget',
+      'level',
+      'effort',
+      'object',
+      'thinking',
+      'enable-thinking',
+      'template',
+      'none',
+    ])
+    .optional(),
+  efforts: words.optional(),
+  thinkingBudget: range.optional(),
+  templateSwitch: word.optional(),
+  templateMember: z.enum(['chat_template_kwargs', 'chat_template_args']).optional(),
+  thinkingType: z.enum(['enabled', 'adaptive']).optional(),
+  thinksInStreamsOnly: z.boolean().optional(),
+  thinksByDefault: z.boolean().optional(),
+  stopsThinking: z.boolean().optional(),
+  forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
+  outputLimit: tokens.optional(),
+  refuses: words.optional(),
+  refusedMembers: z.array(refusedMember).optional(),
+  outputLimitField: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
+  systemRole: z.enum(['system', 'developer']).optional(),
+  fetchesUrls: z.boolean().optional(),
+  jsonSchema: z.boolean().optional(),
+  schemaSubset: z
+    .strictObject({
+      closesObjects: z.boolean().optional(),
+      requiresAll: z.boolean().optional(),
+      refuses: words.optional(),
+    })
+    .optional(),
+  cacheMark: z.enum(['none', 'prompt_cache_breakpoint', 'cache_control', 'cachePoint']).optional(),
+  refusesUnknown: z.boolean().optional(),
+  members: words.optional(),
+  ranges: z.record(word, range).optional(),
+  reasoningField: z.enum(['reasoning_content', 'reasoning']).optional(),
+  finishReasons: z.record(word, word).optional(),
+  midSystem: z.boolean().optional(),
+  replaysReasoning: z.boolean().optional(),
+  streamsArguments: z.boolean().optional(),
+  inlineThinking: z.boolean().optional(),
+  prefill: z.boolean().optional(),
+  toolNameLimit: tokens.optional(),
+  transcripts: words.optional(),
+  streamsSpeech: z.boolean().optional(),
+  mostInputs: tokens.optional(),
+  imageTokens: tokens.optional(),
+  images: images.optional(),
+  inputLimit: tokens.optional(),
+} satisfies Record<keyof ModelTraits, z.ZodType>);

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import openaiCompatible from '../../../channels/openai-compatible.ts';
+import { channelOf } from '../models/_channels.ts';
+
+const problemsOf = (traits: unknown): readonly string[] =>
+  channelOf(
+    openaiCompatible({ name: 'mine', baseUrl: 'http://127.0.0.1:9/v1', models: ['m'], traits } as never),
+  ).problems;
+
+test.each<[string, unknown, RegExp]>([
+  ['a misspelt trait', { m: { reasonin: 'effort' } }, /unknown option "reasonin" in traits\.m/],
+  ['a wrong word', { m: { reasoning: 'hard' } }, /traits\.m\.reasoning/],
+  ['a number in words', { m: { inputLimit: '128k' } }, /traits\.m\.inputLimit/],
+  ['a word in place of a list', { m: { efforts: 'high' } }, /traits\.m\.efforts/],
+  [
+    'a range of words',
+    { m: { ranges: { temperature: { max: 'one' } } } },
+    /traits\.m\.ranges\.temperature\.max/,
+  ],
+])('%s is an error that names the option', (_what, traits, problem) => {
+  expect(problemsOf(traits)).toEqual([expect.stringMatching(problem)]);
+});
+
+test('right traits are taken, whatever they are about', () => {
+  const traits = {
+    'm*': {
+      reasoning: 'thinking',
+      efforts: ['none', 'high'],
+      ranges: { temperature: { max: 1 } },
+      refusedMembers: ['logit_bias', { path: 'max_tokens', as: 'max_completion_tokens' }],
+      images: { delivers: 'url' },
+    },
+  };
+  expect(problemsOf(traits)).toEqual([]);
+});
