@@ -29,9 +29,45 @@ function isOldOpus(generation: number, model: string): boolean {
   return model.includes('opus') && generation < 4.5;
 }
 
+/**
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations; formats and `oneOf` as in
+ * @anthropic-ai/sdk 1.11.0, lib/transform-json-schema.
+ */
+const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
+  closesObjects: true,
+  refuses: [
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'multipleOf',
+    'minLength',
+    'maxLength',
+    'maxItems',
+    'uniqueItems',
+    'contains',
+    'minContains',
+    'maxContains',
+    'prefixItems',
+    'minProperties',
+    'maxProperties',
+    'patternProperties',
+    'propertyNames',
+    'dependentRequired',
+    'dependentSchemas',
+    'oneOf',
+    'not',
+    'if',
+    'then',
+    'else',
+  ],
+  formats: ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
+  highestMinItems: 1,
+};
+
 /** What a Claude model takes, by its name. */
 export function claudeTraits(model: string): ModelTraits {
-  return { ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128 };
+  return { ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128, schemaSubset };
 }
 
 /**

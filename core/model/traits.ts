@@ -130,6 +130,10 @@ export interface SchemaSubset {
   readonly requiresAll?: boolean;
   /** Keywords that the model refuses, such as `minimum`. Their constraints move to the `description`. */
   readonly refuses?: readonly string[];
+  /** Values of `format` that the model takes. Others move to the `description`. Default: all of them. */
+  readonly formats?: readonly string[];
+  /** Highest `minItems` that the model takes. Higher ones move to the `description`. */
+  readonly highestMinItems?: number;
 }
 
 /** Where a model that makes images takes less than its format has room for, or answers otherwise. */

@@ -3,6 +3,7 @@ import type { ResponseFormat } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { defined, setOf } from '../_shared/fields.ts';
+import { adaptSchema } from '../_shared/json-schema/adapt.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** Members of a schema's object that the neutral model has words for. */
@@ -65,7 +66,10 @@ export function writeAnswerForm(
     return undefined;
   }
   if (traits.jsonSchema !== false) {
-    const members = schemaMembers(format, words.named);
+    const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
+    const strict = format.strict === true && format.schema !== undefined;
+    const schema = strict ? adaptSchema(format.schema, traits.schemaSubset, { drop }) : format.schema;
+    const members = schemaMembers({ ...format, ...defined({ schema }) }, words.named);
     if (format.name !== undefined && members.name !== format.name) lose('settings.responseFormat.name');
     const { holder } = words;
     words.place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });

@@ -5,6 +5,7 @@ import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { thinksAbout } from '../_shared/reasoning.ts';
+import type { Inlined } from '../_shared/json-schema/references.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
@@ -14,6 +15,8 @@ export interface Scope {
   /** The format that is written. */
   readonly format: string;
   readonly target: EncodeTarget;
+  /** What references have added to the schemas of the request. */
+  readonly inlined: Inlined;
   /** The request was written in another format: nothing of its spelling is known, and what the official API wants is supplied. */
   readonly foreign: boolean;
   /** Present where tool names must be re-spelled for the provider. */
@@ -30,7 +33,8 @@ export function scopeOf(format: string, request: ChatRequest, target: EncodeTarg
   const names = toolNamesFor(request, target, foreign);
   const { traits } = target;
   const wantsReasoning = traits.replaysReasoning === true && thinksAbout(request.settings.reasoning, traits);
-  return { format, target, foreign, names, wrapped: wrappedTools(request, target), wantsReasoning };
+  const wrapped = wrappedTools(request, target);
+  return { format, target, inlined: { characters: 0 }, foreign, names, wrapped, wantsReasoning };
 }
 
 /** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */

@@ -4,6 +4,7 @@ import { optionalBoolean, optionalObject, optionalString, requiredString } from 
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { freeTextSchema } from '../_shared/free-text.ts';
+import { strictSchema } from '../_shared/writing.ts';
 import { loseField, type Scope } from './scope.ts';
 
 /** A tool that the client carries out. */
@@ -65,7 +66,10 @@ export function writeNamedTool(
   }
   const members =
     tool.type === 'function'
-      ? { parameters: tool.schema ?? usual.parameters, strict: tool.strict ?? usual.strict }
+      ? {
+          parameters: tool.schema ? strictSchema(tool, tool.schema, scope) : usual.parameters,
+          strict: tool.strict ?? usual.strict,
+        }
       : { format: tool.format && grammar(tool.format) };
   const wire = place(tool.type, defined({ name, description, ...members }));
   putBack(wire, tool.extra?.[scope.format] ?? {}, nested);

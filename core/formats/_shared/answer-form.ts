@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
+import { adaptSchema } from './json-schema/adapt.ts';
 
 /** The name of the tool whose call is the answer. */
 export const answerTool = 'json_output';
@@ -32,7 +33,8 @@ export function askForAnswer(
   if (!refused && format.type !== 'json' && schema !== undefined && traits.jsonSchema !== false) {
     for (const member of words.lacks)
       if (format[member] !== undefined) lose(`settings.responseFormat.${member}`);
-    words.schema(schema);
+    const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
+    words.schema(adaptSchema(schema, traits.schemaSubset, { drop }));
     return undefined;
   }
   lose('settings.responseFormat');

@@ -14,6 +14,8 @@ import { listOf } from './fields.ts';
 import { loseForeign } from './foreign.ts';
 import { freeTextSchema } from './free-text.ts';
 import { refuseContent } from './refuse.ts';
+import { adaptSchema } from './json-schema/adapt.ts';
+import type { Inlined } from './json-schema/references.ts';
 import { ToolNames } from './tool-ids.ts';
 
 /** What the encoders of one request share, in formats whose messages are blocks of two speakers who alternate. */
@@ -23,6 +25,8 @@ export interface Writing {
   readonly target: EncodeTarget;
   /** The client wrote this format: what it wrote is given back as it was, right or wrong. */
   readonly native: boolean;
+  /** What references have added to the schemas of the request. */
+  readonly inlined: Inlined;
   /** The provider's spelling of a tool's name. */
   readonly toolName: (name: string) => string;
   /** What the reply to the request must undo. */
@@ -53,6 +57,7 @@ export function writingOf(
     format,
     target,
     native,
+    inlined: { characters: 0 },
     toolName(tool) {
       const spelled = native && tool === '' ? tool : names.there(tool);
       renamed ||= spelled !== tool;
@@ -126,6 +131,17 @@ export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Wri
     if (!kept) target.lose(tool.at ?? 'tools');
     return kept;
   });
+}
+
+/** The schema of a function as the model takes it: one that must be kept strictly is adapted to the model's part of JSON Schema. */
+export function strictSchema(
+  tool: FunctionTool,
+  schema: JsonObject,
+  { target, inlined }: Pick<Writing, 'target' | 'inlined'>,
+): JsonObject {
+  if (tool.strict !== true) return schema;
+  const drop = (path: string): void => target.lose(`${tool.at ?? 'tools'}.schema.${path}`);
+  return adaptSchema(schema, target.traits.schemaSubset, { drop, inlined });
 }
 
 /** The schema of a function for providers that insist on that of an object. A client of the format has its own as it is. */

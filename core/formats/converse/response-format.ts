@@ -54,7 +54,8 @@ export function writeResponseFormat(
     lacks: ['strict'],
     // As the text that the client wrote, where it did.
     schema(value) {
-      const schema = typeof $schema === 'string' ? $schema : JSON.stringify(value);
+      const isOwn = value === request.settings.responseFormat?.schema;
+      const schema = isOwn && typeof $schema === 'string' ? $schema : JSON.stringify(value);
       const jsonSchema = { schema, ...defined({ name, description }) };
       putAt(body, place, { type: 'json_schema', structure: { jsonSchema } });
     },

@@ -1,14 +1,12 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { setOf } from '../fields.ts';
 import { mergeAll } from './merge.ts';
+import { join } from './path.ts';
 import { References, type Inlined } from './references.ts';
 import { wordTable } from '../../../model/word-table.ts';
 
 /** Deepest schema that is followed, and most schemas one inlining may make: `$ref` can multiply a small schema without end. */
 const limits = { depth: 64, schemas: 5000 };
-
-/** The longest name that is told as it is in the path of a loss. */
-const longestStep = 64;
 
 /** The keywords that generateContent's Schema object knows. */
 const subsetKeywords = setOf(`
@@ -217,11 +215,6 @@ class SubsetWriter {
     if (required.length > 0) written.required = required;
     else delete written.required;
   }
-}
-
-function join(path: string, key: string): string {
-  const step = key.length > longestStep ? `${key.slice(0, longestStep)}…` : key;
-  return path === '' ? step : `${path}.${step}`;
 }
 
 function depthOf(path: string): number {

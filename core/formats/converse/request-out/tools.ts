@@ -5,7 +5,13 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { allowedTools, asFunction, freeTextTools, objectSchema } from '../../_shared/writing.ts';
+import {
+  allowedTools,
+  asFunction,
+  freeTextTools,
+  objectSchema,
+  strictSchema,
+} from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 /**
@@ -52,8 +58,10 @@ function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
   switch (tool.type) {
     case 'function':
     case 'custom': {
-      const { name, description, schema, strict } = asFunction(tool, writing);
-      const json = writing.native ? schema : objectSchema(schema, writing);
+      const called = asFunction(tool, writing);
+      const { name, description, schema, strict } = called;
+      const whole = writing.native ? schema : objectSchema(schema, writing);
+      const json = whole && strictSchema(called, whole, writing);
       // An empty description is refused.
       const described = description !== '' || writing.native ? { description } : {};
       return {

@@ -1,6 +1,5 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import type { MutableObject } from '../../../model/json.ts';
-import type { Inlined } from '../../_shared/json-schema/references.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
 import { writingOf, type Writing as SharedWriting } from '../../_shared/writing.ts';
 import { formatName } from '../wire.ts';
@@ -10,8 +9,6 @@ const longestName = 128;
 
 /** What the encoders of one request share. */
 export interface Writing extends SharedWriting {
-  /** What references have added to the schemas of the request. */
-  readonly inlined: Inlined;
   /** The names of the functions that the history calls, by the ids of the calls. */
   readonly calledNames: ReadonlyMap<string, string>;
   /** The client's names of the free-text tools that go as functions. */
@@ -30,7 +27,6 @@ export function startWriting(request: ChatRequest, target: EncodeTarget): Writin
     ...writing,
     // A native client's own spelling is its own affair.
     ...(writing.native ? { toolName: (tool: string) => tool } : {}),
-    inlined: { characters: 0 },
     calledNames,
     customTools: [],
     unproved: new Set(),

@@ -3,7 +3,13 @@ import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { formatName, own } from '../wire.ts';
 import { defined } from '../../_shared/fields.ts';
-import { allowedTools, asFunction, freeTextTools, objectSchema } from '../../_shared/writing.ts';
+import {
+  allowedTools,
+  asFunction,
+  freeTextTools,
+  objectSchema,
+  strictSchema,
+} from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
@@ -36,12 +42,13 @@ function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
   switch (tool.type) {
     case 'function':
     case 'custom': {
-      const { name, description, schema, strict } = asFunction(tool, writing);
+      const called = asFunction(tool, writing);
+      const { name, description, schema, strict } = called;
       return {
         ...defined({ type: $type }),
         name: writing.toolName(name),
         ...defined({ description }),
-        input_schema: objectSchema(schema, writing),
+        input_schema: strictSchema(called, objectSchema(schema, writing), writing),
         ...defined({ strict }),
       };
     }

@@ -1,0 +1,8 @@
+/** The longest name that is told as it is in the path of a loss. */
+const longestStep = 64;
+
+/** The path of a keyword or a property inside a schema. Long names are cut. */
+export function join(path: string, key: string): string {
+  const step = key.length > longestStep ? `${key.slice(0, longestStep)}…` : key;
+  return path === '' ? step : `${path}.${step}`;
+}
