@@ -5,6 +5,9 @@ export const geminiTraits = traitsByModel({
   '*': {
     reasoning: 'level',
     efforts: ['low', 'medium', 'high'],
+    // Of models that the catalogue does not know.
+    inputLimit: 1_048_576,
+    outputLimit: 65_536,
   },
   // The catalogue says of later ones that they have no `minimal`.
   ...Object.fromEntries(

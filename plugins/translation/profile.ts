@@ -45,7 +45,9 @@ export function adapt(
   if (!isChat(request)) return undefined;
   const settled = settle(request, target.traits, codec, () => {});
   if (reachesInside(request, settled)) return 'decode';
-  const names = settledNames(request, settled);
+  const names = settledNames(request, settled).filter(
+    (name) => name !== 'reasoning' || !isSpecWord(call, target),
+  );
   const members = new Set([...names.flatMap((name) => places(name)), ...settled.unknown]);
   if (members.size === 0) return undefined;
   // A function call of the deprecated kind has no other choice than its own.
@@ -55,6 +57,11 @@ export function adapt(
   const found = compared(call, target, chosen, briefly, members);
   const reasons = found !== undefined && found !== 'decode' && names.includes('reasoning');
   return reasons ? compared(call, target, chosen, request, members) : found;
+}
+
+/** True where the client asks for reasoning in words of the spec that are put into the provider's in its own bytes. */
+function isSpecWord({ codec, bodyOutline }: Call, { traits }: Target): boolean {
+  return codec.official !== undefined && codec.official(bodyOutline, traits, () => {}) !== bodyOutline;
 }
 
 /** Encodes the request and compares these members with those that the client wrote. */

@@ -272,7 +272,8 @@ describe('a provider that is asked for its models', () => {
     const upstream = await upstreamOf(json(list));
     const gateway = await gatewayOf({
       channels: [
-        openrouter({ key, baseUrl: `${upstream.url}/v1`, models: { fast: 'vendor/fast' } }),
+        // Its list has prices, too: it is asked unless the config says otherwise.
+        openrouter({ key, baseUrl: `${upstream.url}/v1`, models: { fast: 'vendor/fast' }, discover: false }),
         openaiChannel({ key, baseUrl: `${upstream.url}/v1` }),
         ollama({ baseUrl: `${upstream.url}/v1`, discover: false }),
       ],

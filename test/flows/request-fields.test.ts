@@ -475,6 +475,8 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
               `${channel} ${path} = ${short(value)}: ${status} ${what}\n  ${text.slice(0, 300)}`,
             );
           if (path === 'model' && status === 503) continue;
+          // Several answers are several requests where the provider makes one for each.
+          if (path === 'n' && status === 200 && answersIn(text) === value) continue;
           if (status === 400) {
             if (sent !== undefined) told('after the provider was asked');
             else if (!names(text, path) && !names(text, orElse)) told('that does not name it');
@@ -498,3 +500,12 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
     },
   );
 });
+
+/** Number of answers in a reply of chat completions; undefined where it is none. */
+function answersIn(text: string): number | undefined {
+  try {
+    return (JSON.parse(text) as { choices?: readonly unknown[] }).choices?.length;
+  } catch {
+    return undefined;
+  }
+}

@@ -51,6 +51,6 @@ test('a pattern chooses among them, and a wrong word is told', async () => {
   expect((await models('list', 'nothing*')).stdout).toBe('No model fits.\n');
   expect(await models('lost')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('"lost" is none of list and import') as string,
+    stderr: expect.stringContaining('"lost" is none of list, check and import') as string,
   });
 });
