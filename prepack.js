@@ -24,5 +24,10 @@ if (!process.argv.includes('--page-as-it-is') || !existsSync(here('plugins/dashb
   run('plugins/dashboard/web/build.js');
 const unchecked = process.argv.includes('--unchecked') ? ['--noCheck'] : [];
 run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.package.json', ...unchecked);
-for (const path of ['core/models/catalogue.json', 'core/models/services.json', 'plugins/dashboard/dist'])
+for (const path of [
+  'core/models/catalogue.json',
+  'core/models/corrections.json',
+  'core/models/services.json',
+  'plugins/dashboard/dist',
+])
   cpSync(here(path), here(`dist/${path}`), { recursive: true });

@@ -220,8 +220,8 @@ describe('POST /v1/images/generations, by the official client', () => {
         expect.arrayContaining([
           { input: 0, output: 0, microDollars: 40_000, images: 2 },
           { input: 0, output: 0, microDollars: 200_000, images: 5 },
-          // By the tokens that it tells, at the prices that ship: $10 and $40 a million.
-          { input: 50, output: 100, microDollars: 4_500, images: 1 },
+          // By the tokens that it tells, at the prices that ship: $5 for text, $10 for images, and $40 a million.
+          { input: 50, output: 100, microDollars: 4_450, images: 1 },
         ]),
       );
     });

@@ -28,7 +28,7 @@ async function setUp(
   });
   open.push(upstream);
   const gateway = await startGateway({
-    channels: [kinds[kind]({ key: 'k', baseUrl: `${upstream.url}/v1`, models: { m: 'm' } })],
+    channels: [kinds[kind]({ key: 'k', baseUrl: `${upstream.url}/v1`, models: { m: 'm' }, discover: false })],
   });
   open.push(gateway);
   return { gateway, upstream };
