@@ -61,9 +61,6 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
     reasoning: 'none',
     refuses: unknown,
     cacheMark: 'none',
-    // Of models that the catalogue does not know.
-    inputLimit: 128_000,
-    outputLimit: 16_384,
   },
   'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
   // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.

@@ -52,5 +52,6 @@ export default openaiLike({
   batchShare: 0.5,
   customTools,
   thinking,
-  traits: openaiTable,
+  // The limits are those of models that the catalogue does not know.
+  traits: { ...openaiTable, '*': { ...openaiTable['*'], inputLimit: 128_000, outputLimit: 16_384 } },
 });

@@ -37,14 +37,17 @@ export function contradictionsOf(
 ): readonly Contradiction[] {
   return kinds.flatMap(({ kind, catalogue, traits, thinking, formats }) => {
     const known = new KnownModels(catalogue, list);
+    const general = traits(unknownModel);
     return known.chats().flatMap((model) => {
       const row = known.find(model);
       if (row === undefined) return [];
       const settled = correctionsOf(kind, model, list.date);
-      return differences(traits(model), row, { thinking, formats }).map((difference): Contradiction => {
-        const correction = settled.find(({ traits: own }) => Object.hasOwn(own, difference.trait));
-        return { kind, model, ...difference, ...(correction === undefined ? {} : { correction }) };
-      });
+      return differences(withoutGeneralLimits(traits(model), general), row, { thinking, formats }).map(
+        (difference): Contradiction => {
+          const correction = settled.find(({ traits: own }) => Object.hasOwn(own, difference.trait));
+          return { kind, model, ...difference, ...(correction === undefined ? {} : { correction }) };
+        },
+      );
     });
   });
 }
@@ -62,6 +65,21 @@ export function idleCorrections(
           new KnownModels(catalogue, list).chats().some((model) => isAbout(one, model, list.date)),
       ),
   );
+}
+
+/** Name that no provider gives to a model. */
+const unknownModel = '-';
+
+/** A limit that a kind states of every model is what it takes for those that the catalogue does not know: it says nothing of this one. */
+function withoutGeneralLimits(
+  { inputLimit, outputLimit, ...rest }: ModelTraits,
+  general: ModelTraits,
+): ModelTraits {
+  return {
+    ...rest,
+    ...(inputLimit === undefined || inputLimit === general.inputLimit ? {} : { inputLimit }),
+    ...(outputLimit === undefined || outputLimit === general.outputLimit ? {} : { outputLimit }),
+  };
 }
 
 type Difference = Pick<Contradiction, 'trait' | 'code' | 'catalogue'>;

@@ -39,7 +39,7 @@ test('a kind that states something else than the catalogue is found', () => {
     traits: (model: string) =>
       model === 'm'
         ? ({ inputLimit: 500, reasoning: 'none', jsonSchema: false } as const)
-        : ({ inputLimit: 500, reasoning: 'effort' } as const),
+        : ({ inputLimit: 400, reasoning: 'effort' } as const),
   };
   expect(contradictionsOf([kind], list)).toEqual([
     { kind: 'mine', model: 'm', trait: 'inputLimit', code: 500, catalogue: 900 },
@@ -50,4 +50,20 @@ test('a kind that states something else than the catalogue is found', () => {
   expect(
     contradictionsOf([{ ...kind, thinking: { reasoning: 'effort' } }], list).map(({ trait }) => trait),
   ).toEqual(['inputLimit', 'jsonSchema', 'reasoning']);
+});
+
+test('a limit that a kind takes for models it does not know contradicts no row of the catalogue', () => {
+  const list = {
+    ...shippedModels(),
+    models: { one: { m: { inputLimit: 900, outputLimit: 90 }, n: { inputLimit: 900, outputLimit: 90 } } },
+  } as const;
+  const kind = {
+    kind: 'mine',
+    catalogue: ['one'],
+    formats: ['chat-completions'],
+    traits: (model: string) => ({ inputLimit: 500, outputLimit: model === 'n' ? 60 : 50 }),
+  };
+  expect(contradictionsOf([kind], list)).toEqual([
+    { kind: 'mine', model: 'n', trait: 'outputLimit', code: 60, catalogue: 90 },
+  ]);
 });
