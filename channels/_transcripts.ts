@@ -19,6 +19,8 @@ export interface HeardWord {
   readonly start: number;
   readonly end: number;
   readonly speaker?: string;
+  /** Natural logarithm of the probability that the word is right, where the provider states one. */
+  readonly logprob?: number;
 }
 
 /** What a provider has heard: words, or segments where it tells no words. */
@@ -107,6 +109,7 @@ function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
         .join('')
         .trim(),
       ...(first.speaker === undefined ? {} : { speaker: first.speaker }),
+      ...sureness(begun),
     });
     begun = [];
   };
@@ -125,6 +128,27 @@ function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
   }
   close();
   return segments;
+}
+
+/** Returns the mean of the words that have a logarithm, or nothing where none has one. */
+function sureness(words: readonly HeardWord[]): { readonly logprob?: number } {
+  const known = words.flatMap(({ logprob }) => logprob ?? []);
+  const sum = known.reduce((total, one) => total + one, 0);
+  return known.length === 0 ? {} : { logprob: sum / known.length };
+}
+
+/** Least logarithm that is told: of a word that the provider holds for impossible it would be minus infinity, which JSON cannot say. */
+const leastLogprob = -100;
+
+/** Reads a logarithm of a probability; nothing for what is none. */
+export function logprobIn(value: unknown): { readonly logprob?: number } {
+  if (typeof value !== 'number' || Number.isNaN(value) || value > 0) return {};
+  return { logprob: Math.max(leastLogprob, value) };
+}
+
+/** Reads a probability between 0 and 1 as its logarithm; nothing for what is none. */
+export function confidenceIn(value: unknown): { readonly logprob?: number } {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? logprobIn(Math.log(value)) : {};
 }
 
 /** A time in seconds; 0 for what is none. */

@@ -14,7 +14,14 @@ import {
 import { bareFiles } from './_bare-files.ts';
 import { overHttp, plainKind } from './_http.ts';
 import { answerOf, ask, askFree, settled, stepOf, went } from './_jobs.ts';
-import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+import {
+  confidenceIn,
+  secondsOf,
+  transcriptCodec,
+  wantsSpeakers,
+  type Heard,
+  type HeardWord,
+} from './_transcripts.ts';
 
 /** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
 function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
@@ -55,13 +62,14 @@ function heard(body: JsonObject): Heard {
 /** Times are milliseconds. */
 function wordIn(one: unknown): readonly HeardWord[] {
   if (!isObject(one) || typeof one.text !== 'string') return [];
-  const { text, start, end, speaker } = one;
+  const { text, start, end, speaker, confidence } = one;
   return [
     {
       word: text,
       start: secondsOf(start) / 1000,
       end: secondsOf(end) / 1000,
       ...(typeof speaker === 'string' ? { speaker } : {}),
+      ...confidenceIn(confidence),
     },
   ];
 }

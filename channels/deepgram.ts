@@ -14,7 +14,14 @@ import {
 import { bareFiles } from './_bare-files.ts';
 import { overHttp, plainKind } from './_http.ts';
 import { soundFor, speechCodec, voiceName } from './_speech.ts';
-import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+import {
+  confidenceIn,
+  secondsOf,
+  transcriptCodec,
+  wantsSpeakers,
+  type Heard,
+  type HeardWord,
+} from './_transcripts.ts';
 
 /** https://developers.deepgram.com/docs/tts-media-output-settings */
 const sounds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -84,13 +91,14 @@ function heard(body: JsonObject): Heard {
 
 function wordIn(one: unknown): readonly HeardWord[] {
   if (!isObject(one) || typeof one.word !== 'string') return [];
-  const { word, punctuated_word: written, start, end, speaker } = one;
+  const { word, punctuated_word: written, start, end, speaker, confidence } = one;
   return [
     {
       word: typeof written === 'string' ? written : word,
       start: secondsOf(start),
       end: secondsOf(end),
       ...(typeof speaker === 'number' ? { speaker: String(speaker) } : {}),
+      ...confidenceIn(confidence),
     },
   ];
 }

@@ -13,7 +13,14 @@ import {
 import { overHttp, plainKind } from './_http.ts';
 import { ownWords } from './_own-words.ts';
 import { soundFor, speechCodec, voiceName } from './_speech.ts';
-import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+import {
+  logprobIn,
+  secondsOf,
+  transcriptCodec,
+  wantsSpeakers,
+  type Heard,
+  type HeardWord,
+} from './_transcripts.ts';
 
 /** `output_format`: codec, samples a second, kilobits a second. */
 const sounds = {
@@ -94,7 +101,7 @@ function wordsIn(list: readonly unknown[]): readonly HeardWord[] {
   let before = '';
   for (const one of list) {
     if (!isObject(one) || typeof one.text !== 'string') continue;
-    const { text, type, start, end, speaker_id: speaker } = one;
+    const { text, type, start, end, speaker_id: speaker, logprob } = one;
     if (type === 'spacing') {
       before += text;
       continue;
@@ -105,6 +112,7 @@ function wordsIn(list: readonly unknown[]): readonly HeardWord[] {
       start: secondsOf(start),
       end: secondsOf(end),
       ...(typeof speaker === 'string' ? { speaker } : {}),
+      ...logprobIn(logprob),
     });
     before = '';
   }

@@ -28,6 +28,8 @@ export interface TranscriptSegment {
   readonly end: number;
   readonly text: string;
   readonly speaker?: string;
+  /** Mean logarithm of the probability of its words, where the provider states how sure it is of them. */
+  readonly logprob?: number;
   readonly extra?: Extra;
 }
 

@@ -8,6 +8,7 @@ import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import { eventually } from '../support/eventually.ts';
+import { diarizedTranscript, verboseTranscript } from '../support/transcripts.ts';
 import { Provider, refusal, sentForm, sentJson, sse } from './_provider.ts';
 
 /** As the providers' own keys look. */
@@ -161,9 +162,9 @@ const scribed = {
   text: 'Hello there. How are you?',
   audio_duration_secs: 4.5,
   words: [
-    { text: 'Hello', start: 0.1, end: 0.5, type: 'word', speaker_id: 'speaker_0' },
+    { text: 'Hello', start: 0.1, end: 0.5, type: 'word', speaker_id: 'speaker_0', logprob: -0.25 },
     { text: ' ', start: 0.5, end: 0.5, type: 'spacing', speaker_id: 'speaker_0' },
-    { text: 'there.', start: 0.5, end: 1, type: 'word', speaker_id: 'speaker_0' },
+    { text: 'there.', start: 0.5, end: 1, type: 'word', speaker_id: 'speaker_0', logprob: -0.25 },
     { text: ' ', start: 1, end: 1.2, type: 'spacing', speaker_id: 'speaker_1' },
     { text: 'How', start: 1.2, end: 1.4, type: 'word', speaker_id: 'speaker_1' },
     { text: ' ', start: 1.4, end: 1.5, type: 'spacing', speaker_id: 'speaker_1' },
@@ -190,9 +191,18 @@ describe('a transcript by ElevenLabs', () => {
       duration: 4.5,
       usage: { type: 'duration', seconds: 4.5 },
     });
+    expect(verboseTranscript.parse(reply)).toBeTruthy();
+    const same = {
+      seek: 0,
+      tokens: [],
+      temperature: 0.5,
+      no_speech_prob: 0,
+      // 25 bytes, which zlib makes 33 of.
+      compression_ratio: 25 / 33,
+    };
     expect(reply.segments).toEqual([
-      { start: 0.1, end: 1, text: 'Hello there.', speaker: 'speaker_0' },
-      { start: 1.2, end: 2, text: 'How are you?', speaker: 'speaker_1' },
+      { ...same, id: 0, start: 0.1, end: 1, text: 'Hello there.', speaker: 'speaker_0', avg_logprob: -0.25 },
+      { ...same, id: 1, start: 1.2, end: 2, text: 'How are you?', speaker: 'speaker_1', avg_logprob: 0 },
     ]);
     expect(reply.words?.[1]).toEqual({ word: 'there.', start: 0.5, end: 1 });
     expect(provider.paths).toEqual(['POST /v1/speech-to-text']);
@@ -278,6 +288,7 @@ describe('Deepgram', () => {
         { speaker: '1', text: 'Bye.', start: 5, end: 5.4 },
       ],
     });
+    expect(diarizedTranscript.parse(data)).toBeTruthy();
     expect(response.headers.get('x-sluice-loss')).toBe('prompt');
     expect(provider.paths).toEqual([
       'POST /v1/listen?model=nova-3&smart_format=true&detect_language=true&diarize=true',
@@ -288,6 +299,25 @@ describe('Deepgram', () => {
       'content-type': 'audio/wav',
       'content-length': String(recording.length),
     });
+  });
+
+  test.each([
+    [undefined, true, false],
+    [['word'], false, true],
+    [['word', 'segment'], true, true],
+  ] as const)('tells the times that are asked for by %j', async (granularities, hasSegments, hasWords) => {
+    provider.says(() => ({ body: listened }));
+    const reply = await openai.audio.transcriptions.create({
+      model: 'nova-3',
+      file: await file(),
+      response_format: 'verbose_json',
+      ...(granularities === undefined ? {} : { timestamp_granularities: [...granularities] }),
+    });
+    expect(verboseTranscript.parse(reply)).toMatchObject({ language: 'en', duration: 8.33 });
+    expect(reply.segments?.map(({ avg_logprob: mean }) => mean)).toEqual(
+      hasSegments ? [Math.log(0.9), Math.log(0.9)] : undefined,
+    );
+    expect(reply.words !== undefined).toBe(hasWords);
   });
 
   test.each([
@@ -378,9 +408,24 @@ describe('Voxtral', () => {
         { speaker: 'speaker_2', text: 'Bye.', start: 5, end: 5.4 },
       ],
     });
+    expect(diarizedTranscript.parse(data)).toBeTruthy();
     expect(response.headers.get('x-sluice-loss')).toBe('language');
     const { fields } = await sentForm(provider.requests[0]!);
     expect(fields).toEqual({ model, timestamp_granularities: 'segment', diarize: 'true' });
+  });
+
+  test.each([
+    [undefined, 'und'],
+    ['fr', 'fr'],
+  ])('tells the language %s, which it does not say itself, as %s', async (language, told) => {
+    provider.says(() => ({ body: voxtral }));
+    const wish = { model, file: await file(), response_format: 'verbose_json' } as const;
+    const reply = await openai.audio.transcriptions.create({
+      ...wish,
+      ...(language === undefined ? {} : { language }),
+    });
+    expect(verboseTranscript.parse(reply)).toMatchObject({ language: told, duration: 12 });
+    expect(reply.segments).toHaveLength(2);
   });
 
   test('writes subtitles', async () => {
@@ -518,6 +563,7 @@ describe('AssemblyAI', () => {
       segments: [{ start: 0.1, end: 1, text: 'Hello there.', speaker: 'A' }],
       usage: { type: 'duration', seconds: 4 },
     });
+    expect(verboseTranscript.parse(reply).segments).toMatchObject([{ avg_logprob: Math.log(0.9) }]);
     expect(provider.paths).toEqual([
       'POST /v2/upload',
       'POST /v2/transcript',

@@ -14,6 +14,7 @@ import type { JsonObject } from '../../../core/model/json.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';
 import { formOf, uploadOf } from '../../support/form.ts';
 import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';
+import { verboseTranscript } from '../../support/transcripts.ts';
 import { tries } from '../../support/tries.ts';
 
 const transcribe = audio.codecs.transcribe as Codec<TranscribeRequest>;
@@ -159,14 +160,21 @@ describe('a form with a recording', () => {
 });
 
 describe('a transcript', () => {
+  const measured = {
+    seek: 700,
+    temperature: 0.2,
+    avg_logprob: -0.1,
+    compression_ratio: 1.5,
+    no_speech_prob: 0.5,
+  };
   const verbose: JsonObject = {
     task: 'transcribe',
     language: 'english',
     duration: 3661.5,
     text: 'Hello world',
     segments: [
-      { id: 0, seek: 0, start: 0, end: 1.5, text: ' Hello', tokens: [1], temperature: 0, avg_logprob: -0.1 },
-      { id: 1, seek: 0, start: 1.5, end: 3661.5, text: ' world', no_speech_prob: 0.5 },
+      { ...measured, id: 0, start: 0, end: 1.5, text: ' Hello', tokens: [1] },
+      { ...measured, id: 1, start: 1.5, end: 3661.5, text: ' world', tokens: [2, 3], odd: 3 },
     ],
     words: [{ word: 'Hello', start: 0, end: 1 }],
     usage: { type: 'duration', seconds: 3662 },
@@ -175,7 +183,8 @@ describe('a transcript', () => {
 
   test('is the same there and back', () => {
     const events = transcribe.decodeWhole(verbose, {});
-    expect(replyTo(transcribe, events, { response_format: 'verbose_json' })).toEqual(verbose);
+    const asked = { response_format: 'verbose_json', timestamp_granularities: ['word', 'segment'] };
+    expect(replyTo(transcribe, events, asked)).toEqual(verbose);
     const json = {
       text: 'Hi',
       logprobs: [{ token: 'Hi', logprob: -1 }],
@@ -185,6 +194,30 @@ describe('a transcript', () => {
     expect(replyTo(transcribe, transcribe.decodeWhole(json, {}), {})).toEqual(json);
     const told = replyTo(translate, translate.decodeWhole(verbose, {}), { response_format: 'verbose_json' });
     expect(told.task).toBe('translate');
+  });
+
+  test('has all members of its segments where the provider gives some or none', () => {
+    const segments = [
+      { start: 29, end: 31, text: ' Hello' },
+      { start: 31, end: 33, text: 'you you you', avg_logprob: -2 },
+      {},
+    ];
+    const told = replyTo(transcribe, transcribe.decodeWhole({ text: 'Hello you', segments }, {}), {
+      response_format: 'verbose_json',
+      temperature: '0.4',
+      language: 'en',
+    });
+    const { segments: all } = verboseTranscript.parse(told);
+    expect(all).toMatchObject([
+      { id: 0, seek: 0, avg_logprob: 0, temperature: 0.4, tokens: [] },
+      { id: 1, seek: 3000, avg_logprob: -2 },
+      { id: 2, seek: 0, text: '' },
+    ]);
+    expect(told).toMatchObject({ language: 'en', duration: 0 });
+    const translation = replyTo(translate, translate.decodeWhole({ text: 'Hello' }, {}), {
+      response_format: 'verbose_json',
+    });
+    expect(verboseTranscript.parse(translation)).toMatchObject({ language: 'english' });
   });
 
   test('is charged for by its length or by its tokens, as the provider tells', () => {

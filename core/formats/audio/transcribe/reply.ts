@@ -6,6 +6,7 @@ import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
 import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
+import { diarizedSegments, verboseSegments } from './segments.ts';
 import { asSrt, asVtt } from './subtitles.ts';
 import { formatName, plainTranscripts } from '../wire.ts';
 
@@ -108,7 +109,7 @@ export function encodeWhole(
         if (event.type === 'usage') usage = event.usage;
       },
       plain: () => plainReply(format, known()),
-      end: () => jsonReply(format, operation, known(), usage),
+      end: () => jsonReply(format, operation, known(), usage, body),
     };
   };
 }
@@ -129,26 +130,48 @@ function jsonReply(
   operation: 'transcribe' | 'translate-audio',
   transcript: Transcript,
   usage: Usage | undefined,
+  asked: JsonObject,
 ): JsonObject {
-  const { text, language, duration, segments, words, logprobs, extra } = transcript;
+  const { text, segments, words, logprobs, extra } = transcript;
   const told = usage === undefined ? {} : { usage: writeUsage(usage) };
   const own = extra?.[formatName] ?? {};
   if (format === 'json') return { text, ...(logprobs === undefined ? {} : { logprobs }), ...own, ...told };
+  const times = timesOf(asked.timestamp_granularities);
+  const isDiarized = format === 'diarized_json';
   return {
     task: operation === 'transcribe' ? 'transcribe' : 'translate',
-    ...(language === undefined ? {} : { language }),
-    ...(duration === undefined ? {} : { duration }),
+    ...(isDiarized ? {} : { language: languageOf(operation, transcript, asked) }),
+    duration: transcript.duration ?? segments?.at(-1)?.end ?? words?.at(-1)?.end ?? 0,
     text,
-    ...(segments === undefined ? {} : { segments: segments.map(writeSegment) }),
-    ...(words === undefined ? {} : { words: words as unknown as readonly JsonObject[] }),
+    ...(isDiarized ? { segments: diarizedSegments(segments ?? []) } : {}),
+    ...(segments !== undefined && !isDiarized && times.has('segment')
+      ? { segments: verboseSegments(segments, temperatureOf(asked.temperature)) }
+      : {}),
+    ...(words !== undefined && !isDiarized && times.has('word')
+      ? { words: words as unknown as readonly JsonObject[] }
+      : {}),
     ...(logprobs === undefined ? {} : { logprobs }),
     ...own,
     ...told,
   };
 }
 
-function writeSegment({ start, end, text, speaker, extra }: TranscriptSegment): JsonObject {
-  return { ...extra?.[formatName], start, end, text, ...(speaker === undefined ? {} : { speaker }) };
+/** Times that the client asked for: of segments where it named none. */
+function timesOf(asked: JsonValue | undefined): ReadonlySet<JsonValue> {
+  const named = [asked ?? []].flat();
+  return new Set(named.length === 0 ? ['segment'] : named);
+}
+
+/** Returns the language that the provider heard, else the one that the client named, else the code for an undetermined one (ISO 639-2). */
+function languageOf(operation: string, { language }: Transcript, asked: JsonObject): string {
+  if (language !== undefined) return language;
+  if (operation === 'translate-audio') return 'english';
+  return typeof asked.language === 'string' && asked.language !== '' ? asked.language : 'und';
+}
+
+function temperatureOf(asked: JsonValue | undefined): number {
+  const temperature = Number(asked ?? 0);
+  return Number.isFinite(temperature) ? temperature : 0;
 }
 
 /** Reads usage of a reply or a stream that passes through. */
