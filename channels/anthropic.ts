@@ -33,7 +33,7 @@ function isOldOpus(generation: number, model: string): boolean {
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations; formats and `oneOf` as in
  * @anthropic-ai/sdk 1.11.0, lib/transform-json-schema.
  */
-const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
+export const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
   closesObjects: true,
   refuses: [
     'minimum',

@@ -6,7 +6,6 @@ import {
   isChat,
   type ChannelOptions,
   type JsonObject,
-  type ModelTraits,
   type Upstream,
   type UpstreamRequest,
 } from 'sluice';
@@ -18,7 +17,7 @@ import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
 import { bedrockEndpoint, placesOf, regionsOf, type Place } from './_bedrock-places.ts';
 import { unframed, withNumber } from './_bedrock-streams.ts';
-import { claudeTraits } from './anthropic.ts';
+import { bedrockTraits, geographies, ofMaker } from './_bedrock-traits.ts';
 
 const options = z.object({
   region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
@@ -62,6 +61,7 @@ const makers = [
   'stability',
   'twelvelabs',
   'writer',
+  'xai',
   'zai',
 ];
 
@@ -72,18 +72,7 @@ const makers = [
 export default defineChannel({
   name: 'bedrock',
   catalogue: ['bedrock', 'bedrock_converse'],
-  models: [
-    ...makers.map((maker) => `${maker}.*`),
-    'us.*',
-    'us-gov.*',
-    'eu.*',
-    'apac.*',
-    'jp.*',
-    'au.*',
-    'ca.*',
-    'global.*',
-    'arn:aws*',
-  ],
+  models: [...makers.map((maker) => `${maker}.*`), ...geographies.map((part) => `${part}.*`), 'arn:aws*'],
   needsKey: false,
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
@@ -100,7 +89,7 @@ export default defineChannel({
       },
       codecs: invokeCodecs,
       ...regionsOf(chosen, places),
-      traits: traitsOf,
+      traits: bedrockTraits,
       // What is said of none of them here: they think, and nobody knows how they are told to.
       thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
       listModels: () => listModels(chosen, tools, places),
@@ -206,6 +195,7 @@ function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
     return { path, body, headers: guardrailHeaders(guardrail) };
   }
   const { body } = request;
+  // Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world.
   const path =
     request.operation === 'count-tokens'
       ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
@@ -225,11 +215,6 @@ function guardrailHeaders(guardrail: Options['guardrail']): Readonly<Record<stri
   };
 }
 
-/** Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world. */
-function ofMaker(model: string): string {
-  return model.replace(/^(?:us|us-gov|eu|apac|jp|au|ca|global)\./, '');
-}
-
 function guarded(
   body: Buffer | string,
   { id, version, trace }: NonNullable<Options['guardrail']>,
@@ -242,29 +227,4 @@ function guarded(
     trace: trace ? 'enabled' : 'disabled',
   };
   return JSON.stringify({ ...parsed, guardrailConfig });
-}
-
-/** Of other makers' models no more is known than Converse promises; what some of them refuse is left out. */
-function traitsOf(model: string): ModelTraits {
-  if (/(?:^|[./])amazon\.titan-embed/.test(model)) return { mostInputs: 1 };
-  const claude = claudeIn(model);
-  if (claude !== undefined)
-    return {
-      ...claudeTraits(claude),
-      formats: ['messages', 'converse', 'invoke'],
-      fetchesUrls: false,
-      toolNameLimit: 64,
-    };
-  const common: ModelTraits = {
-    formats: ['converse'],
-    reasoning: 'none',
-    jsonSchema: false,
-    midSystem: false,
-    fetchesUrls: false,
-    toolNameLimit: 64,
-  };
-  if (/(?:^|[./])amazon\.nova-2/.test(model))
-    return { ...common, reasoning: 'level', efforts: ['low', 'medium', 'high'], refuses: ['topK'] };
-  if (/(?:^|[./])amazon\.nova/.test(model)) return { ...common, refuses: ['topK'] };
-  return { ...common, refuses: ['topK', 'cache'] };
 }

@@ -50,6 +50,7 @@ export const traitsOption = z.strictObject({
   thinksByDefault: z.boolean().optional(),
   stopsThinking: z.boolean().optional(),
   forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
+  namedTools: z.literal(false).optional(),
   outputLimit: tokens.optional(),
   refuses: words.optional(),
   refusedMembers: z.array(refusedMember).optional(),

@@ -23,6 +23,9 @@ export interface ModelTraits {
    * - `enable-thinking`: `enable_thinking: boolean`, with `thinking_budget` where {@link thinkingBudget} is stated (DashScope).
    * - `template`: `chat_template_kwargs: { [templateSwitch]: boolean }` (vLLM, SGLang).
    * - `none`: not at all. The model does not think, or always thinks alike.
+   *
+   * Converse: `adaptive` and `budget` as in messages; `level` (`reasoningConfig`), `effort` (`reasoning_effort`) and `object`
+   * (`reasoning: { effort }`) in `additionalModelRequestFields`.
    */
   readonly reasoning?:
     | 'adaptive'
@@ -55,6 +58,8 @@ export interface ModelTraits {
    * thinking is in the way, it is switched off for the call; `auto` is sent where it cannot be. Default `always`.
    */
   readonly forcedTools?: 'always' | 'without-thinking' | 'never';
+  /** False when no tool can be forced by its name: the model gets that tool alone, and must call one. */
+  readonly namedTools?: false;
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
   /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */

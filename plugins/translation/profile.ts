@@ -112,6 +112,7 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
   if (settled.settings !== settings) names.push('reasoning');
   else if (settings.reasoning !== undefined && statesReasoning(traits)) names.push('reasoning');
   if (settled.toolChoice !== request.toolChoice) names.push('toolChoice');
+  if (settled.tools !== tools) names.push('tools');
   if (traits.schemaSubset !== undefined) {
     if (settings.responseFormat?.schema !== undefined) names.push('responseFormat');
     if (tools.some((tool) => tool.type === 'function' && tool.strict === true)) names.push('tools');

@@ -45,7 +45,9 @@ function usualRule(
   { forcedTools }: Pick<Codec, 'forcedTools'>,
   { reasoning }: ModelTraits,
 ): Codec['forcedTools'] {
-  return reasoning === 'effort' || reasoning === 'level' ? undefined : forcedTools;
+  return reasoning === undefined || reasoning === 'adaptive' || reasoning === 'budget'
+    ? forcedTools
+    : undefined;
 }
 
 function withoutUnknown(

@@ -344,6 +344,52 @@ describe('other models', () => {
     });
   });
 
+  test('get a tool that is forced by its name alone, where none can be forced so', async () => {
+    const { gateway: started, requests } = await start(whole(said('ok')));
+    const tool = (name: string): object => ({ type: 'function', function: { name } });
+    const sentFor = async (model: string): Promise<JsonObject> => {
+      await openai(started).chat.completions.create({
+        model,
+        messages: [{ role: 'user', content: 'Hi' }],
+        tools: [tool('look'), tool('listen')] as never,
+        tool_choice: { type: 'function', function: { name: 'listen' } },
+      });
+      return (JSON.parse(requests.at(-1)?.body.toString() ?? '{}') as { toolConfig: JsonObject }).toolConfig;
+    };
+    expect(await sentFor('deepseek.v3.2')).toMatchObject({
+      tools: [{ toolSpec: { name: 'listen' } }],
+      toolChoice: { any: {} },
+    });
+    expect(await sentFor('amazon.nova-lite-v1:0')).toMatchObject({
+      toolChoice: { tool: { name: 'listen' } },
+    });
+    const free = await sentFor(llama);
+    expect(free['toolChoice']).toBeUndefined();
+    expect(free['tools']).toHaveLength(2);
+  });
+
+  test('get schemas in the part of JSON Schema that they take, and profiles of all parts of the world are known', async () => {
+    const { gateway: started, requests } = await start(whole(said('{"size":1}')));
+    const schema = { type: 'object', properties: { size: { type: 'integer', minimum: 1 } } };
+    const sentFor = async (model: string): Promise<string | undefined> => {
+      await openai(started).chat.completions.create({
+        model,
+        messages: [{ role: 'user', content: 'Hi' }],
+        response_format: { type: 'json_schema', json_schema: { name: 'sized', schema } },
+      });
+      const body = JSON.parse(requests.at(-1)?.body.toString() ?? '{}') as {
+        outputConfig?: { textFormat: { structure: { jsonSchema: { schema: string } } } };
+      };
+      return body.outputConfig?.textFormat.structure.jsonSchema.schema;
+    };
+    expect(JSON.parse((await sentFor('in.moonshotai.kimi-k3')) ?? '')).toEqual({
+      type: 'object',
+      properties: { size: { type: 'integer', description: '{minimum: 1}' } },
+      additionalProperties: false,
+    });
+    expect(await sentFor('us.xai.grok-4.6')).toBeUndefined();
+  });
+
   test('a stream reaches a client of chat completions', async () => {
     const { gateway: running } = await start(streamed(...hello));
     const stream = await openai(running).chat.completions.create({

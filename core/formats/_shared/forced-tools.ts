@@ -19,7 +19,16 @@ export function settleForcedTools(
   usual: ModelTraits['forcedTools'],
   lose: (path: string) => void,
 ): SettledRequest {
-  const rule = traits.forcedTools ?? usual ?? 'always';
+  const settled = settleByRule(request, traits, traits.forcedTools ?? usual ?? 'always', lose);
+  return traits.namedTools === false ? { ...settled, request: withTheOnlyTool(settled.request) } : settled;
+}
+
+function settleByRule(
+  request: ChatRequest,
+  traits: ModelTraits,
+  rule: NonNullable<ModelTraits['forcedTools']>,
+  lose: (path: string) => void,
+): SettledRequest {
   if (rule === 'always' || request.operation !== 'chat') return { request, traits };
   const { toolChoice, settings } = request;
   const isForced = isForcedChoice(toolChoice) && request.tools.length > 0;
@@ -35,6 +44,14 @@ export function settleForcedTools(
   if (!isForced) return { request, traits: free };
   lose('tool_choice');
   return { request: { ...request, toolChoice: unforced(toolChoice) }, traits: free };
+}
+
+/** A tool that is forced by its name, where the model can only be told to call any: it gets no other. */
+function withTheOnlyTool(request: ChatRequest): ChatRequest {
+  const { toolChoice, tools } = request;
+  if (toolChoice?.type !== 'tool') return request;
+  const named = tools.filter(({ name }) => name === toolChoice.name);
+  return named.length === 0 ? request : { ...request, tools: named, toolChoice: { type: 'required' } };
 }
 
 /** True for a choice that leaves the model no answer without a call. */

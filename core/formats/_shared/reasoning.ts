@@ -1,4 +1,10 @@
-import { effortOfBudget, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
+import {
+  budgetOfEffort,
+  effortOfBudget,
+  efforts,
+  type Effort,
+  type Reasoning,
+} from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 
 /** A wish for reasoning that is being read. */
@@ -45,4 +51,20 @@ export function thinksAbout(wanted: Reasoning | undefined, traits: ModelTraits):
   const asks = wanted && asksToThink(wanted);
   if (asks === false) return byDefault && !takesOff(traits);
   return asks ?? byDefault;
+}
+
+type Lose = (path: string) => void;
+
+/** An effort stands for its budget; it is only a loss where the two say different things. */
+export function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: Lose): void {
+  if (wanted.budget === undefined || wanted.mode === 'off') return;
+  if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))
+    lose('settings.reasoning.budget');
+}
+
+/** The nearest effort that the model takes. Undefined when it takes none. */
+export function clampEffort(effort: Effort, traits: ModelTraits, lose: Lose): string | undefined {
+  if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
+  lose('settings.reasoning.effort');
+  return nearestEffort(effort, traits.efforts);
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type MutableObject } from '../../model/json.
 import type { ModelTraits } from '../../model/traits.ts';
 import { removeAt } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { writeReasoning } from './reasoning.ts';
+import { reasoningPlaces, writeReasoning } from './reasoning.ts';
 
 /** The client's body with another reasoning or output limit; the model stands in the path. What the model cannot be asked for is reported. */
 export function patch(
@@ -17,8 +17,7 @@ export function patch(
   if (settings.maxOutput !== undefined) config.maxTokens = settings.maxOutput;
   if (isObject(body.inferenceConfig) || Object.keys(config).length > 0) next.inferenceConfig = config;
   if (settings.reasoning === undefined) return next;
-  removeAt(next, 'additionalModelRequestFields.thinking');
-  removeAt(next, 'outputConfig.effort');
+  for (const place of reasoningPlaces) removeAt(next, place);
   const maxOutput = typeof config.maxTokens === 'number' ? config.maxTokens : undefined;
   writeReasoning(next, settings.reasoning, {}, { traits, maxOutput, lose });
   return next;

@@ -1,10 +1,10 @@
-import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
+import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
-import type { ReasoningDraft } from '../_shared/reasoning.ts';
-import { putAt, removeAt } from '../_shared/settings.ts';
+import { clampEffort, effortOf, loseBudget, type ReasoningDraft } from '../_shared/reasoning.ts';
+import { putAt, removeAt, valueAt } from '../_shared/settings.ts';
 import { askForThinking, type Room } from '../_shared/thinking/index.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
 import { historyForbidsThinking, makeRoomForThinking, type ThinkingWords } from '../_shared/thinking/room.ts';
@@ -35,9 +35,19 @@ export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | 
   return reasoning;
 }
 
+/** Fields of models that are not asked in `thinking`. */
+const ownPlaces = {
+  effort: `${fieldsPlace}.reasoning_effort`,
+  object: `${fieldsPlace}.reasoning.effort`,
+  level: `${fieldsPlace}.reasoningConfig`,
+} as const;
+
+/** All places in which a request asks for reasoning. */
+export const reasoningPlaces: readonly string[] = [place, effortPlace, ...Object.values(ownPlaces)];
+
 /**
- * Writes a wish for reasoning in the words that the model takes: `effort` in `outputConfig`, `level` as a `reasoningConfig`, else a
- * `thinking` object. Every other field of the model's is left as it is.
+ * Writes a wish for reasoning in the words that the model takes: a field of its own, `effort` in `outputConfig`, or a `thinking` object. Every
+ * other field of the model's is left as it is.
  */
 export function writeReasoning(
   body: MutableObject,
@@ -46,7 +56,7 @@ export function writeReasoning(
   room: Room,
 ): void {
   const { traits, lose } = room;
-  if (isWritten(written, reasoning)) {
+  if (isWritten(written, reasoning) && takesThinking(traits)) {
     if (isObject(written.thinking)) putAt(body, place, { ...written.thinking });
     if (given(written.effort)) putAt(body, effortPlace, written.effort);
     return;
@@ -57,23 +67,14 @@ export function writeReasoning(
     if (reasoning.display !== undefined) lose('settings.reasoning.display');
     return;
   }
-  const { thinking, effort, maxOutput } = askForThinking(reasoning, { ...room, traits: styled(traits) });
-  const thinks = thinking !== undefined && thinking.type !== 'disabled';
-  if (traits.reasoning === 'level') {
-    const config = thinks
-      ? { type: 'enabled', maxReasoningEffort: effort ?? 'medium' }
-      : { type: 'disabled' };
-    return putAt(body, `${fieldsPlace}.reasoningConfig`, config);
-  }
-  const byEffort = traits.reasoning === 'effort';
-  if (thinking !== undefined && !byEffort) putAt(body, place, thinking);
+  const { reasoning: style } = traits;
+  if (style === 'effort' || style === 'object' || style === 'level')
+    return writeOwnField(body, style, reasoning, room);
+  const { thinking, effort, maxOutput } = askForThinking(reasoning, room);
+  if (thinking !== undefined) putAt(body, place, thinking);
   if (effort !== undefined) putAt(body, effortPlace, effort);
-  if (byEffort) {
-    if (!thinks) lose('settings.reasoning');
-    return;
-  }
   if (maxOutput !== undefined) putAt(body, 'inferenceConfig.maxTokens', maxOutput);
-  if (!thinks) return;
+  if (thinking === undefined || thinking.type === 'disabled') return;
   if (!historyForbidsThinking(body, thinkingWords)) makeRoomForThinking(body, thinkingWords, lose);
   else {
     removeAt(body, place);
@@ -81,9 +82,67 @@ export function writeReasoning(
   }
 }
 
-function loseThinking({ effort, budget, display, show }: Reasoning, lose: (path: string) => void): void {
-  const measured = effort !== undefined || budget !== undefined;
+/** True for models that are asked in `thinking`, or of which nothing is known. */
+function takesThinking({ reasoning }: ModelTraits): boolean {
+  return reasoning === undefined || reasoning === 'adaptive' || reasoning === 'budget';
+}
+
+/** Asks for an effort in the model's own field. A model that does not think by itself need not be told so. */
+function writeOwnField(
+  body: MutableObject,
+  style: keyof typeof ownPlaces,
+  wanted: Reasoning,
+  room: Room,
+): void {
+  const { traits, lose } = room;
+  const asked = effortOf(wanted);
+  loseShow(wanted, lose);
+  loseBudget(wanted, asked, lose);
+  if (asked === undefined && wanted.mode !== 'on') {
+    if (wanted.mode !== undefined) lose('settings.reasoning.mode');
+    return;
+  }
+  if (style !== 'level') {
+    const isSilent = asked === 'none' && traits.thinksByDefault !== true;
+    const effort = isSilent ? undefined : clampEffort(asked ?? 'medium', traits, lose);
+    if (effort !== undefined) putAt(body, ownPlaces[style], effort);
+    return;
+  }
+  const level = asked === 'none' ? undefined : levelOf(body, asked ?? 'medium', room);
+  putAt(
+    body,
+    ownPlaces.level,
+    level === undefined ? { type: 'disabled' } : { type: 'enabled', maxReasoningEffort: level },
+  );
+}
+
+/**
+ * The level beside which the request's settings are taken. `high` is refused beside an output limit, which counts more than a level, and beside
+ * temperature and topP, which count less: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+ */
+function levelOf(body: MutableObject, effort: Effort, { traits, lose }: Room): string {
+  const level = clampEffort(effort, traits, lose) ?? effort;
+  if (level !== 'high') return level;
+  const limit = valueAt(body, 'inferenceConfig.maxTokens');
+  if (typeof limit === 'number' && limit < (traits.outputLimit ?? Infinity)) {
+    lose('settings.reasoning.effort');
+    return 'medium';
+  }
+  removeAt(body, 'inferenceConfig.maxTokens');
+  for (const name of ['temperature', 'topP']) {
+    if (valueAt(body, `inferenceConfig.${name}`) !== undefined) lose(`settings.${name}`);
+    removeAt(body, `inferenceConfig.${name}`);
+  }
+  return level;
+}
+
+function loseThinking(wanted: Reasoning, lose: (path: string) => void): void {
+  const measured = wanted.effort !== undefined || wanted.budget !== undefined;
   lose(measured ? 'settings.reasoning.effort' : 'settings.reasoning');
+  loseShow(wanted, lose);
+}
+
+function loseShow({ display, show }: Reasoning, lose: (path: string) => void): void {
   if (display !== undefined) lose('settings.reasoning.display');
   else if (show !== undefined) lose('settings.reasoning.show');
 }
@@ -95,13 +154,6 @@ const thinkingWords: ThinkingWords = {
   isCall: ({ toolUse }) => toolUse !== undefined,
   isThought: ({ reasoningContent }) => reasoningContent !== undefined,
 };
-
-/** Efforts and levels are asked for as an effort is, and spelled otherwise. */
-function styled(traits: ModelTraits): ModelTraits {
-  return traits.reasoning === 'effort' || traits.reasoning === 'level'
-    ? { ...traits, reasoning: 'adaptive' }
-    : traits;
-}
 
 /** True when the request asks for reasoning exactly as the client of this format wrote it. */
 function isWritten(written: JsonObject[string], reasoning: Reasoning): written is JsonObject {

@@ -68,7 +68,7 @@ export function writeResponseFormat(
       if (isObject(body.toolConfig) && listOf(body.toolConfig.tools).length > 0) return undefined;
       body.toolConfig = {
         tools: [{ toolSpec: { name: answerTool, description: told, inputSchema: { json } } }],
-        toolChoice: { tool: { name: answerTool } },
+        toolChoice: target.traits.namedTools === false ? { any: {} } : { tool: { name: answerTool } },
       };
       return answerTool;
     },

@@ -4,8 +4,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { defined, setOf } from '../_shared/fields.ts';
-import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
-import { effortOf } from '../_shared/reasoning.ts';
+import { clampEffort, effortOf, loseBudget } from '../_shared/reasoning.ts';
 
 /** Members of `reasoning` that the neutral model has words for. */
 export const reasoningMembers = setOf('effort summary generate_summary');

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Outcome } from './matrix.ts';
+import { rows, type Row } from './rows.ts';
 
 const file = new URL('open-cases.json', import.meta.url);
 
@@ -11,7 +12,7 @@ export const isOpen = ({ result, wish }: Outcome): boolean => result !== 'accept
 
 const open = JSON.parse(readFileSync(file, 'utf8')) as Open;
 
-const nameOf = ({ row: { kind, model } }: Outcome): string => `${kind} ${model}`;
+const nameOf = ({ row: { kind, model } }: Pick<Outcome, 'row'>): string => `${kind} ${model}`;
 
 /** True for a case that is known not to hold. */
 export function isKnown(outcome: Outcome): boolean {
@@ -25,10 +26,16 @@ export function heldOf(outcomes: readonly Outcome[]): readonly string[] {
     .map((one) => `${nameOf(one)} · ${one.request} · ${one.client}`);
 }
 
-/** Writes the list anew. */
-export function writeOpen(outcomes: readonly Outcome[]): void {
+/** Writes the list anew. Models that were not tried keep what is listed of them. */
+export function writeOpen(outcomes: readonly Outcome[], tried: readonly Row[]): void {
   const found: Open = {};
+  for (const row of rows) {
+    const name = nameOf({ row });
+    const kept = tried.includes(row) ? {} : open[name];
+    if (kept !== undefined) found[name] = kept;
+  }
   for (const outcome of outcomes.filter(isOpen))
     ((found[nameOf(outcome)] ??= {})[outcome.request] ??= []).push(outcome.client);
+  for (const [name, cases] of Object.entries(found)) if (Object.keys(cases).length === 0) delete found[name];
   writeFileSync(file, `${JSON.stringify(found, null, 1)}\n`);
 }

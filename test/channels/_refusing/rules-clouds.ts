@@ -3,6 +3,7 @@ import {
   cacheMarkOtherThan,
   has,
   isJson,
+  isOneOf,
   lacks,
   objects,
   outside,
@@ -100,10 +101,75 @@ export const cloudRules: readonly Rule[] = [
   },
   {
     ...converse,
-    models: ['*meta.llama*', '*deepseek.*'],
+    models: ['*meta.llama*', '*deepseek.r1*'],
     refuses: choiceOtherThan('auto'),
     says: "This model doesn't support the toolConfig.toolChoice.$ field. Remove toolConfig.toolChoice.$ and try again.",
     source: 'github:maximhq/bifrost#3196; github:run-llama/llama_index#19886',
+  },
+  {
+    ...converse,
+    models: ['*deepseek.v3*', '*mistral.mistral-large*', '*zai.glm*', '!*zai.glm-5.3*'],
+    refuses: choiceOtherThan('auto', 'any'),
+    says: "This model doesn't support the toolConfig.toolChoice.$ field. Remove toolConfig.toolChoice.$ and try again.",
+    source:
+      'langchain-aws 1.9.1, chat_models/bedrock_converse.py, `supports_tool_choice_values` (@langchain/aws alike)',
+  },
+  {
+    ...converse,
+    models: ['*deepseek.v3*'],
+    refuses: both(
+      choiceOtherThan('auto'),
+      isOneOf('additionalModelRequestFields.reasoning_effort', ['high']),
+    ),
+    says: 'Thinking mode does not support this tool choice: toolConfig.toolChoice.$',
+    source:
+      'langchain-aws 1.9.1, utils.py, `thinking_forced_tool_use_unsupported`, `thinking_enabled_in_params`',
+  },
+  {
+    ...converse,
+    models: ['*openai.gpt-5*', '*openai.gpt-6*'],
+    refuses: has('additionalModelRequestFields.reasoning_effort', 'additionalModelRequestFields.thinking'),
+    says: "Unknown parameter: '$'.",
+    source:
+      'github:stdapi-ai/stdapi.ai#283; @ai-sdk/amazon-bedrock 4.0.186, src/bedrock-chat-language-model.ts',
+  },
+  {
+    ...converse,
+    models: ['*openai.gpt-oss*'],
+    refuses: has('additionalModelRequestFields.reasoning', 'additionalModelRequestFields.thinking'),
+    says: "Unknown parameter: '$'.",
+    source: '@ai-sdk/amazon-bedrock 4.0.186, src/bedrock-chat-language-model.ts, `isOpenAIGptOssModel`',
+  },
+  {
+    ...converse,
+    models: ['*openai.gpt-5*', '*openai.gpt-6*', '*xai.grok*'],
+    refuses: has('inferenceConfig.stopSequences'),
+    says: "This model doesn't support the stopSequences field. Remove stopSequences and try again.",
+    source: 'LiteLLM 1.110.2, litellm/llms/bedrock/common_utils.py, `bedrock_rejects_stop_sequences`',
+  },
+  {
+    ...converse,
+    models: ['*openai.gpt-5*', '*openai.gpt-6*', '*xai.grok*', '*moonshotai.kimi-k3*'],
+    refuses: outside('inferenceConfig.maxTokens', 16, Infinity),
+    says: 'Value at $ failed to satisfy constraint: Member must have value greater than or equal to 16',
+    source:
+      'LiteLLM 1.110.2, litellm/llms/bedrock/chat/converse_transformation.py, BEDROCK_OPENAI_COMPAT_MIN_MAX_TOKENS',
+  },
+  {
+    ...converse,
+    models: [
+      '*meta.*',
+      '*amazon.*',
+      '*cohere.*',
+      '*ai21.*',
+      '*deepseek.r1*',
+      '*writer.*',
+      '*mistral.mistral-large-24*',
+    ],
+    refuses: has('outputConfig.textFormat'),
+    says: "This model doesn't support the outputConfig.textFormat field. Remove outputConfig.textFormat and try again.",
+    source:
+      'https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html; langchain-aws 1.9.1, _profiles.py, `structured_output`',
   },
   {
     ...converse,

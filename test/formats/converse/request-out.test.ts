@@ -125,12 +125,56 @@ describe('reasoning', () => {
     expect(losses).toEqual(['settings.temperature']);
   });
 
-  test('is a level for models that have levels', () => {
-    const { body } = sent({ settings }, { reasoning: 'level', efforts: ['low', 'medium', 'high'] });
+  const levels: ModelTraits = { reasoning: 'level', efforts: ['none', 'low', 'medium', 'high'] };
+
+  test('is a level for models that have levels, and high takes what is refused beside it', () => {
+    const { body, losses } = sent({ settings: { ...settings, maxOutput: undefined } as never }, levels);
     expect(body.additionalModelRequestFields).toEqual({
       reasoningConfig: { type: 'enabled', maxReasoningEffort: 'high' },
     });
+    expect(body.inferenceConfig).toBeUndefined();
+    expect(losses).toEqual(['settings.temperature']);
+  });
+
+  test('is the middle level where an output limit counts, which high is refused beside', () => {
+    const { body, losses } = sent({ settings }, levels);
+    expect(body.additionalModelRequestFields).toEqual({
+      reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' },
+    });
     expect(body.inferenceConfig).toEqual({ maxTokens: 30_000, temperature: 0.2 });
+    expect(losses).toEqual(['settings.reasoning.effort']);
+    const most = sent({ settings }, { ...levels, outputLimit: 30_000 });
+    expect(most.body.inferenceConfig).toBeUndefined();
+    expect(most.losses).toEqual(['settings.temperature']);
+  });
+
+  test('is switched off where levels are', () => {
+    const { body, losses } = sent({ settings: { reasoning: { mode: 'off' } } }, levels);
+    expect(body.additionalModelRequestFields).toEqual({ reasoningConfig: { type: 'disabled' } });
+    expect(losses).toEqual([]);
+  });
+
+  test.each([
+    [
+      { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+      { effort: 'high' },
+      { reasoning_effort: 'high' },
+    ],
+    [
+      { reasoning: 'object', efforts: ['none', 'low', 'high'] },
+      { effort: 'high' },
+      { reasoning: { effort: 'high' } },
+    ],
+    [
+      { reasoning: 'object', efforts: ['none', 'low'], thinksByDefault: true },
+      { mode: 'off' },
+      { reasoning: { effort: 'none' } },
+    ],
+    [{ reasoning: 'effort', efforts: ['none', 'high'] }, { effort: 'none' }, undefined],
+    [{ reasoning: 'effort', efforts: ['low', 'high'] }, { mode: 'on' }, { reasoning_effort: 'low' }],
+    [{ reasoning: 'effort', efforts: ['low', 'high'] }, { budget: 30_000 }, { reasoning_effort: 'high' }],
+  ] as const)('of a model that is asked by %j: %j is %j', (traits, reasoning, fields) => {
+    expect(sent({ settings: { reasoning } }, traits).body.additionalModelRequestFields).toEqual(fields);
   });
 
   test('is left out for a tool loop whose reasoning is gone', () => {

@@ -48,13 +48,13 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
   const at = tool.at ?? 'tools';
   loseForeign(tool.extra, formatName, at, writing.target.lose);
-  const wire = toolWire(tool, writing);
+  const wire = toolWire(tool, at, writing);
   if (wire === undefined) return [];
   putBack(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
   return [wire, ...cachePoint(tool.cache, at, writing)];
 }
 
-function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
+function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | undefined {
   switch (tool.type) {
     case 'function':
     case 'custom': {
@@ -64,12 +64,15 @@ function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
       const json = whole && strictSchema(called, whole, writing);
       // An empty description is refused.
       const described = description !== '' || writing.native ? { description } : {};
+      // Models without structured output refuse the member.
+      const isLost = strict !== undefined && writing.target.traits.jsonSchema === false;
+      if (isLost) writing.target.lose(`${at}.strict`);
       return {
         toolSpec: {
           name: writing.toolName(name),
           ...defined(described),
           inputSchema: defined({ json }),
-          ...defined({ strict }),
+          ...(isLost ? {} : defined({ strict })),
         },
       };
     }
@@ -115,8 +118,9 @@ function encodeChoice(
     case 'tool':
       return { tool: { name: toolName(toolChoice.name) } };
     case 'allowed':
-      return toolChoice.mode === 'required' ? { any: {} } : { auto: {} };
+      if (toolChoice.mode === 'required') return { any: {} };
+      return target.traits.forcedTools === 'never' ? undefined : { auto: {} };
     case 'auto':
-      return { auto: {} };
+      return target.traits.forcedTools === 'never' ? undefined : { auto: {} };
   }
 }

@@ -1,0 +1,108 @@
+import type { ModelTraits } from 'sluice';
+import { claudeIn } from './_bedrock-claude.ts';
+import { claudeTraits, schemaSubset } from './anthropic.ts';
+
+/**
+ * Parts of the world that answer for an inference profile, as its name begins: AWS's list (aws-cdk, `CrossRegionInferenceProfileRegion`), those
+ * of LiteLLM 1.110.2's price list (`in`), and of langchain-aws 1.9.1 (`MODEL_ID_GEO_PREFIXES`, `_profiles.py`: `amer`, `ca`, `sa`).
+ */
+export const geographies = [
+  'us',
+  'us-gov',
+  'eu',
+  'apac',
+  'jp',
+  'au',
+  'in',
+  'ca',
+  'sa',
+  'amer',
+  'global',
+] as const;
+
+const geography = new RegExp(`^(?:${geographies.join('|')})\\.`);
+
+/** Returns the maker's model that an inference profile stands for. */
+export function ofMaker(model: string): string {
+  return model.replace(geography, '');
+}
+
+/** Traits of a model, by its name. Of makers that are not listed no more is known than Converse promises. */
+export function bedrockTraits(model: string): ModelTraits {
+  if (/(?:^|[./])amazon\.titan-embed/.test(model)) return { mostInputs: 1 };
+  const claude = claudeIn(model);
+  if (claude !== undefined)
+    return {
+      ...claudeTraits(claude),
+      formats: ['messages', 'converse', 'invoke'],
+      fetchesUrls: false,
+      toolNameLimit: 64,
+    };
+  const name = ofMaker(model.slice(model.lastIndexOf('/') + 1));
+  const { refuses = [], ...own } = families.find(([pattern]) => pattern.test(name))?.[1] ?? {};
+  return {
+    formats: ['converse'],
+    reasoning: 'none',
+    jsonSchema: false,
+    schemaSubset,
+    midSystem: false,
+    fetchesUrls: false,
+    toolNameLimit: 64,
+    ...own,
+    refuses: ['topK', ...(name.startsWith('amazon.nova') ? [] : ['cache']), ...refuses],
+  };
+}
+
+/**
+ * Models that take `outputConfig.textFormat`: https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html, as models.dev (pull request
+ * 1326) and langchain-aws 1.9.1 (`_profiles.py`) have it.
+ */
+const schemas: ModelTraits = { jsonSchema: true };
+
+/** Models that are told how hard to think by `reasoning_effort`: langchain-aws 1.9.1, utils.py, `reasoning_effort_additional_fields`. */
+const effort = (efforts: readonly string[]): ModelTraits => ({ reasoning: 'effort', efforts });
+
+/** Models that take no choice but `auto`: langchain-aws 1.9.1, `supports_tool_choice_values`; LiteLLM 1.110.2, `supports_tool_choice`. */
+const unforced: ModelTraits = { forcedTools: 'never' };
+
+/** Models that take `auto` and `any`, and no tool by its name: langchain-aws 1.9.1, `supports_tool_choice_values`. */
+const unnamed: ModelTraits = { namedTools: false };
+
+/** Grok, and GPT from 5.6 on: LiteLLM 1.110.2, `bedrock_rejects_stop_sequences`, `BEDROCK_OPENAI_COMPAT_MIN_MAX_TOKENS`. */
+const frontier: ModelTraits = { refuses: ['stop'], ranges: { maxOutput: { min: 16 } } };
+
+/** From Kimi K3 on: LiteLLM 1.110.2, `_requires_min_max_tokens`; langchain-aws 1.9.1, `_profiles.py`, `temperature`. */
+const kimi3: ModelTraits = {
+  thinksByDefault: true,
+  refuses: ['temperature'],
+  ranges: { maxOutput: { min: 16 } },
+};
+
+/** What models of a family take, by the maker's name; the first pattern counts. */
+const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
+  // https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+  [/^amazon\.nova-2/, { reasoning: 'level', efforts: ['none', 'low', 'medium', 'high'] }],
+  [/^(?:meta|cohere|ai21)\./, unforced],
+  [/^amazon\.titan/, unforced],
+  [/^deepseek\.r1/, { ...unforced, thinksByDefault: true, stopsThinking: false }],
+  // Lower efforts do not make it think: langchain-aws 1.9.1, utils.py, `thinking_enabled_in_params`.
+  [/^deepseek\./, { ...schemas, ...unnamed, ...effort(['none', 'high']), forcedTools: 'without-thinking' }],
+  [
+    /^openai\.gpt-oss/,
+    { ...schemas, ...effort(['low', 'medium', 'high']), thinksByDefault: true, stopsThinking: false },
+  ],
+  // `reasoning_effort` is an unknown parameter there: github:stdapi-ai/stdapi.ai#283; @ai-sdk/amazon-bedrock 4.0.186.
+  [/^openai\./, { ...frontier, reasoning: 'object', thinksByDefault: true }],
+  [/^xai\./, frontier],
+  [/^moonshot\.kimi-k2-thinking/, { ...schemas, ...effort(['low', 'high', 'max']), thinksByDefault: true }],
+  [/^moonshotai\.kimi-k2/, { ...schemas, ...effort(['low', 'high', 'max']) }],
+  [/^moonshotai\.kimi-k3(?!\.)/, { ...schemas, ...effort(['low', 'high', 'max']), ...kimi3 }],
+  [/^moonshotai\./, { ...schemas, reasoning: 'effort', ...kimi3 }],
+  [/^zai\.glm-5\.3/, { ...schemas, ...effort(['low', 'medium', 'high', 'xhigh', 'max']) }],
+  [/^zai\./, { ...schemas, ...unnamed }],
+  [/^mistral\.mistral-large-3/, { ...schemas, ...unnamed }],
+  [/^mistral\.mistral-large/, unnamed],
+  [/^mistral\.(?:ministral-3|magistral|voxtral|devstral)/, schemas],
+  [/^google\.gemma-3-(?:12|27)b/, schemas],
+  [/^(?:qwen\.qwen3|nvidia|minimax)/, schemas],
+];
