@@ -148,7 +148,13 @@ export {
 } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
-export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
+export type {
+  UsageGrouping,
+  UsageLog,
+  UsageRetention,
+  UsageSums,
+  UsageSumsOptions,
+} from '../money/usage-log/index.ts';
 export { failedAttempts } from '../routing/attempts.ts';
 export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';

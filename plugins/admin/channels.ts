@@ -15,6 +15,8 @@ import type { ChannelView, ModelView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
 
+const unmeasured = [0, 0, 0] as const;
+
 type ChannelTools = Pick<
   InternalTools,
   'catalog' | 'health' | 'usageLog' | 'calls' | 'prices' | 'stores' | 'log'
@@ -38,10 +40,11 @@ export function channelHandlers(
   };
 
   const views = async (channels: readonly Channel[]): Promise<ChannelView[]> => {
-    const since = Date.now() - 3_600_000;
+    // Whole minutes, of which there are sums.
+    const since = Math.ceil((Date.now() - 3_600_000) / 60_000) * 60_000;
     // Both from the usage log: what one process has counted by itself would contradict what all of them have recorded.
-    const [sums, failures] = await Promise.all([
-      usageLog.sums({ since }, 'channel'),
+    const [{ sums }, failures] = await Promise.all([
+      usageLog.sums({ since }, 'channel', { percentiles: true }),
       usageLog.failedAttempts(since),
       learned.refresh(),
     ]);
@@ -66,7 +69,12 @@ export function channelHandlers(
         lastHour:
           hour === undefined
             ? undefined
-            : { calls: hour.calls, failed: hour.failed, ms: [...hour.ms], firstMs: [...hour.firstMs] },
+            : {
+                calls: hour.calls,
+                failed: hour.failed,
+                ms: [...(hour.ms ?? unmeasured)],
+                firstMs: [...(hour.firstMs ?? unmeasured)],
+              },
         ...healthOf(channel, report),
         learned: learnedOf(id, learned.all()),
       };

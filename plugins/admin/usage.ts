@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from 'sluice';
-import type { InternalTools, UsageGrouping, UsageLog, UsageSums } from 'sluice/internal';
+import type { InternalTools, UsageGrouping, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import { eachWithKeyName, withKeyNames } from './key-names.ts';
@@ -57,9 +57,13 @@ export function usageHandlers(
       const [found = record] = await withKeyNames(apiKeys, [record]);
       return found;
     },
-    async sumUsage({ query: { by, bucket, ...filter } }) {
-      const sums = await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by);
-      return { sums: by === 'keyId' ? await named(sums) : sums };
+    async sumUsage({ query: { by, bucket, limit, order, percentiles, ...filter } }) {
+      const list = await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by, {
+        limit,
+        order,
+        percentiles: percentiles === 'true',
+      });
+      return by === 'keyId' ? { ...list, sums: await named(list.sums) } : list;
     },
     async exportUsage({ ctx, query, session, ip }) {
       await audit.note({ session: session.id, ip, action: 'usage-export', after: { ...query } });
@@ -71,14 +75,14 @@ export function usageHandlers(
       const now = Date.now();
       // Whole buckets but for the last: half a first one would look like a fall.
       const since = Math.ceil((now - length) / bucket) * bucket;
-      const sums = (grouping: UsageGrouping): ReturnType<UsageLog['sums']> =>
-        usageLog.sums({ since }, grouping);
+      const ranking = (grouping: UsageGrouping) =>
+        usageLog.sums({ since }, grouping, { limit: mostListed, order: 'calls' });
       const [series, models, keys, channels, statuses, runs] = await Promise.all([
-        sums({ bucket }),
-        sums('model'),
-        sums('keyId'),
-        sums('channel'),
-        sums('status'),
+        usageLog.sums({ since }, { bucket }, { percentiles: true }),
+        ranking('model'),
+        ranking('keyId'),
+        ranking('channel'),
+        ranking('status'),
         running(),
       ]);
       return {
@@ -86,12 +90,13 @@ export function usageHandlers(
         until: now,
         bucket,
         running: runs,
-        totals: totalsOf(statuses),
-        series,
-        models: mostCalled(models),
-        keys: await named(mostCalled(keys)),
-        channels: mostCalled(channels),
-        statuses: mostCalled(statuses),
+        totals: totalsOf(series.sums),
+        series: series.sums,
+        models: models.sums,
+        keys: await named(keys.sums),
+        channels: channels.sums,
+        statuses: statuses.sums,
+        ...(series.incompleteBefore === undefined ? {} : { incompleteBefore: series.incompleteBefore }),
         health: {
           rates: rates.state,
           unsettled: bookkeeper.waiting,
@@ -123,10 +128,6 @@ function bucketsOf(
     );
   }
   return { bucket };
-}
-
-function mostCalled(sums: readonly UsageSums[]): UsageSums[] {
-  return sums.toSorted((a, b) => b.calls - a.calls).slice(0, mostListed);
 }
 
 function totalsOf(sums: readonly UsageSums[]) {

@@ -20,7 +20,7 @@ import {
 import { CallRecord, doneInNextTurn, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
-import { startPruning } from './retention.ts';
+import { startTending } from './retention.ts';
 
 const options = z.strictObject({
   /** Whether bodies are kept with the records, for whoever may read them: no secret that looks like one, and nothing that `redact` names. */
@@ -48,8 +48,19 @@ const options = z.strictObject({
     .default(false),
   retention: z
     .strictObject({
-      days: z.number().min(0.01).max(36_500).default(90),
-      records: z.int().min(0).max(1_000_000_000).default(1_000_000),
+      days: z.number().min(0.01).max(36_500).default(90).describe('days for which records of calls are kept'),
+      records: z
+        .int()
+        .min(0)
+        .max(1_000_000_000)
+        .default(5_000_000)
+        .describe('maximum number of records; the oldest go first, also when they are younger than days'),
+      sumDays: z
+        .number()
+        .min(1)
+        .max(36_500)
+        .default(1_095)
+        .describe('days for which sums of hours and days are kept, from which overviews and bills are made'),
     })
     .prefault({}),
   /** Whether model lists, and answers from what the gateway keeps, are recorded too. */
@@ -70,7 +81,7 @@ export default definePlugin({
     { bookkeeper, prices, usageLog, log, notices, onClose }: InternalTools,
   ) {
     const redact = redactor(capture === false ? [] : capture.redact);
-    startPruning(usageLog, retention, log, onClose);
+    startTending(usageLog, retention, log, onClose);
     onClose(() => doneInNextTurn());
 
     const failed = (error: unknown, { call }: CallRecord, what: string): void => {

@@ -1,36 +1,63 @@
-import type { InternalTools, Log, UsageLog } from 'sluice/internal';
+import type { InternalTools, Log, UsageLog, UsageRetention } from 'sluice/internal';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
-const times = { first: 30_000, pause: 600_000 };
+const pruning = { first: 30_000, pause: 600_000 };
+/** When records are added to the sums, in milliseconds. `busy`: when there are more than one step adds. */
+const summing = { first: 1_000, pause: 1_000, busy: 20 };
 
-/** Removes records that are too old or too many, now and then, until the gateway closes. */
-export function startPruning(
-  usageLog: UsageLog,
-  keep: { readonly days: number; readonly records: number },
+/**
+ * Adds records to the sums, and removes records and sums that are too old or too many, now and then, until the gateway closes.
+ */
+export function startTending(
+  usageLog: Pick<UsageLog, 'prune' | 'addToSums'>,
+  keep: UsageRetention,
   log: Log,
   onClose: InternalTools['onClose'],
 ): void {
+  onClose(
+    repeat(pruning.first, async () => {
+      try {
+        const removed = await usageLog.prune(keep);
+        if (removed.records > 0 || removed.sums > 0)
+          log.info(removed, 'old records and sums were removed from the usage log');
+      } catch (error) {
+        log.error({ error }, 'old records could not be removed from the usage log');
+      }
+      return pruning.pause;
+    }),
+  );
+  let isFailing = false;
+  onClose(
+    repeat(summing.first, async () => {
+      try {
+        const hasMore = await usageLog.addToSums();
+        isFailing = false;
+        return hasMore ? summing.busy : summing.pause;
+      } catch (error) {
+        // Until then they are summed when somebody asks.
+        if (!isFailing) log.error({ error }, 'records could not be added to the sums of the usage log');
+        isFailing = true;
+        return summing.pause;
+      }
+    }),
+  );
+}
+
+/** Runs work again and again, each time after the pause that the last run returned. Returns a function that ends this, after the run. */
+function repeat(first: number, work: () => Promise<number>): () => Promise<void> {
+  let isClosed = false;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout;
-  const prune = async (): Promise<void> => {
-    try {
-      const removed = await usageLog.prune(keep);
-      if (removed > 0) log.info({ removed }, 'old records were removed from the usage log');
-    } catch (error) {
-      log.error({ error }, 'old records could not be removed from the usage log');
-    }
-    running = undefined;
-    later(times.pause);
-  };
-  let closed = false;
   const later = (pause: number): void => {
-    if (closed) return;
-    timer = setTimeout(() => void (running = prune()), pause).unref();
+    if (isClosed) return;
+    timer = setTimeout(() => {
+      running = work().then(later);
+    }, pause).unref();
   };
-  later(times.first);
-  onClose(() => {
-    closed = true;
+  later(first);
+  return async () => {
+    isClosed = true;
     clearTimeout(timer);
-    return running;
-  });
+    await running;
+  };
 }

@@ -83,7 +83,7 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
       peak = Math.max(peak, gateway.memory());
       await setTimeout(50);
     }
-    const early = await usageLog.sums({}, 'model');
+    const { sums: early } = await usageLog.sums({}, 'model');
     say(
       `RSS ${(before / MiB).toFixed(0)} MiB with all talking, +${((peak - before) / MiB).toFixed(1)} MiB at most with ${flood} MiB for a client that reads nothing`,
     );

@@ -1,9 +1,13 @@
+import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import { type UsageLog } from '../../core/money/usage-log/index.ts';
+import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../core/money/usage-log/index.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
+import { transactionInSqlite } from '../../core/state/database/sqlite-writes.ts';
+import { yieldTurn } from '../../core/state/database/yield-turn.ts';
+import { tries } from '../support/tries.ts';
 
 /** 1 January 2026, in milliseconds. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -46,6 +50,9 @@ export async function insertRecords(
   }
 }
 
+const hour = 3_600_000;
+const day = 24 * hour;
+
 /** Everything that is known of a call. */
 const full: UsageRecord = {
   id: 'req_full',
@@ -86,12 +93,64 @@ const full: UsageRecord = {
 export function usageLogSuite(url: () => string | Promise<string>): void {
   let stores: Stores;
   let log: UsageLog;
+  let address: string;
 
   beforeEach(async () => {
-    stores = openStores(await url());
+    address = await url();
+    stores = openStores(address);
     log = openUsageLog(stores);
   });
   afterEach(() => stores.close());
+
+  const addAll = async (): Promise<void> => {
+    while (await log.addToSums());
+  };
+  const execute = async (sql: string): Promise<void> => {
+    const { database } = stores;
+    if (database.kind === 'postgres') await database.query(sql);
+    else database.connection.exec(sql);
+  };
+
+  /** Writes a record in a transaction that fails. */
+  const undone = async (record: UsageRecord): Promise<void> => {
+    const { database } = stores;
+    const error = new Error('undone');
+    if (database.kind === 'postgres')
+      return database.transaction(async (session) => {
+        await insertRecordsInPostgres(session, [record]);
+        throw error;
+      });
+    return transactionInSqlite(database.connection, () => {
+      insertRecordsInSqlite(database.connection, [record]);
+      throw error;
+    });
+  };
+
+  /** Makes the database one that the version before there were sums has written, and brings it up to date. */
+  const withoutSums = async (): Promise<{ older: UsageRecord[]; newer: UsageRecord[] }> => {
+    await execute(
+      stores.database.kind === 'postgres'
+        ? `DROP TRIGGER usage_records_inserted ON usage_records; DROP FUNCTION usage_note_unsummed`
+        : 'DROP TRIGGER usage_records_inserted; DROP TRIGGER usage_records_late',
+    );
+    await execute(
+      `DROP TABLE usage_sums; DROP TABLE usage_unsummed; DROP TABLE usage_summing; DROP TABLE usage_late;
+       DELETE FROM sluice_additions WHERE name = 'usage-log-3'`,
+    );
+    const older = Array.from({ length: 2_500 }, (_, index) =>
+      usageRecord(`older${index}`, {
+        at: newYear + Math.floor(index / 3) * 7_000,
+        keyId: `k${index % 5}`,
+        input: index,
+      }),
+    );
+    await insert(...older);
+    await stores.close();
+    stores = openStores(address);
+    await stores.ready();
+    log = openUsageLog(stores);
+    return { older, newer: [] };
+  };
 
   const insert = (...records: readonly UsageRecord[]) => insertRecords(stores, records);
   const idsOf = (records: readonly UsageRecord[]): string[] => records.map(({ id }) => id);
@@ -295,7 +354,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(await ids({ id: 'middle', minMs: 21 })).toEqual([]);
       expect(await ids({ id: 'middle', until: newYear + 2 })).toEqual([]);
       expect(await ids({ id: 'midd' })).toEqual([]);
-      expect(await log.sums({ minMs: 20 }, 'status')).toMatchObject([{ group: 200, calls: 3 }]);
+      expect((await log.sums({ minMs: 20 }, 'status')).sums).toMatchObject([{ group: 200, calls: 3 }]);
     });
   });
 
@@ -346,6 +405,14 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
   });
 
   describe('sums', () => {
+    const sums = async (...asked: Parameters<UsageLog['sums']>) => (await log.sums(...asked)).sums;
+    /** Once while the records are in no sums yet, and once when they are. */
+    const beforeAndAfter = async (look: () => Promise<void>): Promise<void> => {
+      await look();
+      await addAll();
+      await look();
+    };
+
     test('add up calls, failures, tokens and cost by what is asked', async () => {
       await insert(
         usageRecord('a', { keyId: 'k1', model: 'm', input: 10, output: 1, microDollars: 100 }),
@@ -353,68 +420,281 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         usageRecord('c', { keyId: 'k2', model: 'm', input: 30, output: 3, ended: 'interrupted' }),
         usageRecord('d', { model: 'm', input: 40, output: 4, at: newYear + 60_000 }),
       );
-      expect(await log.sums({}, 'model')).toMatchObject([
-        { group: 'm', calls: 3, failed: 1, input: 80, output: 8, microDollars: 100 },
-        { group: 'n', calls: 1, failed: 1, input: 20, output: 2, microDollars: 0 },
-      ]);
-      const byKey = await log.sums({}, 'keyId');
-      expect(byKey[0]).toMatchObject({ group: 'k1', calls: 2 });
-      expect(new Set(byKey.map(({ group }) => group))).toEqual(new Set(['k1', 'k2', '']));
-      expect((await log.sums({}, 'status')).map(({ group }) => group)).toEqual([200, 500]);
-      expect(await log.sums({}, { bucket: 60_000 })).toMatchObject([
-        { group: newYear, calls: 3 },
-        { group: newYear + 60_000, calls: 1 },
-      ]);
-      expect(await log.sums({ model: 'm', until: newYear + 1 }, 'channel')).toMatchObject([
-        { group: '', calls: 2 },
-      ]);
-      expect(await log.sums({ since: newYear + 90_000 }, 'model')).toEqual([]);
+      await beforeAndAfter(async () => {
+        expect(await sums({}, 'model')).toMatchObject([
+          { group: 'm', calls: 3, failed: 1, input: 80, output: 8, microDollars: 100 },
+          { group: 'n', calls: 1, failed: 1, input: 20, output: 2, microDollars: 0 },
+        ]);
+        const byKey = await sums({}, 'keyId');
+        expect(byKey[0]).toMatchObject({ group: 'k1', calls: 2 });
+        expect(new Set(byKey.map(({ group }) => group))).toEqual(new Set(['k1', 'k2', '']));
+        expect((await sums({}, 'status')).map(({ group }) => group)).toEqual([200, 500]);
+        expect(await sums({}, { bucket: 60_000 })).toMatchObject([
+          { group: newYear, calls: 3 },
+          { group: newYear + 60_000, calls: 1 },
+        ]);
+        expect(await sums({ model: 'm', until: newYear + 1 }, 'channel')).toMatchObject([
+          { group: '', calls: 2 },
+        ]);
+        expect(await sums({ since: newYear + 90_000 }, 'model')).toEqual([]);
+      });
     });
 
-    test('of several kinds that are asked for at once are each as if asked for alone', async () => {
+    test('list the groups of the highest cost, or of the most calls, and the others together', async () => {
       await insert(
-        ...Array.from({ length: 300 }, (_, index) =>
-          usageRecord(`r${index}`, {
-            at: newYear + index * 1000,
-            model: `m${index % 7}`,
-            channel: `c${index % 3}`,
-            status: index % 5 === 0 ? 500 : 200,
-            ms: index,
-          }),
+        ...Array.from({ length: 30 }, (_, index) =>
+          usageRecord(`r${index}`, { model: `m${Math.floor(index / 3)}`, microDollars: index, input: 1 }),
         ),
+        usageRecord('often', { model: 'm0', status: 500 }),
       );
-      const groupings = ['model', 'channel', 'status', 'keyId', 'format', { bucket: 60_000 }] as const;
-      for (const filter of [{}, { model: 'm1' }, { since: newYear + 5000, until: newYear + 90_000 }]) {
-        const together = await Promise.all(groupings.map((grouping) => log.sums(filter, grouping)));
-        for (const [index, grouping] of groupings.entries())
-          expect(together[index]).toEqual(await log.sums(filter, grouping));
-      }
+      await beforeAndAfter(async () => {
+        expect(await log.sums({}, 'model', { limit: 2 })).toMatchObject({
+          sums: [
+            { group: 'm9', calls: 3, microDollars: 84 },
+            { group: 'm8', calls: 3, microDollars: 75 },
+          ],
+          rest: { groups: 8, calls: 25, failed: 1, input: 24, microDollars: 435 - 84 - 75 },
+        });
+        expect(await log.sums({}, 'model', { limit: 1, order: 'calls' })).toMatchObject({
+          sums: [{ group: 'm0', calls: 4 }],
+          rest: { groups: 9, calls: 27 },
+        });
+        expect(await log.sums({}, 'model', { limit: 10 })).not.toHaveProperty('rest');
+      });
     });
 
-    test('have an end to their groups, and none to what is in them', async () => {
+    test('are never more than 5,000 groups, and nothing is missing from the rest', async () => {
       await insert(
         ...Array.from({ length: 5_100 }, (_, index) => usageRecord(`r${index}`, { model: `m${index}` })),
       );
-      const sums = await log.sums({}, 'model');
-      expect(sums).toHaveLength(5_001);
-      expect(sums[0]).toMatchObject({ group: '…', calls: 100 });
+      const list = await log.sums({}, 'model', { limit: 9_999 });
+      expect(list.sums).toHaveLength(5_000);
+      expect(list.rest).toMatchObject({ groups: 100, calls: 100 });
     });
 
-    test('tell percentiles within two percent', async () => {
+    test('tell percentiles within two percent, where they are asked for', async () => {
       const records = Array.from({ length: 1000 }, (_, index) =>
         usageRecord(`r${index}`, {
           ms: (index + 1) * 3.7,
           ...(index % 2 === 0 ? { firstMs: index + 1 } : {}),
         }),
       );
-      await insert(...records);
-      const [sums] = await log.sums({}, 'model');
-      for (const [index, share] of [0.5, 0.95, 0.99].entries()) {
-        expect(Math.abs((sums?.ms[index] ?? 0) / (share * 3700) - 1)).toBeLessThan(0.021);
-        expect(Math.abs((sums?.firstMs[index] ?? 0) / (share * 1000) - 1)).toBeLessThan(0.021);
+      await insert(...records, usageRecord('unmeasured', { model: 'z' }));
+      await beforeAndAfter(async () => {
+        const [first] = await sums({ model: 'm' }, 'model', { percentiles: true });
+        for (const [index, share] of [0.5, 0.95, 0.99].entries()) {
+          expect(Math.abs((first?.ms?.[index] ?? 0) / (share * 3700) - 1)).toBeLessThan(0.021);
+          expect(Math.abs((first?.firstMs?.[index] ?? 0) / (share * 1000) - 1)).toBeLessThan(0.021);
+        }
+        expect((await sums({ model: 'z' }, 'model', { percentiles: true }))[0]?.firstMs).toEqual([0, 0, 0]);
+        expect((await sums({}, 'model'))[0]).not.toHaveProperty('ms');
+      });
+    });
+
+    test('of what no true call comes to do not keep others from being added', async () => {
+      await insert(
+        ...Array.from({ length: 1_100 }, (_, index) =>
+          usageRecord(`huge${index}`, {
+            microDollars: Number.MAX_SAFE_INTEGER,
+            input: Number.MAX_SAFE_INTEGER,
+          }),
+        ),
+      );
+      await addAll();
+      await insert(usageRecord('next', { microDollars: Number.MAX_SAFE_INTEGER }));
+      await addAll();
+      expect(await sums({}, 'model')).toMatchObject([{ group: 'm', calls: 1_101 }]);
+    });
+
+    test('stay when the records have gone', async () => {
+      const now = Date.now();
+      await insert(
+        ...Array.from({ length: 30 }, (_, index) =>
+          usageRecord(`old${index}`, { at: now - 40 * day - index * hour, keyId: `k${index % 3}`, input: 5 }),
+        ),
+        usageRecord('new', { at: now, keyId: 'k0', input: 1 }),
+      );
+      expect(await log.prune({ days: 30, records: 1_000, sumDays: 365 })).toMatchObject({ records: 30 });
+      expect(await log.page({}, 50)).toMatchObject({ records: [{ id: 'new' }] });
+      expect(await sums({ since: now - 60 * day }, 'keyId', { order: 'calls' })).toMatchObject([
+        { group: 'k0', calls: 11, input: 51 },
+        { calls: 10, input: 50 },
+        { calls: 10, input: 50 },
+      ]);
+      // Whole hours, where the records of a part of one have gone.
+      expect(await sums({ since: now - 40 * day - 1, until: now - 40 * day + 1 }, 'model')).toMatchObject([
+        { calls: 1 },
+      ]);
+      await log.prune({ days: 30, records: 1_000, sumDays: 35 });
+      expect(await sums({}, 'model')).toMatchObject([{ calls: 1 }]);
+    });
+  });
+
+  describe('the sums equal the records', () => {
+    const groupings = [
+      'keyId',
+      'model',
+      'channel',
+      'format',
+      'status',
+      { bucket: hour },
+      { bucket: 600_000 },
+    ] as const;
+
+    /** Adds up records as the sums should be. */
+    const expected = (
+      records: readonly UsageRecord[],
+      filter: UsageFilter,
+      grouping: UsageGrouping,
+    ): ReadonlyMap<string | number, object> => {
+      const found = new Map<string | number, UsageTotals>();
+      for (const record of records) {
+        const failed = record.status >= 400 || record.ended === 'interrupted';
+        if (record.at < (filter.since ?? 0) || record.at >= (filter.until ?? Number.MAX_SAFE_INTEGER))
+          continue;
+        if (filter.outcome !== undefined && failed !== (filter.outcome === 'failed')) continue;
+        if (
+          ['keyId', 'model', 'channel', 'format', 'operation', 'status'].some((name) => {
+            const wanted = filter[name as keyof UsageFilter];
+            return wanted !== undefined && wanted !== record[name as keyof UsageRecord];
+          })
+        )
+          continue;
+        const group =
+          typeof grouping === 'object' ? record.at - (record.at % grouping.bucket) : (record[grouping] ?? '');
+        const sum = found.get(group) ?? { calls: 0, failed: 0, input: 0, output: 0, microDollars: 0 };
+        found.set(group, {
+          calls: sum.calls + 1,
+          failed: sum.failed + Number(failed),
+          input: sum.input + record.input,
+          output: sum.output + record.output,
+          microDollars: sum.microDollars + (record.microDollars ?? 0),
+        });
       }
-      await insert(usageRecord('unmeasured', { model: 'z' }));
-      expect((await log.sums({ model: 'z' }, 'model'))[0]?.firstMs).toEqual([0, 0, 0]);
+      return found;
+    };
+
+    const now = Date.now();
+    const anyRecord = fc.record({
+      // Recent and old times, at the ends of hours and days too.
+      at: fc.oneof(
+        fc.integer({ min: 0, max: 5 * hour }).map((ago) => now - ago),
+        fc.integer({ min: 0, max: 6 * day }).map((ago) => now - ago),
+        fc.integer({ min: 0, max: 200 }).map((hours) => Math.floor(now / hour) * hour - hours * hour),
+      ),
+      keyId: fc.option(fc.constantFrom('k1', 'k2', 'k3'), { nil: undefined }),
+      model: fc.constantFrom('m', 'n'),
+      channel: fc.option(fc.constantFrom('a', 'b'), { nil: undefined }),
+      format: fc.constantFrom('plain', 'other'),
+      operation: fc.constantFrom('chat', 'embed'),
+      status: fc.constantFrom(200, 200, 429, 500),
+      ended: fc.constantFrom('complete' as const, 'interrupted' as const),
+      input: fc.nat(1_000),
+      output: fc.nat(1_000),
+      microDollars: fc.option(fc.nat(1_000_000), { nil: undefined }),
+    });
+    const anyFilter = fc.record(
+      {
+        since: fc.integer({ min: 0, max: 6 * day }).map((ago) => now - ago),
+        until: fc.integer({ min: 0, max: 6 * day }).map((ago) => now - ago),
+        keyId: fc.constantFrom('k1', 'nobody'),
+        model: fc.constantFrom('m', 'n'),
+        channel: fc.constantFrom('a', 'b'),
+        status: fc.constantFrom(200, 500, 418),
+        outcome: fc.constantFrom('ok' as const, 'failed' as const),
+      },
+      { requiredKeys: [] },
+    );
+
+    test('for any filter and grouping, whatever of them has been added', async () => {
+      let number = 0;
+      const all: UsageRecord[] = [];
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(anyRecord, { minLength: 1, maxLength: 20 }),
+          fc.array(fc.tuple(anyFilter, fc.constantFrom(...groupings)), { minLength: 3, maxLength: 3 }),
+          fc.boolean(),
+          async (some, questions, adds) => {
+            const records = some.map((one) => {
+              const given = Object.fromEntries(
+                Object.entries(one).filter(([, value]) => value !== undefined),
+              );
+              return usageRecord(`p${(number += 1)}`, given);
+            });
+            await insert(...records);
+            all.push(...records);
+            if (adds) await addAll();
+            for (const [filter, grouping] of questions) {
+              const { sums, rest } = await log.sums(filter, grouping);
+              expect(rest).toBeUndefined();
+              const found = new Map(sums.map(({ group, ...totals }) => [group, totals]));
+              expect(found).toEqual(expected(all, filter, grouping));
+            }
+          },
+        ),
+        { numRuns: tries(200) },
+      );
+    });
+
+    test('while several write and several add at once', async () => {
+      const all = Array.from({ length: 1_200 }, (_, index) =>
+        usageRecord(`w${index}`, { at: now - (index % 300) * 60_000, keyId: `k${index % 7}`, input: index }),
+      );
+      const writers = { left: 4 };
+      const adding = async (): Promise<void> => {
+        while (writers.left > 0) if (!(await log.addToSums())) await yieldTurn();
+      };
+      const adders = [adding(), adding()];
+      const writing = Array.from({ length: 4 }, async (_, writer) => {
+        for (let from = writer * 300; from < (writer + 1) * 300; from += 20) {
+          await insert(...all.slice(from, from + 20));
+          const { sums } = await log.sums({}, 'model');
+          expect(sums[0]?.calls).toBeLessThanOrEqual(1_200);
+        }
+        writers.left -= 1;
+      });
+      await Promise.all(writing);
+      await Promise.all(adders);
+      await addAll();
+      const { sums } = await log.sums({}, 'keyId');
+      expect(new Map(sums.map(({ group, ...totals }) => [group, totals]))).toEqual(
+        expected(all, {}, 'keyId'),
+      );
+    });
+
+    test('of a database from before there were sums, also beside a writer of that version, and after a crash in the middle', async () => {
+      const { older, newer } = await withoutSums();
+      const look = async (): Promise<void> => {
+        const { sums } = await log.sums({}, 'keyId');
+        expect(new Map(sums.map(({ group, ...totals }) => [group, totals]))).toEqual(
+          expected([...older, ...newer], {}, 'keyId'),
+        );
+      };
+      const { incompleteBefore = 0, sums } = await log.sums({}, 'keyId');
+      expect(incompleteBefore).toBeGreaterThan(Math.max(...older.map(({ at }) => at)));
+      expect(sums).toEqual([]);
+      // One step has been made, and the process that made it has ended.
+      await log.addToSums();
+      const late = older.slice(0, 20).map((record, index) => ({ ...record, id: `late${index}` }));
+      await insert(...late);
+      newer.push(...late);
+      await stores.close();
+      stores = openStores(address);
+      log = openUsageLog(stores);
+      await Promise.all([addAll(), addAll()]);
+      await look();
+      expect(await log.sums({}, 'keyId')).not.toHaveProperty('incompleteBefore');
+      expect(await log.prune({ days: 36_000, records: 10, sumDays: 36_000 })).toMatchObject({
+        records: older.length + newer.length - 10,
+      });
+      await look();
+    });
+
+    test('when a write is undone: nothing of it is in the sums', async () => {
+      await expect(undone(usageRecord('undone'))).rejects.toThrow('undone');
+      await insert(usageRecord('done'));
+      await addAll();
+      expect((await log.sums({}, 'model')).sums).toMatchObject([{ calls: 1 }]);
     });
   });
 
@@ -460,13 +740,11 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       ['first', { count: 6_001, last: { ...last, code: 'upstream_error', message: '' } }],
       ['second', { count: 1, last: { ...last, code: 'upstream_timeout', message: 'Too slow.' } }],
     ]);
-    await log.prune({ days: 100_000, records: 1 });
+    await log.prune({ days: 36_000, records: 1, sumDays: 36_000 });
     expect((await log.failedAttempts(0)).get('first')).toMatchObject({ count: 1 });
   });
 
   describe('retention', () => {
-    const day = 86_400_000;
-
     test('removes what is too old, with its bodies', async () => {
       const now = Date.now();
       await insert(
@@ -475,11 +753,14 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         ),
         usageRecord('young', { at: now - day, request: 'body' }),
       );
-      expect(await log.prune({ days: 2, records: 1_000_000 })).toBe(1100);
+      expect(await log.prune({ days: 2, records: 1_000_000, sumDays: 365 })).toEqual({
+        records: 1100,
+        sums: expect.any(Number),
+      });
       expect(idsOf((await log.page({}, 10)).records)).toEqual(['young']);
       expect(await log.find('young')).toMatchObject({ request: 'body' });
       expect(await log.find('old0')).toBeUndefined();
-      expect(await log.prune({ days: 2, records: 1_000_000 })).toBe(0);
+      expect(await log.prune({ days: 2, records: 1_000_000, sumDays: 365 })).toEqual({ records: 0, sums: 0 });
     });
 
     test('removes failed attempts of records that a gateway of an older version has removed', async () => {
@@ -491,7 +772,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       if (database.kind === 'postgres') await database.query(older);
       else database.connection.exec(older);
       expect((await log.failedAttempts(0)).get('first')).toMatchObject({ count: 2 });
-      await log.prune({ days: 100_000, records: 0 });
+      await log.prune({ days: 36_000, records: 0, sumDays: 36_000 });
       expect(await log.failedAttempts(0)).toEqual(new Map());
     });
 
@@ -500,7 +781,9 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       await insert(
         ...Array.from({ length: 25 }, (_, index) => usageRecord(`r${index}`, { at: now - index * 1000 })),
       );
-      expect(await log.prune({ days: 100, records: keep })).toBe(Math.max(0, 25 - keep));
+      expect(await log.prune({ days: 100, records: keep, sumDays: 365 })).toMatchObject({
+        records: Math.max(0, 25 - keep),
+      });
       const left = idsOf((await log.page({}, 100)).records);
       expect(left).toEqual(Array.from({ length: Math.min(keep, 25) }, (_, index) => `r${index}`));
     });

@@ -44,18 +44,48 @@ export interface UsagePage {
   readonly next?: string;
 }
 
-/** Sums over the records of one group. */
-export interface UsageSums {
-  /** What they have in common: the bucket's start, a key id, a model, a channel, a format or a status. Empty where they have none. */
-  readonly group: string | number;
+/** What the calls of one group come to. */
+export interface UsageTotals {
   readonly calls: number;
   readonly failed: number;
   readonly input: number;
   readonly output: number;
   readonly microDollars: number;
-  /** Milliseconds at the 50th, 95th and 99th percentile, within two percent; zeros where nothing was measured. */
-  readonly ms: readonly [number, number, number];
-  readonly firstMs: readonly [number, number, number];
+}
+
+/** Sums over the records of one group. */
+export interface UsageSums extends UsageTotals {
+  /** What they have in common: the bucket's start, a key id, a model, a channel, a format or a status. Empty where they have none. */
+  readonly group: string | number;
+  /**
+   * Milliseconds at the 50th, 95th and 99th percentile, within two percent; zeros where nothing was measured. Absent where they were not asked
+   * for, and from sums by key and of one key.
+   */
+  readonly ms?: readonly [number, number, number];
+  readonly firstMs?: readonly [number, number, number];
+}
+
+/** How many groups are wanted, which of them, and whether with percentiles. */
+export interface UsageSumsOptions {
+  /** Maximum number of groups that are not buckets of time; the others are summed as the rest. Default and maximum 5,000. */
+  readonly limit?: number;
+  /** Which groups come first, and are listed where there are more than `limit`: those of the highest cost (default) or the most calls. */
+  readonly order?: 'cost' | 'calls';
+  /** Default false. */
+  readonly percentiles?: boolean;
+}
+
+/** Sums by groups, and how complete they are. */
+export interface UsageSumsList {
+  /** Buckets in the order of time (empty ones are left out), other groups in the order that was asked for. */
+  readonly sums: readonly UsageSums[];
+  /** The groups that are not listed, together. Absent when all are. */
+  readonly rest?: UsageTotals & { readonly groups: number };
+  /**
+   * Milliseconds since 1970: records from before this time are not all in the sums yet, because they are from before there were sums. Absent
+   * when nothing is missing.
+   */
+  readonly incompleteBefore?: number;
 }
 
 /** How records are grouped: by a member, or by time in buckets of so many milliseconds. */
@@ -73,6 +103,13 @@ export interface FailedAttempts {
   };
 }
 
+/** How long is kept what: records for so many days and so many of them at most, their sums for so many days. */
+export interface UsageRetention {
+  readonly days: number;
+  readonly records: number;
+  readonly sumDays: number;
+}
+
 /** The records of all calls. Written by the ledger, together with what they charge. */
 export interface UsageLog {
   /** Throws GatewayError `invalid_value` when `after` is no cursor. */
@@ -85,14 +122,22 @@ export interface UsageLog {
   /** One record with all that is known of it, captured bodies included. */
   find(id: string): Promise<UsageRecord | undefined>;
   /**
-   * Buckets in the order of time (empty ones are left out), other groups with the most calls first; beyond 5,000 groups the others are one,
-   * named `…`. What is asked at once with the same filter costs little more than one question.
+   * Sums by groups. They are read from sums of hours and days, which are kept when the records have gone. A filter by duration, cost or id
+   * reads the records themselves, in slices.
    */
-  sums(filter: UsageFilter, grouping: UsageGrouping): Promise<readonly UsageSums[]>;
+  sums(filter: UsageFilter, grouping: UsageGrouping, options?: UsageSumsOptions): Promise<UsageSumsList>;
+  /**
+   * Adds records to the sums: a bounded number of those that are in none yet. Returns true when there may be more. Until they are added they
+   * are summed when somebody asks.
+   */
+  addToSums(): Promise<boolean>;
   /** Failed attempts of the calls since a time (milliseconds since 1970), by channels. */
   failedAttempts(since: number): Promise<ReadonlyMap<string, FailedAttempts>>;
   /** All records of a filter, oldest first, in pages and without captured bodies: for exports. */
   each(filter: UsageFilter): AsyncIterable<UsageRecord>;
-  /** Removes what is older, and the oldest beyond a number; returns how many went. */
-  prune(keep: { readonly days: number; readonly records: number }): Promise<number>;
+  /**
+   * Removes records that are too old or too many, and sums that are too old. Returns how many records went, and how many minutes, hours and
+   * days of sums. Records that are in no sums yet stay.
+   */
+  prune(keep: UsageRetention): Promise<{ readonly records: number; readonly sums: number }>;
 }

@@ -7,20 +7,17 @@ import {
   maxSlices,
   questions,
   rangeOf,
-  slice,
   sliceEnd,
   sliceStart,
-  type Ask,
   type Cursor,
 } from './questions.ts';
 import { recordColumns, recordOf } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
 import { createLargest } from './largest.ts';
+import { createPruning } from './pruning.ts';
+import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
-
-/** Records removed at once. */
-const batch = 500;
 
 /** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
 export function openUsageLog(
@@ -28,6 +25,7 @@ export function openUsageLog(
   { slices } = { slices: maxSlices },
 ): UsageLog {
   const ask = questions(database);
+  const addToSums = createSumming(database);
 
   /** Records of a slice of time, in order. */
   const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Cursor) => {
@@ -85,7 +83,8 @@ export function openUsageLog(
       );
       return row === undefined ? undefined : recordOf(row);
     },
-    sums: createSums(ask),
+    sums: createSums(ask, database.kind),
+    addToSums,
     failedAttempts: (since) => failedAttemptsIn(ask, since),
     async *each(filter) {
       const end = filter.until ?? Number.MAX_SAFE_INTEGER;
@@ -95,45 +94,6 @@ export function openUsageLog(
         since = until;
       }
     },
-    async prune({ days, records }) {
-      const byAge: Cursor = { at: Math.ceil(Date.now() - days * 86_400_000), id: '' };
-      const byNumber = await nthNewest(ask, records);
-      return removeUpTo(ask, byNumber !== undefined && byNumber.at > byAge.at ? byNumber : byAge);
-    },
+    prune: createPruning(database, ask, addToSums),
   };
-}
-
-/** The newest record that is one too many; undefined when there are no more than so many. */
-async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> {
-  let place: Cursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
-  for (let left = Math.max(0, Math.trunc(number)); ; left -= slice) {
-    const [row] = await ask(
-      'SELECT at, id FROM usage_records WHERE (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?',
-      [place.at, place.id, Math.min(left, slice - 1)],
-    );
-    if (row === undefined) return undefined;
-    place = { at: Number(row['at']), id: String(row['id']) };
-    if (left < slice) return place;
-    await yieldTurn();
-  }
-}
-
-/** Removes the record at this place and all before it, a few at a time; returns how many there were. */
-async function removeUpTo(ask: Ask, { at, id }: Cursor): Promise<number> {
-  let removed = 0;
-  for (;;) {
-    const rows = await ask(
-      'SELECT at, id FROM usage_records WHERE (at, id) <= (?, ?) ORDER BY at, id LIMIT ?',
-      [at, id, batch],
-    );
-    const last = rows.at(-1);
-    if (last === undefined) return removed;
-    const place = [Number(last['at']), String(last['id'])];
-    // Details first: what a crash leaves between the two is a record without details, and the next run finds it.
-    await ask('DELETE FROM usage_details WHERE (at, id) <= (?, ?)', place);
-    await ask('DELETE FROM usage_attempts WHERE (at, id) <= (?, ?)', place);
-    await ask('DELETE FROM usage_records WHERE (at, id) <= (?, ?)', place);
-    removed += rows.length;
-    await yieldTurn();
-  }
 }

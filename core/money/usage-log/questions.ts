@@ -1,6 +1,5 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Database } from '../../state/database/index.ts';
-import { askSqlite } from '../../state/database/sql.ts';
 import type { UsageFilter } from './index.ts';
 import type { Row } from './rows.ts';
 
@@ -19,7 +18,10 @@ export interface Cursor {
 /** Asks the database; `?` stands for a value. Rejects when the database fails. */
 export type Ask = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
 
-/** How to ask this database, whichever it is. The same text is prepared once. */
+/** How long a long read of an operator may take, in milliseconds: less than the server allows any statement. */
+const readPatience = 8_000;
+
+/** How to read this database, whichever it is, without holding calls up. */
 export function questions(database: Database): Ask {
   if (database.kind === 'postgres') {
     return (sql, values) => {
@@ -27,11 +29,11 @@ export function questions(database: Database): Ask {
       return database.query(
         sql.replaceAll('?', () => `$${(position += 1)}`),
         values,
+        { patience: readPatience },
       );
     };
   }
-  const { connection } = database;
-  return (sql, values) => askSqlite(connection, sql, values);
+  return (sql, values) => database.read(sql, values);
 }
 
 /** The condition for calls that failed. */

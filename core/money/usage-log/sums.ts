@@ -1,11 +1,13 @@
-import type { UsageFilter, UsageGrouping, UsageSums } from './index.ts';
-import { yieldTurn } from '../../state/database/yield-turn.ts';
-import { conditions, hasFailed, rangeOf, sliceEnd, type Ask } from './questions.ts';
-import { middleOf, type Row } from './rows.ts';
+import type { Database } from '../../state/database/index.ts';
+import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageSumsList, UsageTotals } from './index.ts';
+import { segmentsOf, type Segment } from './levels.ts';
+import { Percentiles } from './percentiles.ts';
+import { rangeOf, type Ask } from './questions.ts';
+import type { Row } from './rows.ts';
+import { sourceOf, type Source } from './sums-source.ts';
 
-/** More groups than anybody looks at: callers can ask for any number of models that do not exist. The others are summed as one. */
-const mostGroups = 5_000;
-const others = '…';
+/** Maximum number of groups in one answer. */
+export const mostGroups = 5_000;
 
 const columns = {
   keyId: 'key_id',
@@ -15,160 +17,167 @@ const columns = {
   status: 'status',
 } as const;
 
-/**
- * Adds up records by groups. What is asked at once about the same records, as an overview does, is answered by reading them once. They are
- * read in slices, so that calls go on between them however many there are.
- */
-export function createSums(
-  ask: Ask,
-): (filter: UsageFilter, grouping: UsageGrouping) => Promise<readonly UsageSums[]> {
-  const waiting = new Map<string, { readonly tables: Table[]; readonly done: Promise<void> }>();
-  return async (filter, grouping) => {
-    const name = JSON.stringify(filter);
-    const table = new Table(grouping);
-    let pass = waiting.get(name);
-    if (pass === undefined) {
-      const tables: Table[] = [];
-      const begin = async (): Promise<void> => {
-        await yieldTurn();
-        waiting.delete(name);
-        await fill(ask, filter, tables);
-      };
-      waiting.set(name, (pass = { tables, done: begin() }));
-    }
-    pass.tables.push(table);
-    await pass.done;
-    return table.told();
+/** Members of a filter that the sums know nothing of. */
+const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
+
+const hour = 3_600_000;
+
+/** Opens the sums of a log. */
+export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
+  return async (filter, grouping, { limit = mostGroups, order = 'cost', percentiles = false } = {}) => {
+    const group = groupOf(grouping);
+    const { start, end } = await roundedRange(ask, filter);
+    const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
+    const needs = {
+      needsKeys,
+      needsNames: isNamed(filter) || (typeof grouping !== 'object' && grouping !== 'keyId'),
+      ...(group.bucket === undefined ? {} : { bucket: group.bucket }),
+    };
+    const segments: readonly Segment[] = ofRecords.some((name) => filter[name] !== undefined)
+      ? [{ level: 'records', since: start, until: end }]
+      : segmentsOf(needs, start, end, Date.now());
+    if (segments.length === 0) return { sums: [] };
+    const incompleteBefore = await unsummedBefore(ask, start);
+    const source = sourceOf(kind, filter, segments, false);
+    const list = await listOf(ask, kind, source, group, Math.max(1, Math.min(mostGroups, limit)), order);
+    const times =
+      percentiles && !needsKeys
+        ? await timesOf(ask, kind, sourceOf(kind, filter, segments, true), group, list.sums)
+        : undefined;
+    return {
+      ...list,
+      ...(times === undefined ? {} : { sums: list.sums.map((sum) => ({ ...sum, ...times(sum.group) })) }),
+      ...(incompleteBefore === undefined ? {} : { incompleteBefore }),
+    };
   };
 }
 
-async function fill(ask: Ask, filter: UsageFilter, tables: readonly Table[]): Promise<void> {
-  const needed = new Set(tables.map(({ column }) => column));
+/** The range of a filter. Where the records of its ends have gone, it has whole hours. */
+async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: number; end: number }> {
   const { start, end } = rangeOf(filter);
-  let since = start;
-  while (since < end) {
-    const until = await sliceEnd(ask, since, end);
-    const { where, values } = conditions({ ...filter, since, until });
-    const rows = await ask(
-      `SELECT ${[...needed].join(', ')}, CASE WHEN ${hasFailed} THEN 1 ELSE 0 END AS failed,
-         input, output, micro_dollars, ms_bin, first_bin FROM usage_records ${where}`,
-      values,
-    );
-    for (const row of rows) {
-      const counts = countsOf(row);
-      for (const table of tables) table.add(row[table.column], counts);
-    }
-    since = until;
-    if (since < end) await yieldTurn();
-  }
-}
-
-/** The groups of one grouping, as they grow. */
-class Table {
-  readonly #bucket: number | undefined;
-  readonly #isNumber: boolean;
-  readonly #groups = new Map<unknown, Group>();
-  /** The column by which records are told apart. */
-  readonly column: string;
-
-  constructor(grouping: UsageGrouping) {
-    this.#bucket = typeof grouping === 'object' ? Math.max(1, Math.trunc(grouping.bucket)) : undefined;
-    this.#isNumber = typeof grouping === 'object' || grouping === 'status';
-    this.column = typeof grouping === 'object' ? 'at' : columns[grouping];
-  }
-
-  add(value: unknown, counts: Counts): void {
-    let name = this.#bucket === undefined ? value : Math.floor(Number(value) / this.#bucket);
-    let group = this.#groups.get(name);
-    if (group === undefined) {
-      if (this.#groups.size >= mostGroups) name = others;
-      group = this.#groups.get(name) ?? new Group();
-      this.#groups.set(name, group);
-    }
-    group.add(counts);
-  }
-
-  told(): readonly UsageSums[] {
-    const all = [...this.#groups].map(([name, group]) =>
-      group.told(this.#isNumber && name !== others ? Number(name) * (this.#bucket ?? 1) : String(name ?? '')),
-    );
-    return this.#bucket === undefined
-      ? all.toSorted((one, other) => other.calls - one.calls)
-      : all.toSorted((one, other) => Number(one.group) - Number(other.group));
-  }
-}
-
-/** What one record adds. */
-interface Counts {
-  readonly failed: number;
-  readonly input: number;
-  readonly output: number;
-  readonly microDollars: number;
-  readonly msBin: number;
-  /** -1 when it was not measured. */
-  readonly firstBin: number;
-}
-
-/** Read once for all groupings: the driver's rows are slow to read from. */
-function countsOf(row: Row): Counts {
+  const [row] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
+  const oldest = row === undefined ? Number.MAX_SAFE_INTEGER : Number(row['at']);
   return {
+    start: start < oldest ? Math.floor(start / hour) * hour : start,
+    end: end < oldest ? Math.ceil(end / hour) * hour : end,
+  };
+}
+
+/** How rows are told apart: an expression of SQL. */
+interface Group {
+  readonly sql: string;
+  readonly bucket: number | undefined;
+  readonly isNumber: boolean;
+}
+
+function groupOf(grouping: UsageGrouping): Group {
+  if (typeof grouping === 'object') {
+    const bucket = Math.max(1, Math.trunc(grouping.bucket));
+    return { sql: `at - at % ${bucket}`, bucket, isNumber: true };
+  }
+  return { sql: columns[grouping], bucket: undefined, isNumber: grouping === 'status' };
+}
+
+function isNamed({ model, channel, format, operation, status }: UsageFilter): boolean {
+  return [model, channel, format, operation, status].some((value) => value !== undefined);
+}
+
+/** The time before which records are missing from the sums, when it is later than the time that is asked about. */
+async function unsummedBefore(ask: Ask, start: number): Promise<number | undefined> {
+  const [row] = await ask('SELECT at FROM usage_summing WHERE at > ?', [start]);
+  return row === undefined ? undefined : Number(row['at']);
+}
+
+async function listOf(
+  ask: Ask,
+  kind: Database['kind'],
+  { sql, values }: Source,
+  { sql: group, bucket, isNumber }: Group,
+  limit: number,
+  order: 'cost' | 'calls',
+): Promise<UsageSumsList> {
+  const [first, second] = order === 'cost' ? ['micro_dollars', 'calls'] : ['calls', 'micro_dollars'];
+  // What providers say may be wrong, and come to more than whole numbers of SQLite hold.
+  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
+  const added = (names: Readonly<Record<string, string>>): string =>
+    Object.entries(names)
+      .map(([name, value]) => `${sum}(${value}) AS ${name}`)
+      .join(', ');
+  const members = {
+    calls: 'calls',
+    failed: 'failed',
+    input: 'input',
+    output: 'output',
+    micro_dollars: 'micro_dollars',
+  };
+  // Buckets are bounded by who asks for them.
+  const listed = bucket === undefined ? `CASE WHEN place <= ${Math.trunc(limit)} THEN 1 ELSE 0 END` : '1';
+  const rows = await ask(
+    `WITH source AS (${sql}), groups AS (
+       SELECT ${group} AS name, ${added({ ...members, failed: 'calls * failed' })} FROM source GROUP BY ${group}),
+     placed AS (SELECT groups.*, ROW_NUMBER() OVER (ORDER BY ${first} DESC, ${second} DESC, name) AS place FROM groups)
+     SELECT CASE WHEN ${listed} = 1 THEN name END AS name, ${listed} AS listed, COUNT(*) AS groups, ${added(members)}
+     FROM placed GROUP BY CASE WHEN ${listed} = 1 THEN name END, ${listed}`,
+    values,
+  );
+  const sums: UsageSums[] = [];
+  let rest: UsageSumsList['rest'];
+  for (const row of rows) {
+    if (Number(row['listed']) === 1)
+      sums.push({ group: isNumber ? Number(row['name']) : String(row['name'] ?? ''), ...totalsOf(row) });
+    else rest = { groups: Number(row['groups']), ...totalsOf(row) };
+  }
+  return {
+    sums:
+      bucket === undefined
+        ? sums.toSorted(byOrder(order))
+        : sums.toSorted((a, b) => Number(a.group) - Number(b.group)),
+    ...(rest === undefined ? {} : { rest }),
+  };
+}
+
+function byOrder(order: 'cost' | 'calls'): (one: UsageSums, other: UsageSums) => number {
+  const [first, second] =
+    order === 'cost' ? (['microDollars', 'calls'] as const) : (['calls', 'microDollars'] as const);
+  return (one, other) => other[first] - one[first] || other[second] - one[second];
+}
+
+function totalsOf(row: Row): UsageTotals {
+  return {
+    calls: Number(row['calls']),
     failed: Number(row['failed']),
     input: Number(row['input']),
     output: Number(row['output']),
     microDollars: Number(row['micro_dollars'] ?? 0),
-    msBin: Number(row['ms_bin']),
-    firstBin: Number(row['first_bin'] ?? -1),
   };
 }
 
-/** Sums of one group. Times are counted by their bins, from which percentiles can be read without sorting anything. */
-class Group {
-  #calls = 0;
-  #failed = 0;
-  #input = 0;
-  #output = 0;
-  #microDollars = 0;
-  readonly #ms: number[] = [];
-  readonly #firstMs: number[] = [];
-
-  add({ failed, input, output, microDollars, msBin, firstBin }: Counts): void {
-    this.#calls += 1;
-    this.#failed += failed;
-    this.#input += input;
-    this.#output += output;
-    this.#microDollars += microDollars;
-    count(this.#ms, msBin);
-    if (firstBin >= 0) count(this.#firstMs, firstBin);
+/** Percentiles of the groups that are listed. */
+async function timesOf(
+  ask: Ask,
+  kind: Database['kind'],
+  { sql, values }: Source,
+  { sql: group, isNumber }: Group,
+  listed: readonly UsageSums[],
+): Promise<(group: string | number) => Pick<Required<UsageSums>, 'ms' | 'firstMs'>> {
+  const each = kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'jsonb_each_text(source.bins) AS bin';
+  const calls = kind === 'sqlite' ? 'bin.value' : 'bin.value::bigint';
+  const rows = await ask(
+    `WITH source AS (${sql}) SELECT ${group} AS name, bin.key AS bin, SUM(${calls}) AS calls FROM source CROSS JOIN ${each}
+     GROUP BY ${group}, bin.key`,
+    values,
+  );
+  const found = new Map<string | number, { readonly ms: Percentiles; readonly firstMs: Percentiles }>();
+  for (const { group: name } of listed)
+    found.set(name, { ms: new Percentiles(), firstMs: new Percentiles() });
+  for (const row of rows) {
+    const times = found.get(isNumber ? Number(row['name']) : String(row['name'] ?? ''));
+    const bin = String(row['bin']);
+    if (bin.startsWith('f')) times?.firstMs.add(Number(bin.slice(1)), Number(row['calls']));
+    else times?.ms.add(Number(bin), Number(row['calls']));
   }
-
-  told(group: string | number): UsageSums {
-    return {
-      group,
-      calls: this.#calls,
-      failed: this.#failed,
-      input: this.#input,
-      output: this.#output,
-      microDollars: this.#microDollars,
-      ms: percentiles(this.#ms),
-      firstMs: percentiles(this.#firstMs),
-    };
-  }
-}
-
-function count(bins: number[], bin: number): void {
-  while (bins.length <= bin) bins.push(0);
-  bins[bin] = (bins[bin] ?? 0) + 1;
-}
-
-function percentiles(bins: readonly number[]): readonly [number, number, number] {
-  const total = bins.reduce((sum, calls) => sum + calls, 0);
-  const at = (share: number): number => {
-    let seen = 0;
-    for (const [bin, calls] of bins.entries()) {
-      seen += calls;
-      if (calls > 0 && seen >= share * total) return Math.round(middleOf(bin) * 10) / 10;
-    }
-    return 0;
+  return (name) => {
+    const times = found.get(name);
+    return { ms: times?.ms.told() ?? [0, 0, 0], firstMs: times?.firstMs.told() ?? [0, 0, 0] };
   };
-  return [at(0.5), at(0.95), at(0.99)];
 }

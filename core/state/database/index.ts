@@ -3,6 +3,8 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
+import type { Row, SqlValue } from './sql-values.ts';
+import { SqliteReader } from './sqlite-reader.ts';
 import { schema } from './tables/index.ts';
 import { blockedFor } from './sqlite-writes.ts';
 
@@ -18,6 +20,11 @@ export interface SqliteDatabase {
   readonly url: string;
   /** Node's own synchronous connection; a statement blocks the event loop for as long as it runs. */
   readonly connection: DatabaseSync;
+  /**
+   * Runs a SELECT that may be long, beside the event loop: in a thread with a connection of its own, where there is a file. It sees what has
+   * been committed.
+   */
+  read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /**
    * Costs a few microseconds. The number changes when anybody else, in this process or another, has written
    * through a connection of their own; our own writes leave it as it is.
@@ -56,16 +63,20 @@ export function openSqlite(url: string): SqliteDatabase {
     connection.close();
     throw error;
   }
+  const reader = path === ':memory:' ? undefined : new SqliteReader(path);
   const dataVersion = connection.prepare('PRAGMA data_version');
   return {
     kind: 'sqlite',
     url,
     connection,
+    read: async (sql, values) =>
+      reader === undefined ? connection.prepare(sql).all(...values) : reader.ask(sql, values),
     version: () => Number(dataVersion.get()?.['data_version']),
     get isOpen() {
       return connection.isOpen;
     },
     close: () => {
+      reader?.close();
       if (connection.isOpen) connection.close();
     },
   };

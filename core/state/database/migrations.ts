@@ -11,6 +11,12 @@ export interface Step {
   readonly name: string;
   readonly sqlite: string;
   readonly postgres: string;
+  /**
+   * True when gateways of the version before run on tables with this step. It is noted where they do not look, so that they start beside
+   * newer ones, too. Such a step changes nothing that the version before reads or writes; where it watches what that version writes, a
+   * trigger does.
+   */
+  readonly isAddition?: true;
 }
 
 /** How a database says what was done to it, and is changed. Everything runs in the transaction of its owner. */
@@ -22,7 +28,17 @@ export interface Migration {
 
 /** Under this name, because the database may be shared with another program that has a `migrations` of its own. */
 const NOTES = 'CREATE TABLE IF NOT EXISTS sluice_migrations (name TEXT PRIMARY KEY, applied BIGINT NOT NULL)';
-const APPLIED = 'SELECT name FROM sluice_migrations';
+const ADDITION_NOTES =
+  'CREATE TABLE IF NOT EXISTS sluice_additions (name TEXT PRIMARY KEY, applied BIGINT NOT NULL)';
+/** Tables that note which steps were made. */
+const noteTables = ['sluice_migrations', 'sluice_additions'] as const;
+
+/** Names of the steps that were made in a database. */
+export interface AppliedSteps {
+  readonly migrations: readonly string[];
+  /** Those that gateways of older versions need not know. */
+  readonly additions: readonly string[];
+}
 
 /** How long a start waits for another gateway's migration, in milliseconds. */
 const PATIENCE = 60_000;
@@ -34,28 +50,36 @@ const ADVISORY_LOCK = 5_717_440_151_029;
  * The steps that a database still needs. Throws an Error for the operator when it has some that this version does not know: a newer one
  * has changed the tables.
  */
-export function missingSteps({ steps, url }: Migration, applied: readonly string[]): readonly Step[] {
+export function missingSteps(
+  { steps, url }: Migration,
+  { migrations, additions }: AppliedSteps,
+): readonly Step[] {
   const known = new Set(steps.map(({ name }) => name));
-  const newer = applied.find((name) => !known.has(name));
+  const newer = migrations.find((name) => !known.has(name));
   if (newer !== undefined) {
     throw new Error(
       `The database ${url} was changed by a newer version of Sluice (its step "${newer}" is not known here). Start that version, or restore a copy of the database from before.`,
     );
   }
-  const done = new Set(applied);
+  const done = new Set([...migrations, ...additions]);
   return steps.filter(({ name }) => !done.has(name));
 }
 
-/** Names of the steps that were made in this SQLite database. */
-export function appliedInSqlite(connection: DatabaseSync): readonly string[] {
-  const exists = connection
-    .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sluice_migrations'")
-    .get();
-  if (exists === undefined) return [];
-  return connection
-    .prepare(APPLIED)
-    .all()
-    .map((row) => String(row['name']));
+function notesOf({ isAddition }: Step): (typeof noteTables)[number] {
+  return isAddition === true ? 'sluice_additions' : 'sluice_migrations';
+}
+
+/** Returns which steps were made in this SQLite database. */
+export function appliedInSqlite(connection: DatabaseSync): AppliedSteps {
+  const [migrations = [], additions = []] = noteTables.map((table) => {
+    const exists = connection
+      .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+      .get(table);
+    if (exists === undefined) return [];
+    const rows = connection.prepare(`SELECT name FROM ${table}`).all();
+    return rows.map((row) => String(row['name']));
+  });
+  return { migrations, additions };
 }
 
 /** Makes the missing steps, all or none. Processes that start at once wait for the first of them. */
@@ -65,11 +89,12 @@ export function migrateSqlite(connection: DatabaseSync, migration: Migration): v
   connection.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
   try {
     connection.exec('BEGIN IMMEDIATE');
-    connection.exec(NOTES);
-    const note = connection.prepare('INSERT INTO sluice_migrations (name, applied) VALUES (?, ?)');
-    for (const { name, sqlite } of missingSteps(migration, appliedInSqlite(connection))) {
-      connection.exec(sqlite);
-      note.run(name, Date.now());
+    connection.exec(`${NOTES}; ${ADDITION_NOTES}`);
+    for (const step of missingSteps(migration, appliedInSqlite(connection))) {
+      connection.exec(step.sqlite);
+      connection
+        .prepare(`INSERT INTO ${notesOf(step)} (name, applied) VALUES (?, ?)`)
+        .run(step.name, Date.now());
     }
     connection.exec('COMMIT');
   } catch (error) {
@@ -93,11 +118,15 @@ export interface MigratingSession {
   ): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-/** Names of the steps that were made in this Postgres database. */
-export async function appliedInPostgres(session: MigratingSession): Promise<readonly string[]> {
-  const [row] = await session.query("SELECT to_regclass('sluice_migrations') IS NOT NULL AS exists");
-  if (row?.['exists'] !== true) return [];
-  return (await session.query(APPLIED)).map(({ name }) => String(name));
+/** Returns which steps were made in this Postgres database. */
+export async function appliedInPostgres(session: MigratingSession): Promise<AppliedSteps> {
+  const namesIn = async (table: string): Promise<readonly string[]> => {
+    const [row] = await session.query(`SELECT to_regclass('${table}') IS NOT NULL AS exists`);
+    if (row?.['exists'] !== true) return [];
+    return (await session.query(`SELECT name FROM ${table}`)).map(({ name }) => String(name));
+  };
+  const [migrations, additions] = noteTables;
+  return { migrations: await namesIn(migrations), additions: await namesIn(additions) };
 }
 
 /** As {@link migrateSqlite}. Belongs inside a transaction, with which the lock ends. */
@@ -105,9 +134,10 @@ export async function migratePostgres(session: MigratingSession, migration: Migr
   // A lock of the whole migration, since tables that do not exist yet cannot be locked.
   await session.query(`SET LOCAL lock_timeout = ${PATIENCE}; SET LOCAL statement_timeout = 0`);
   await session.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`, [], { patience: PATIENCE });
-  await session.query(NOTES);
-  for (const { name, postgres } of missingSteps(migration, await appliedInPostgres(session))) {
-    await session.query(postgres, [], { patience: PATIENCE });
-    await session.query('INSERT INTO sluice_migrations (name, applied) VALUES ($1, $2)', [name, Date.now()]);
+  await session.query(`${NOTES}; ${ADDITION_NOTES}`);
+  for (const step of missingSteps(migration, await appliedInPostgres(session))) {
+    await session.query(step.postgres, [], { patience: PATIENCE });
+    const note = `INSERT INTO ${notesOf(step)} (name, applied) VALUES ($1, $2)`;
+    await session.query(note, [step.name, Date.now()]);
   }
 }

@@ -1,13 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Database } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';
+import type { Row, SqlValue } from './sql-values.ts';
 import { transactionInSqlite, writeInSqlite } from './sqlite-writes.ts';
 
-/** What a statement can be given, in either database. */
-export type SqlValue = string | number | null;
-
-/** A row as the driver gives it. */
-export type Row = Readonly<Record<string, unknown>>;
+export type { Row, SqlValue } from './sql-values.ts';
 
 interface Statement {
   readonly sql: string;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { totals, usageSums } from './usage.ts';
+import { incompleteBefore, totals, usageSums } from './usage.ts';
 import { count, time } from './values.ts';
 
 /** The span that an overview covers, up to now. */
@@ -22,6 +22,7 @@ export const overview = z.object({
   keys: z.array(usageSums.extend({ name: z.string().optional() })),
   channels: z.array(usageSums),
   statuses: z.array(usageSums),
+  incompleteBefore,
   health: z.object({
     /** Whether the shared store of rates answers. */
     rates: z.enum(['ok', 'degraded']),

@@ -42,6 +42,19 @@ export const sumsQuery = z.strictObject({
     'must be time, keyId, model, channel, format or status',
   ),
   bucket: number.min(1000, 'must be at least 1000').exactOptional(),
+  limit: number
+    .min(1, 'must be at least 1')
+    .max(5_000, 'must be at most 5000')
+    .default(500)
+    .describe('maximum number of groups that are not buckets of time; the others are in rest'),
+  order: z
+    .enum(['cost', 'calls'], 'must be cost or calls')
+    .default('cost')
+    .describe('which groups come first, and are listed where there are more than limit'),
+  percentiles: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .describe('whether groups have ms and firstMs, which those by key and of one key never have'),
 });
 
 /** What lies behind a failure. */
@@ -133,12 +146,26 @@ export const usageSums = z.object({
   group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
   name: z.string().optional().describe('of sums by keyId: the name of the key, also of one that was deleted'),
   ...totals,
-  ms: percentiles,
-  firstMs: percentiles,
+  ms: percentiles.optional(),
+  firstMs: percentiles.optional(),
 });
 
-/** Sums, largest number of calls first; by time in its order, without empty buckets. */
-export const usageSumsList = z.object({ sums: z.array(usageSums) });
+/** A time before which sums are not complete yet. */
+export const incompleteBefore = time
+  .optional()
+  .describe(
+    'Records from before this time are still being added to the sums, after an upgrade from a version without them; absent when nothing is missing.',
+  );
+
+/** Sums in the order that was asked for; by time in its order, without empty buckets. */
+export const usageSumsList = z.object({
+  sums: z.array(usageSums),
+  rest: z
+    .object({ groups: count, ...totals })
+    .optional()
+    .describe('the groups that are not listed, together; absent when all are listed'),
+  incompleteBefore,
+});
 
 /** The types of what stands above, as a page takes them. */
 export type UsageRecordView = z.output<typeof usageRecord>;

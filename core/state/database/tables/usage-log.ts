@@ -21,6 +21,46 @@ const attempts = `
 
 const byId = 'CREATE UNIQUE INDEX usage_records_id ON usage_records (id);';
 
+/** What records are summed by. The levels of `usage_sums` that do without one have an empty text, or 0, in its place. */
+const names = (collate: string): string =>
+  ['key_id', 'model', 'channel', 'format', 'operation']
+    .map((name) => `${name} TEXT${collate} NOT NULL`)
+    .join(', ');
+
+/** Sums of the records of a time; see `money/usage-log/levels.ts`. `bins` counts calls by `ms_bin`, and with an `f` before it by `first_bin`. */
+const sums = (json: string, collate: string): string => `
+    level SMALLINT NOT NULL, start BIGINT NOT NULL, ${names(collate)}, status SMALLINT NOT NULL, failed SMALLINT NOT NULL,
+    calls BIGINT NOT NULL, input BIGINT NOT NULL, output BIGINT NOT NULL, cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL,
+    reasoning BIGINT NOT NULL, micro_dollars BIGINT NOT NULL, bins ${json},
+    PRIMARY KEY (level, start, key_id, model, channel, format, operation, status, failed)`;
+
+/** Records that are in no sums yet, with what they add to them. */
+const unsummed = (collate: string): string => `
+    at BIGINT NOT NULL, ${names(collate)}, status SMALLINT NOT NULL, failed SMALLINT NOT NULL, input BIGINT NOT NULL, output BIGINT NOT NULL,
+    cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL, reasoning BIGINT NOT NULL, micro_dollars BIGINT NOT NULL,
+    ms_bin SMALLINT NOT NULL, first_bin SMALLINT`;
+
+/**
+ * Which records from before there were sums are still to be added: those of a time before `at`, from the newest to the oldest. Without a row
+ * there are none. Records that come in meanwhile and are of such a time are noted in `usage_late`, because they are in the sums already.
+ */
+const summing = `
+      CREATE TABLE usage_summing (one SMALLINT PRIMARY KEY, at BIGINT NOT NULL, id TEXT NOT NULL);
+      INSERT INTO usage_summing (one, at, id) SELECT 1, MAX(at) + 1, '' FROM usage_records HAVING MAX(at) IS NOT NULL;
+      CREATE TABLE usage_late (at BIGINT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (at, id));`;
+
+/** For the sums of one key: of the levels that tell keys apart. */
+const keyIndex = 'CREATE INDEX usage_sums_key ON usage_sums (key_id, level, start) WHERE level >= 5;';
+
+const unsummedColumns =
+  'at, key_id, model, channel, format, operation, status, failed, input, output, cache_read, cache_write, reasoning, micro_dollars, ms_bin, first_bin';
+
+/** The same of a row of `usage_records`. */
+const unsummedValues = (row: string): string =>
+  `${row}at, COALESCE(${row}key_id, ''), ${row}model, COALESCE(${row}channel, ''), ${row}format, ${row}operation, ${row}status,
+          CASE WHEN ${row}status >= 400 OR ${row}ended = 'interrupted' THEN 1 ELSE 0 END, ${row}input, ${row}output, ${row}cache_read,
+          ${row}cache_write, ${row}reasoning, COALESCE(${row}micro_dollars, 0), ${row}ms_bin, ${row}first_bin`;
+
 /** The tables of the usage log. */
 export const usageLogSteps: readonly Step[] = [
   {
@@ -43,5 +83,38 @@ export const usageLogSteps: readonly Step[] = [
     // A call has one channel and may have failed at others before: these are counted by channels here. Few calls have any.
     sqlite: `CREATE TABLE usage_attempts (${attempts}) WITHOUT ROWID;`,
     postgres: `CREATE TABLE usage_attempts (${attempts});`,
+  },
+  {
+    name: 'usage-log-3',
+    // Triggers, because gateways of the version before write records beside this one.
+    isAddition: true,
+    sqlite: `
+      CREATE TABLE usage_sums (${sums('TEXT', '')}) WITHOUT ROWID;
+      ${keyIndex}
+      CREATE TABLE usage_unsummed (${unsummed('')});
+      ${summing}
+      CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records BEGIN
+        INSERT INTO usage_unsummed (${unsummedColumns}) VALUES (${unsummedValues('NEW.')});
+      END;
+      CREATE TRIGGER usage_records_late AFTER INSERT ON usage_records
+        WHEN NEW.at < (SELECT MAX(at) FROM usage_summing) BEGIN
+        INSERT OR IGNORE INTO usage_late (at, id) VALUES (NEW.at, NEW.id);
+      END;`,
+    postgres: `
+      CREATE TABLE usage_sums (${sums('JSONB', ' COLLATE "C"')});
+      ${keyIndex}
+      CREATE TABLE usage_unsummed (${unsummed(' COLLATE "C"')})
+        WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+      CREATE FUNCTION usage_note_unsummed() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          INSERT INTO usage_unsummed (${unsummedColumns}) SELECT ${unsummedValues('')} FROM added;
+          INSERT INTO usage_late (at, id) SELECT at, id FROM added WHERE at < (SELECT MAX(at) FROM usage_summing)
+            ON CONFLICT DO NOTHING;
+          RETURN NULL;
+        END
+      $$;
+      CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records
+        REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION usage_note_unsummed();
+      ${summing}`,
   },
 ];

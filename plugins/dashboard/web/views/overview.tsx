@@ -6,7 +6,7 @@ import { Chart, Legend, type Series } from '../parts/chart.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { addressOf, changeQuery, usePlace } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
-import { brief, count, duration, money, percent } from '../parts/text.ts';
+import { brief, count, duration, exactly, money, percent } from '../parts/text.ts';
 
 const ranges: readonly (readonly [OverviewRange, string])[] = [
   ['1h', '1 h'],
@@ -50,6 +50,11 @@ function Numbers({ data, range }: { readonly data: OverviewData; readonly range:
   return (
     <>
       <Health health={health} />
+      {data.incompleteBefore !== undefined && data.incompleteBefore > data.since && (
+        <p className="notice" role="status">
+          Calls before {exactly(data.incompleteBefore)} are still being added up after an upgrade.
+        </p>
+      )}
       <section className="grid four" aria-label="Totals">
         <Tile label="Calls" value={brief(totals.calls)} hint={`${count(running)} running now`} />
         <Tile
@@ -185,7 +190,7 @@ function seriesOf({ since, until, bucket, series }: OverviewData) {
       label,
       colour,
       kind: 'line',
-      values: take<number | null>((sums) => sums[member][place], null),
+      values: take<number | null>((sums) => sums[member]?.[place] ?? null, null),
     }));
   return {
     times: starts.map((start) => start / 1000),

@@ -54,8 +54,8 @@ describe('on an SQLite file', () => {
         return [await work(), performance.now() - start];
       };
       const range = { since: newYear, until: newYear + day };
-      const [buckets, overTime] = await timed(() => log.sums(range, { bucket: day / 60 }));
-      const [models, byModel] = await timed(() => log.sums(range, 'model'));
+      const [{ sums: buckets }, overTime] = await timed(() => log.sums(range, { bucket: day / 60 }));
+      const [{ sums: models }, byModel] = await timed(() => log.sums(range, 'model'));
       const [, overview] = await timed(() =>
         Promise.all(
           ([{ bucket: day / 60 }, 'model', 'keyId', 'channel', 'status'] as const).map((grouping) =>

@@ -9,6 +9,8 @@ import {
   openSqlite,
   type SqliteDatabase,
 } from '../../../../core/state/database/index.ts';
+import { migrateSqlite } from '../../../../core/state/database/migrations.ts';
+import { schema } from '../../../../core/state/database/tables/index.ts';
 import { keyvSteps } from '../../../../core/state/database/tables/entries.ts';
 import { responseSteps } from '../../../../core/state/database/tables/responses.ts';
 import { inOtherProcess, temporaryDatabase } from '../support.ts';
@@ -128,6 +130,20 @@ describe('the tables', () => {
     const sentence = /was changed by a newer version of Sluice \(its step "ledger-99" is not known here\)/;
     expect(() => openDatabase(url)).toThrow(sentence);
     await expect(checkDatabase(url)).rejects.toThrow(sentence);
+  });
+
+  test('with additions are started on by the version before, which knows nothing of them', () => {
+    const url = temporaryDatabase();
+    const { connection } = open(url);
+    const noted = connection.prepare('SELECT name FROM sluice_migrations').all();
+    const additions = schema.filter(({ isAddition }) => isAddition === true).map(({ name }) => name);
+    expect(additions).not.toEqual([]);
+    expect(noted.filter(({ name }) => additions.includes(String(name)))).toEqual([]);
+    const older = schema.filter(({ isAddition }) => isAddition !== true);
+    migrateSqlite(connection, { steps: older, url });
+    expect(connection.prepare('SELECT name FROM sluice_additions').all()).toEqual(
+      additions.map((name) => ({ name })),
+    );
   });
 
   test('are left as they are by a check, which makes no file either', async () => {

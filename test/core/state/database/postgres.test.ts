@@ -172,7 +172,23 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       );
       expect(outcomes).toEqual(names.map(() => 'opened'));
       const steps = await server.run(url, 'SELECT name FROM sluice_migrations ORDER BY applied, name');
-      expect(steps.map(({ name }) => name).toSorted()).toEqual(schema.map(({ name }) => name).toSorted());
+      const additions = await server.run(url, 'SELECT name FROM sluice_additions');
+      expect([...steps, ...additions].map(({ name }) => name).toSorted()).toEqual(
+        schema.map(({ name }) => name).toSorted(),
+      );
+    });
+
+    test('with additions of a newer version are started on by the version before, too', async () => {
+      const url = await server.createDatabase();
+      const before = [step('a-1', 'CREATE TABLE a (b INT)')];
+      const added: Step = { ...step('a-2', 'CREATE TABLE c (d INT)'), isAddition: true };
+      await openAt(url, before).ready();
+      await openAt(url, [...before, added]).ready();
+      await openAt(url, [...before, added]).ready();
+      await openAt(url, before).ready();
+      await openAt(url, before).check();
+      expect(await server.run(url, 'SELECT name FROM sluice_migrations')).toEqual([{ name: 'a-1' }]);
+      expect(await server.run(url, 'SELECT * FROM c')).toEqual([]);
     });
 
     test('grow by the steps that a new version has, and are refused by the old one from then on', async () => {

@@ -1,0 +1,90 @@
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** One way in which records are summed: the width of its times in milliseconds, and by what they are told apart. */
+export interface Level {
+  readonly level: number;
+  readonly size: number;
+  /** By model, channel, format, operation and status. */
+  readonly hasNames: boolean;
+  readonly hasKeys: boolean;
+}
+
+/**
+ * Levels of `usage_sums`. A question reads the coarsest that can answer it, so that what it reads does not grow with the number of records.
+ * Levels with keys count no times of calls: a key may have few calls in an hour, and their sums must stay smaller than the calls.
+ */
+export const levels: readonly Level[] = [
+  { level: 0, size: minute, hasNames: false, hasKeys: false },
+  { level: 1, size: hour, hasNames: false, hasKeys: false },
+  { level: 2, size: minute, hasNames: true, hasKeys: false },
+  { level: 3, size: hour, hasNames: true, hasKeys: false },
+  { level: 4, size: day, hasNames: true, hasKeys: false },
+  { level: 5, size: hour, hasNames: true, hasKeys: true },
+  { level: 6, size: day, hasNames: false, hasKeys: true },
+];
+
+/** How long sums of minutes are kept, in milliseconds. */
+export const minutesKept = 3 * day;
+
+/** A stretch of time that is read from one level, or from the records themselves. `until` is exclusive. */
+export interface Segment {
+  readonly level: number | 'records';
+  readonly since: number;
+  readonly until: number;
+}
+
+/** By what a question tells records apart, and by what it narrows them. */
+export interface Needs {
+  readonly needsNames: boolean;
+  readonly needsKeys: boolean;
+  /** Width of the buckets of time that are asked for, in milliseconds. */
+  readonly bucket?: number;
+}
+
+/**
+ * Divides a time into stretches, each of the coarsest level that fits. What begins or ends within the smallest sums that there are is read
+ * from the records.
+ */
+export function segmentsOf(
+  { needsNames, needsKeys, bucket }: Needs,
+  since: number,
+  until: number,
+  now: number,
+): readonly Segment[] {
+  const fitting = (size: number): number | undefined => {
+    if (bucket !== undefined && bucket % size !== 0) return undefined;
+    const found = levels.find(
+      (one) =>
+        one.size === size &&
+        one.hasKeys === needsKeys &&
+        // Sums by names are many more than sums without: an hour without them is less to read than a day with them.
+        (needsKeys ? one.hasNames || !needsNames : one.hasNames === needsNames),
+    );
+    return found?.level;
+  };
+  const segments: Segment[] = [];
+  const divide = (from: number, to: number, sizes: readonly number[]): void => {
+    if (from >= to) return;
+    const [size, ...smaller] = sizes;
+    if (size === undefined) {
+      segments.push({ level: 'records', since: from, until: to });
+      return;
+    }
+    const level = fitting(size);
+    const first = Math.ceil(from / size) * size;
+    const last = to === Number.MAX_SAFE_INTEGER ? to : Math.floor(to / size) * size;
+    // One hour less than they are kept: they are removed by a clock of another process.
+    const isKept = size !== minute || first >= now - minutesKept + hour;
+    if (level === undefined || first >= last || !isKept) {
+      divide(from, to, smaller);
+      return;
+    }
+    divide(from, first, smaller);
+    segments.push({ level, since: first, until: last });
+    divide(last, to, smaller);
+  };
+  divide(Math.max(0, since), until, [day, hour, minute]);
+  return segments;
+}

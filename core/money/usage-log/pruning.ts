@@ -1,0 +1,125 @@
+import type { Database } from '../../state/database/index.ts';
+import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
+import { yieldTurn } from '../../state/database/yield-turn.ts';
+import type { UsageLog, UsageRetention } from './index.ts';
+import { levels, minutesKept } from './levels.ts';
+import { slice, type Ask, type Cursor } from './questions.ts';
+
+const day = 86_400_000;
+const hour = 3_600_000;
+
+/** Records removed at once. */
+const batch = 500;
+
+/** Maximum number of records that one run removes, so that it ends. The next run goes on. */
+const mostRemoved = 2_000_000;
+
+/**
+ * Opens the retention of a log. Records are removed from the oldest on, a few at a time, each time by a stretch of the primary key that is
+ * bounded at both ends: without a lower end the server walks over all that it has removed and not cleaned up yet.
+ */
+export function createPruning(
+  database: Database,
+  ask: Ask,
+  addToSums: () => Promise<boolean>,
+): UsageLog['prune'] {
+  const sql = sqlOf(database);
+  return async (keep) => {
+    // The sums must have counted a record before it goes.
+    while (await addToSums()) await yieldTurn();
+    const removedSums = await removeSums(sql, keep.sumDays);
+    const [unsummed] = await ask('SELECT 1 FROM usage_summing', []);
+    if (unsummed !== undefined) return { records: 0, sums: removedSums };
+    return { records: await removeUpTo(sql, await endOf(ask, keep)), sums: removedSums };
+  };
+}
+
+/** The last record that is to go. */
+export async function endOf(ask: Ask, { days, records }: UsageRetention): Promise<Cursor> {
+  const byAge: Cursor = { at: Math.ceil(Date.now() - days * day), id: '' };
+  const byNumber = await nthNewest(ask, records);
+  return byNumber !== undefined && byNumber.at > byAge.at ? byNumber : byAge;
+}
+
+/** The newest record that is one too many; undefined when there are no more than so many. The sums tell in which hour it is. */
+async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> {
+  const most = Math.max(0, Math.trunc(number));
+  const [found] = await ask(
+    `SELECT start, calls, counted FROM (
+       SELECT start, SUM(calls) AS calls, SUM(SUM(calls)) OVER (ORDER BY start DESC) AS counted
+       FROM usage_sums WHERE level = 1 GROUP BY start) AS hours
+     WHERE counted > ? ORDER BY start DESC LIMIT 1`,
+    [most],
+  );
+  if (found === undefined) return undefined;
+  let place: Cursor = { at: Number(found['start']) + hour, id: '' };
+  for (let left = most - (Number(found['counted']) - Number(found['calls'])); ; left -= slice) {
+    const [row] = await ask(
+      'SELECT at, id FROM usage_records WHERE at <= ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?',
+      [place.at, place.at, place.id, Math.min(left, slice - 1)],
+    );
+    if (row === undefined) return undefined;
+    place = { at: Number(row['at']), id: String(row['id']) };
+    if (left < slice) return place;
+    await yieldTurn();
+  }
+}
+
+/** Removes the record at this place and all before it; returns how many there were. */
+async function removeUpTo(sql: Sql, { at, id }: Cursor): Promise<number> {
+  const run = (text: string, ...values: readonly (string | number)[]): Promise<readonly Row[]> =>
+    sql.run(() => rows(text, ...values));
+  let removed = 0;
+  let since = 0;
+  while (removed < mostRemoved) {
+    const found = await run(
+      'SELECT at, id FROM usage_records WHERE at >= ? AND at <= ? AND (at, id) <= (?, ?) ORDER BY at, id LIMIT ?',
+      since,
+      at,
+      at,
+      id,
+      batch,
+    );
+    const last = found.at(-1);
+    // What an older version has removed has left its attempts.
+    const [lastAt, lastId] = last === undefined ? [at, id] : [Number(last['at']), String(last['id'])];
+    // Details first: what a crash leaves between the two is a record without details, and the next run finds it.
+    for (const table of ['usage_details', 'usage_attempts', ...(last === undefined ? [] : ['usage_records'])])
+      await run(
+        `DELETE FROM ${table} WHERE at >= ? AND at <= ? AND (at, id) <= (?, ?)`,
+        table === 'usage_records' ? since : 0,
+        lastAt,
+        lastAt,
+        lastId,
+      );
+    if (last === undefined) return removed;
+    removed += found.length;
+    since = lastAt;
+    await yieldTurn();
+  }
+  return removed;
+}
+
+/** Removes sums of times that are too old, one time after the other; returns how many times there were. */
+async function removeSums(sql: Sql, days: number): Promise<number> {
+  let removed = 0;
+  for (const { level, size } of levels) {
+    const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
+    for (;;) {
+      const [oldest] = await sql.run(() =>
+        rows(
+          'SELECT start FROM usage_sums WHERE level = ? AND start < ? ORDER BY start LIMIT 1',
+          level,
+          before,
+        ),
+      );
+      if (oldest === undefined) break;
+      await sql.run(() =>
+        rows('DELETE FROM usage_sums WHERE level = ? AND start = ?', level, Number(oldest['start'])),
+      );
+      removed += 1;
+      await yieldTurn();
+    }
+  }
+  return removed;
+}

@@ -1,0 +1,89 @@
+/**
+ * `npm run ages`: fills a database with a million calls of 5,000 keys in 30 days, and prints what each read of the admin API costs: its
+ * time, the CPU time of the thread that serves calls, the slowest call beside it, and with PostgreSQL how many rows were read.
+ * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
+ * measures another checkout first, which makes the database, and this one on the same data; with `--alone` only the other.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startPostgres } from '../support/postgres.ts';
+import { fill, openStatements, type Age, type Statements } from './fill.ts';
+import { startAged, type AgedGateway } from './gateway.ts';
+import { bytesOf, measure, readsOf, type ReadCost } from './measure.ts';
+
+const { values } = parseArgs({
+  options: {
+    postgres: { type: 'boolean', default: false },
+    calls: { type: 'string', default: '1000000' },
+    keys: { type: 'string', default: '5000' },
+    days: { type: 'string', default: '30' },
+    tree: { type: 'string' },
+    alone: { type: 'boolean', default: false },
+  },
+});
+const age: Age = { calls: Number(values.calls), keys: Number(values.keys), days: Number(values.days) };
+const here = resolve(import.meta.dirname, '../..');
+const trees = [...(values.tree === undefined ? [] : [resolve(values.tree)]), ...(values.alone ? [] : [here])];
+const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-data-'));
+const isSqlite = !values.postgres;
+const postgres = isSqlite ? undefined : await startPostgres();
+const url =
+  postgres === undefined ? `sqlite:${join(folder, 'sluice.db')}` : await postgres.createDatabase('hasty');
+
+try {
+  const [first = here] = trees;
+  // It makes the tables.
+  await (await startAged(first, url)).end();
+  const statements = await openStatements(url);
+  const now = Date.now();
+  const begun = performance.now();
+  await fill(statements, isSqlite, age, now);
+  console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
+  for (const tree of trees) await report(tree, statements, now);
+  await statements.close();
+} finally {
+  await postgres?.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function report(tree: string, statements: Statements, now: number): Promise<void> {
+  const gateway = await startAged(tree, url);
+  try {
+    console.log(`\n${tree}: started in ${gateway.startMs.toFixed(0)} ms`);
+    await catchUp(gateway);
+    const costs = await measure(gateway, readsOf(age, now), statements, isSqlite);
+    console.log('| read | ms | CPU ms | slowest call ms | rows read |\n|---|---|---|---|---|');
+    for (const cost of costs) console.log(lineOf(cost));
+    let sum = 0;
+    for (const [name, bytes] of await bytesOf(statements, isSqlite)) {
+      sum += bytes;
+      console.log(`${name}: ${(bytes / age.calls).toFixed(1)} bytes a call`);
+    }
+    console.log(`all: ${(sum / age.calls).toFixed(1)} bytes a call`);
+  } finally {
+    await gateway.end();
+  }
+}
+
+/** Waits until the sums of what was there before are made, where the gateway has such. */
+async function catchUp(gateway: AgedGateway): Promise<void> {
+  const begun = performance.now();
+  for (;;) {
+    const [, left = '0'] = /^sluice_usage_sums_behind_days\S* (\S+)$/m.exec(await gateway.metrics()) ?? [];
+    if (Number(left) === 0) break;
+    await pause(500);
+  }
+  console.log(`records were summed after ${seconds(begun)} s`);
+}
+
+function lineOf({ name, ms, mainCpu, slowestCall, rows, failure }: ReadCost): string {
+  const figures = [ms, mainCpu, slowestCall].map((figure) => figure.toFixed(1)).join(' | ');
+  return `| ${name} | ${figures} | ${rows ?? '–'}${failure === undefined ? '' : ` ${failure}`} |`;
+}
+
+function seconds(since: number): string {
+  return ((performance.now() - since) / 1_000).toFixed(1);
+}

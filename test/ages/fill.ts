@@ -1,0 +1,161 @@
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
+
+/** How much a database holds, and over how long a time. */
+export interface Age {
+  readonly calls: number;
+  readonly keys: number;
+  readonly days: number;
+}
+
+/** Runs statements, each of them by itself. */
+export interface Statements {
+  run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  close(): Promise<void>;
+}
+
+/** Opens a connection of the tool's own to a database that a URL names. */
+export async function openStatements(url: string): Promise<Statements> {
+  if (url.startsWith('sqlite:')) {
+    const connection = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 60_000 });
+    connection.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -200000');
+    return {
+      run: async (sql) => connection.prepare(sql).all(),
+      close: async () => connection.close(),
+    };
+  }
+  const client = new Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return {
+    run: async (sql) => (await client.query(sql)).rows as Record<string, unknown>[],
+    close: () => client.end(),
+  };
+}
+
+/** Ids of a key and of a call that exist in a database of this age. */
+export const keyId = (index: number): string => `key_${String(index).padStart(16, '0')}`;
+export const callId = (index: number): string => `req_${String(index).padStart(24, '0')}`;
+
+/** Number of calls that one statement writes. */
+const batch = 250_000;
+
+/**
+ * Fills a database that a gateway has made with keys and calls, as that gateway would have written them. A few keys have most of the
+ * calls. `now`: when the newest call came in, in milliseconds since 1970.
+ */
+export async function fill(
+  statements: Statements,
+  isSqlite: boolean,
+  { calls, keys, days }: Age,
+  now: number,
+): Promise<void> {
+  await fillKeys(statements, isSqlite, keys);
+  const step = (days * 86_400_000) / calls;
+  for (let from = 0; from < calls; from += batch) {
+    const numbers = series(isSqlite, from, Math.min(calls, from + batch) - 1);
+    const source = callsOf(
+      isSqlite,
+      numbers,
+      keys,
+      `${Math.round(now - days * 86_400_000)} + CAST(n * ${step} AS BIGINT)`,
+    );
+    if (isSqlite) await statements.run('BEGIN');
+    await statements.run(`INSERT INTO usage_records (${columns.join(', ')}) ${source}`);
+    await statements.run(
+      `INSERT INTO usage_details (at, id, details) SELECT at, id, ${detailsOf('model', 'status')} FROM (${source}) AS calls`,
+    );
+    await statements.run(
+      `INSERT INTO usage_attempts (at, id, number, channel, model, code, message)
+       SELECT at, id, 0, channel, upstream_model, 'upstream_error', 'The engine is overloaded.' FROM (${source}) AS calls WHERE status = 502`,
+    );
+    if (isSqlite) await statements.run('COMMIT');
+  }
+  await statements.run(isSqlite ? 'ANALYZE' : 'VACUUM ANALYZE');
+}
+
+const columns = [
+  'at',
+  'id',
+  'key_id',
+  'ip',
+  'operation',
+  'format',
+  'upstream_format',
+  'model',
+  'upstream_model',
+  'channel',
+  'stream',
+  'pass_through',
+  'status',
+  'code',
+  'ended',
+  'input',
+  'output',
+  'cache_read',
+  'cache_write',
+  'reasoning',
+  'micro_dollars',
+  'ms',
+  'first_ms',
+  'gateway_ms',
+  'ms_bin',
+  'first_bin',
+] as const;
+
+function series(isSqlite: boolean, from: number, to: number): string {
+  return isSqlite
+    ? `(WITH RECURSIVE numbers(n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to}) SELECT n FROM numbers)`
+    : `(SELECT n::bigint FROM generate_series(${from}, ${to}) AS given (n))`;
+}
+
+/** Numbers from 0 to 1 that look like chance, and are the same in every run. */
+const share = (multiplier: number): string => `(((n + 1) * ${multiplier} % 1000003) / 1000003.0)`;
+
+function padded(isSqlite: boolean, number: string, length: number): string {
+  return isSqlite ? `printf('%0${length}d', ${number})` : `lpad((${number})::text, ${length}, '0')`;
+}
+
+function callsOf(isSqlite: boolean, numbers: string, keys: number, at: string): string {
+  const [chance, time] = [share(7_919), share(104_729)];
+  const status = `CASE WHEN ${chance} < 0.94 THEN 200 WHEN ${chance} < 0.97 THEN 429 WHEN ${chance} < 0.985 THEN 502 WHEN ${chance} < 0.995 THEN 400 ELSE 499 END`;
+  // From 30 ms to a minute and a half; most take a few seconds.
+  const ms = `(30.0 + 9000.0 * ${time} * ${time} / (1.1 - ${time}))`;
+  const bin = (value: string): string => `CAST(round(ln(1.0 + ${value}) * 25) AS SMALLINT)`;
+  const whole = (value: string): string =>
+    isSqlite ? `CAST(${value} AS INTEGER)` : `floor(${value})::bigint`;
+  const key = whole(`${keys} * ${share(15_485_863)} * ${share(15_485_863)} * ${share(15_485_863)}`);
+  return `SELECT ${at} AS at, 'req_' || ${padded(isSqlite, 'n', 24)} AS id, 'key_' || ${padded(isSqlite, key, 16)} AS key_id,
+    '203.0.113.' || (n % 200) AS ip, CASE WHEN n % 50 = 0 THEN 'embed' ELSE 'chat' END AS operation,
+    CASE n % 3 WHEN 0 THEN 'chat-completions' WHEN 1 THEN 'messages' ELSE 'responses' END AS format,
+    CASE n % 2 WHEN 0 THEN 'chat-completions' ELSE 'messages' END AS upstream_format,
+    'model-' || ${whole(`12 * ${share(32_452_843)} * ${share(32_452_843)}`)} AS model,
+    'vendor-model-' || ${whole(`12 * ${share(32_452_843)} * ${share(32_452_843)}`)} || '-20260101' AS upstream_model,
+    'channel-' || (n % 5) AS channel, n % 2 AS stream, n % 2 AS pass_through, ${status} AS status,
+    CASE WHEN ${chance} < 0.94 THEN NULL ELSE 'some_error' END AS code, CASE WHEN ${chance} < 0.94 THEN 'complete' ELSE 'error' END AS ended,
+    800 + n % 3000 AS input, n % 900 AS output, n % 700 AS cache_read, 0 AS cache_write, n % 50 AS reasoning, 300 + n % 20000 AS micro_dollars,
+    ${ms} AS ms, ${ms} / 3.0 AS first_ms, 1.5 AS gateway_ms, ${bin(ms)} AS ms_bin, ${bin(`${ms} / 3.0`)} AS first_bin
+    FROM ${numbers} AS numbers`;
+}
+
+function detailsOf(model: string, status: string): string {
+  return `'{' || CASE WHEN ${status} = 200 THEN '' ELSE '"reason":"The provider could not answer this call: the engine is overloaded.",' END
+    || '"price":{"model":"' || ${model} || '","input":3,"cacheRead":0.3,"cacheWrite":3.75,"output":15}}'`;
+}
+
+/** Copies the key that is there as often as needed, with other ids, names and secrets. */
+async function fillKeys(statements: Statements, isSqlite: boolean, keys: number): Promise<void> {
+  const [row] = await statements.run("SELECT key, value FROM keyv WHERE namespace = 'api-keys' LIMIT 1");
+  const hash = String(row?.['key']);
+  const value = String(row?.['value']);
+  const [, id = ''] = /"id":"([^"]+)"/.exec(value) ?? [];
+  const [, name = ''] = /"name":"([^"]+)"/.exec(value) ?? [];
+  const text = (words: string): string => `'${words.replaceAll("'", "''")}'`;
+  const newHash = padded(isSqlite, 'n', 64);
+  await statements.run(
+    `INSERT INTO keyv (namespace, key, value) SELECT 'api-keys', ${newHash},
+       replace(replace(replace(${text(value)}, ${text(hash)}, ${newHash}), ${text(`"id":"${id}"`)}, '"id":"key_' || ${padded(isSqlite, 'n', 16)} || '"'),
+         ${text(`"name":"${name}"`)}, '"name":"team ' || n || '"')
+     FROM ${series(isSqlite, 0, keys - 1)} AS numbers`,
+  );
+}

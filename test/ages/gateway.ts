@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cpuOf, familyOf, threadsOf } from '../bench/proc.ts';
+import { endsWithUs } from '../bench/processes.ts';
+import { freePort } from '../support/free-port.ts';
+
+/** A gateway of some tree, as `npm start` runs it with one worker, on a database. */
+export interface AgedGateway {
+  /** Asks the admin API; the answer's text. */
+  ask(path: string): Promise<string>;
+  /** Makes one small call; resolves with the milliseconds that it took. */
+  call(): Promise<number>;
+  /** Text of `/metrics`. */
+  metrics(): Promise<string>;
+  /** Milliseconds of CPU time: of the threads that serve, and of all threads. */
+  cpu(): { readonly main: number; readonly all: number };
+  readonly startMs: number;
+  end(): Promise<void>;
+}
+
+const key = 'sk-ages-0123456789abcdefghijklmnopqrstuvwxyz';
+const password = 'ages of a gateway';
+
+/** Starts the gateway of a tree on a database. */
+export async function startAged(tree: string, database: string): Promise<AgedGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-'));
+  const port = await freePort();
+  const config = join(folder, 'gateway.config.ts');
+  writeFileSync(
+    config,
+    `import { defineConfig } from 'sluice';
+import demo from 'sluice/channels/demo';
+export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, channels: [demo()], prices: { '*': { input: 3, output: 15 } } });
+`,
+  );
+  const begun = performance.now();
+  const child = spawn(process.execPath, [join(tree, 'core/cli/sluice.js'), 'start', '--config', config], {
+    cwd: tree,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      SLUICE_DATABASE: database,
+      SLUICE_DATA: join(folder, 'data'),
+      SLUICE_ADMIN_PASSWORD: password,
+      SLUICE_BOOTSTRAP_KEY: key,
+      SLUICE_LOG: 'error',
+    },
+  });
+  endsWithUs(child);
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null) throw new Error('the gateway ended');
+    await pause(50);
+  }
+  const startMs = performance.now() - begun;
+  const login = await fetch(`${url}/api/admin/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ password }),
+  });
+  const cookie = (login.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const text = async (response: Response): Promise<string> => {
+    const body = await response.text();
+    if (!response.ok) throw new Error(`${response.status}: ${body.slice(0, 300)}`);
+    return body;
+  };
+  return {
+    startMs,
+    ask: async (path) => text(await fetch(`${url}/api/admin/${path}`, { headers: { cookie } })),
+    metrics: async () => text(await fetch(`${url}/metrics`, { headers: { cookie } })),
+    async call() {
+      const start = performance.now();
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: 'demo', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }),
+      });
+      await text(response);
+      return performance.now() - start;
+    },
+    cpu() {
+      const family = familyOf(child.pid ?? 0);
+      const main = family.flatMap(threadsOf).reduce((sum, { isMain, used }) => sum + (isMain ? used : 0), 0);
+      return { main: main / 1_000, all: cpuOf(family) / 1_000 };
+    },
+    async end() {
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/readyz`)).ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { callId, keyId, type Age, type Statements } from './fill.ts';
+import type { AgedGateway } from './gateway.ts';
+
+/** What one admin read costs. Milliseconds; `rows` that the database looked at, where it counts them. */
+export interface ReadCost {
+  readonly name: string;
+  readonly ms: number;
+  /** CPU time of the thread that serves calls, without that of the calls beside the read. */
+  readonly mainCpu: number;
+  /** Longest call beside the read. */
+  readonly slowestCall: number;
+  readonly rows: number | undefined;
+  readonly failure?: string;
+}
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+/** The admin reads that a page makes, with those that are hard: what is rare, what never occurs, orders that are not by time. */
+export function readsOf(
+  { days, keys, calls }: Age,
+  now: number,
+): readonly (readonly [name: string, path: string])[] {
+  const month = `since=${now - Math.min(days, 30) * day}`;
+  const rare = `keyId=${keyId(keys - 2)}`;
+  return [
+    ['overview, 1 hour', 'overview?range=1h'],
+    ['overview, 24 hours', 'overview?range=24h'],
+    ['overview, 7 days', 'overview?range=7d'],
+    ['overview, 30 days', 'overview?range=30d'],
+    ['sums by key, 1 day', `usage/sums?by=keyId&since=${now - day}`],
+    ['sums by key, 30 days', `usage/sums?by=keyId&${month}`],
+    ['sums by model of one key, 30 days', `usage/sums?by=model&${month}&keyId=${keyId(0)}`],
+    ['sums by time of one model, 30 days', `usage/sums?by=time&bucket=${day}&${month}&model=model-3`],
+    ['channels', 'channels'],
+    ['list, newest', 'usage?limit=50'],
+    ['list of a busy key', `usage?limit=50&keyId=${keyId(0)}`],
+    ['list of a rare key', `usage?limit=50&${rare}`],
+    ['list of a key without calls', 'usage?limit=50&keyId=key_nobody'],
+    ['list of a status that never occurs', 'usage?limit=50&status=418'],
+    ['list of failures', 'usage?limit=50&outcome=failed'],
+    ['list of a model that does not exist', 'usage?limit=50&model=nothing'],
+    ['list of a busy key and a status that never occurs', `usage?limit=50&keyId=${keyId(0)}&status=418`],
+    ['list of a channel and a duration that never occurs', 'usage?limit=50&channel=channel-1&minMs=900000'],
+    ['longest calls', 'usage?limit=200&sort=duration'],
+    ['most expensive calls, 1 day', `usage?limit=200&sort=cost&since=${now - day}`],
+    ['longest calls of a model, 30 days', `usage?limit=200&sort=duration&model=model-3&${month}`],
+    ['one call', `usage/${callId(Math.floor(calls / 2))}`],
+  ];
+}
+
+/** Makes each read once alone, which is what it costs, and once beside small calls. */
+export async function measure(
+  gateway: AgedGateway,
+  reads: ReturnType<typeof readsOf>,
+  statements: Statements,
+  isSqlite: boolean,
+): Promise<readonly ReadCost[]> {
+  const costs: ReadCost[] = [];
+  for (let count = 0; count < 100; count += 1) await gateway.call();
+  for (const [name, path] of reads) costs.push(await measureOne(gateway, name, path, statements, isSqlite));
+  return costs;
+}
+
+async function measureOne(
+  gateway: AgedGateway,
+  name: string,
+  path: string,
+  statements: Statements,
+  isSqlite: boolean,
+): Promise<ReadCost> {
+  const rowsBefore = isSqlite ? 0 : await rowsRead(statements);
+  const cpu = gateway.cpu().main;
+  const begun = performance.now();
+  let failure: string | undefined;
+  try {
+    await gateway.ask(path);
+  } catch (error) {
+    failure = error instanceof Error ? error.message : String(error);
+  }
+  const ms = performance.now() - begun;
+  const mainCpu = gateway.cpu().main - cpu;
+  // A connection of the server says what it has read when it has been idle for a second.
+  if (!isSqlite) await pause(1_500);
+  const rows = isSqlite ? undefined : (await rowsRead(statements)) - rowsBefore;
+  const slowestCall = await slowestBeside(gateway, path);
+  return { name, ms, mainCpu, slowestCall, rows, ...(failure === undefined ? {} : { failure }) };
+}
+
+/** Makes a read while small calls go on, one after the other; the milliseconds of the slowest of them. */
+async function slowestBeside(gateway: AgedGateway, path: string): Promise<number> {
+  let slowest = 0;
+  const read = { isOver: false };
+  const beside = async (): Promise<void> => {
+    while (!read.isOver) {
+      slowest = Math.max(slowest, await gateway.call());
+      await pause(10);
+    }
+  };
+  const calling = beside();
+  await gateway.ask(path).catch(() => {});
+  read.isOver = true;
+  await calling;
+  return slowest;
+}
+
+async function rowsRead(statements: Statements): Promise<number> {
+  const [row] = await statements.run(
+    `SELECT COALESCE(SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)), 0)::bigint AS rows FROM pg_stat_user_tables WHERE relname LIKE 'usage%'`,
+  );
+  return Number(row?.['rows']);
+}
+
+/** Bytes of the usage log's tables with their indexes, by table. */
+export async function bytesOf(
+  statements: Statements,
+  isSqlite: boolean,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await statements.run(
+    isSqlite
+      ? `SELECT name, SUM(pgsize) AS bytes FROM dbstat WHERE name LIKE 'usage%' OR name LIKE 'sqlite_autoindex_usage%' GROUP BY name ORDER BY name`
+      : `SELECT relname AS name, pg_relation_size(oid)::bigint AS bytes FROM pg_class WHERE relname LIKE 'usage%' AND relkind IN ('r', 'i') ORDER BY relname`,
+  );
+  return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
+}
