@@ -18,7 +18,10 @@ ENV NODE_ENV=production \
     SLUICE_DATA=/data
 
 COPY package.json package-lock.json ./
+# Channels that sign in to AWS, Azure or Google Cloud without a key need these packages (66 MB). Remove the second command where none does.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
+RUN node -p "Object.entries(require('./package.json').peerDependencies).map((peer) => peer.join('@')).join(' ')" \
+  | xargs npm install --no-save --save-prod --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
 
 COPY core core
 COPY plugins plugins

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { env, type Log } from 'sluice';
 import { CredentialsError, Renewed } from 'sluice/internal';
 import type { AwsCredentials } from './_aws-signature.ts';
+import { requirePackage } from './_optional-packages.ts';
 
 /** Where credentials come from that the config does not name. */
 export interface AwsSource {
@@ -71,7 +72,9 @@ export class AwsIdentity {
   #link = 'fromEnv';
   #provider: (() => Promise<Found>) | undefined;
 
+  /** Throws where the package that finds credentials is not installed. */
   constructor(source: AwsSource, log: Log) {
+    requirePackage('@aws-sdk/credential-providers', 'find credentials of AWS without a key');
     this.#source = source;
     this.#found = new Renewed({
       ask: () => this.#find(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { env, secret } from 'sluice';
 import type { AccessToken } from 'sluice/internal';
 import type { TokenCredential } from '@azure/identity';
+import { requirePackage } from './_optional-packages.ts';
 
 /** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */
 export const entraIdentity = z.discriminatedUnion('kind', [
@@ -51,13 +52,14 @@ type Library = typeof import('@azure/identity');
 
 /**
  * Asks Entra ID for access tokens of a scope. The library that knows how is loaded by the first question; `transport` replaces the way to
- * the endpoints.
+ * the endpoints. Throws where the library is not installed.
  */
 export function entraTokens(
   identity: EntraIdentity,
   scope: string,
   transport?: EntraTransport,
 ): () => Promise<AccessToken> {
+  requirePackage('@azure/identity', 'ask Microsoft Entra ID for tokens');
   let credential: Promise<TokenCredential> | undefined;
   return async () => {
     try {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { env, secret } from 'sluice';
 import { type AccessToken, hideSecretsIn, parseObject } from 'sluice/internal';
 import { z } from 'zod';
+import { requirePackage } from './_optional-packages.ts';
 
 /**
  * The option `credentials`: a service account's key, or the configuration of a workload identity pool, as the path of a file, JSON text, or
@@ -27,9 +28,10 @@ const ordinaryLife = 50 * 60_000;
 /**
  * Asks Google for access tokens: a service account, a workload identity pool, the file of `gcloud auth application-default login`, or the
  * machine's own account, whichever is found first. The library that knows how is loaded by the first question. `fetch` replaces the way
- * to the endpoints.
+ * to the endpoints. Throws where the library is not installed.
  */
 export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): () => Promise<AccessToken> {
+  requirePackage('google-auth-library', 'ask Google for tokens');
   const source = sourceOf(credentials);
   let client:
     | Promise<{ getAccessToken(): Promise<{ token?: string | null }>; credentials: object }>

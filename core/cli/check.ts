@@ -1,4 +1,5 @@
 import { ConfigError, importConfig, inspectConfig, loadConfig } from '../config/config.ts';
+import { lentPackages } from '../config/installation/resolve.ts';
 import { maskSecrets } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import type { Gateway } from '../front/gateway.ts';
@@ -84,6 +85,10 @@ export async function examine(
         section(
           'Models without a price (a key with a budget in dollars gets 403 for them: set "prices", or "baseModel" in the channel\'s "models")',
           names.filter((name) => isUnpriced(gateway, name)),
+        ),
+        section(
+          "Packages that are not installed where they are imported (Sluice's own copy is used; tests and editors find none)",
+          [...lentPackages()].map(([name, importer]) => `${name}, by ${importer}: npm install ${name}`),
         ),
       ]
         .filter((part) => part !== '')

@@ -52,11 +52,16 @@ describe('two workers', () => {
       const limited = await apiKeys.create({ name: 'limited', requestsPerMinute: 20 });
       const slots = await apiKeys.create({ name: 'slots', concurrency: 3 });
       for (const { value } of [limited, slots]) await expect.poll(() => lists(door, value, 8)).toEqual([200]);
+      const before = performance.now();
       const statuses = await many(60, door, limited.value);
+      // A call comes back every three seconds: on a busy machine some do meanwhile.
+      const most = 20 + Math.ceil((performance.now() - before) / 3000);
       const answered = statuses.filter((status) => status === 200).length;
       console.log(`60 calls at 2 workers, limit 20: ${answered} answered`);
-      expect([answered, statuses.filter((status) => status === 429).length]).toEqual([20, 40]);
-      const running = await many(12, door, slots.value, 'hello !slow-headers=1500');
+      expect(answered).toBeGreaterThanOrEqual(20);
+      expect(answered).toBeLessThanOrEqual(most);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(60 - answered);
+      const running = await many(12, door, slots.value, 'hello !slow-headers=4000');
       expect(running.filter((status) => status === 200)).toHaveLength(3);
       expect(await ask(door, slots.value)).toBe(200);
       await apiKeys.revoke(slots.record.id);

@@ -711,9 +711,11 @@ describe('what is published', () => {
   });
 
   test('every package that is imported is asked for', () => {
-    const { dependencies = {} } = JSON.parse(read('package.json')) as {
-      dependencies?: Record<string, string>;
-    };
+    const { dependencies, peerDependencies } = JSON.parse(read('package.json')) as Record<
+      string,
+      Record<string, string> | undefined
+    >;
+    const named = { ...dependencies, ...peerDependencies };
     const nameOf = (specifier: string): string =>
       specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
     expect(
@@ -721,7 +723,7 @@ describe('what is published', () => {
         strangers(
           product,
           (specifier, target) =>
-            target !== undefined || isBuiltin(specifier) || Object.hasOwn(dependencies, nameOf(specifier)),
+            target !== undefined || isBuiltin(specifier) || Object.hasOwn(named, nameOf(specifier)),
         ),
         'Add the package to dependencies in package.json: one that another package brings along may be gone tomorrow.',
       ),

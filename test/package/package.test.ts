@@ -69,36 +69,56 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** Beside the packages that it says it needs, which are those of the repository, and no others; with `npm run fuzz` by npm itself. */
+/**
+ * Installs the package as pnpm does, where each package finds only those that its own package.json names: without the internet by links to
+ * packages of the repository, with `npm run fuzz` by npm's linked layout.
+ */
 async function install(tarball: string): Promise<void> {
-  if (everything) {
-    await run(
-      place,
-      'npm',
-      'install',
-      '--prefer-offline',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      tarball,
-    );
-    return;
-  }
-  const modules = join(place, 'node_modules');
-  mkdirSync(join(modules, '.bin'), { recursive: true });
+  if (everything) return installByNpm(place, tarball);
+  const store = join(place, 'node_modules/.store/node_modules');
+  mkdirSync(store, { recursive: true });
   await run(place, 'tar', '-xzf', tarball);
-  renameSync(join(place, 'package'), join(modules, 'sluice'));
-  const manifest = JSON.parse(readFileSync(join(modules, 'sluice/package.json'), 'utf8')) as Manifest;
-  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true });
-    symlinkSync(join(home, 'node_modules', name), join(modules, name));
-  }
-  symlinkSync('../sluice/core/cli/sluice.js', join(modules, '.bin/sluice'));
+  renameSync(join(place, 'package'), join(store, 'sluice'));
+  const { dependencies } = readManifest(join(store, 'sluice'));
+  for (const name of Object.keys(dependencies)) link(join(home, 'node_modules', name), join(store, name));
+  link(join(store, 'sluice'), join(place, 'node_modules/sluice'));
+  link(join(store, 'sluice/core/cli/sluice.js'), join(place, 'node_modules/.bin/sluice'));
+}
+
+/** Installs what the package.json of a folder made by `sluice init` names. */
+async function installProject(folder: string): Promise<void> {
+  if (everything) return installByNpm(folder);
+  const { dependencies, devDependencies } = readManifest(folder);
+  for (const name of Object.keys({ ...dependencies, ...devDependencies }))
+    link(join(name === 'sluice' ? place : home, 'node_modules', name), join(folder, 'node_modules', name));
+}
+
+async function installByNpm(folder: string, ...more: readonly string[]): Promise<void> {
+  await run(
+    folder,
+    'npm',
+    'install',
+    '--install-strategy=linked',
+    '--prefer-offline',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    ...more,
+  );
 }
 
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
 }
 
 /** Writes files below the place, and says which folder they are in. */
@@ -213,6 +233,15 @@ describe('the package', () => {
     const sluice = join(place, 'node_modules/.bin/sluice');
     expect(await run(place, sluice, 'init', 'my-gateway')).toContain('npm start');
     const folder = write('my-gateway', thirdParty);
+    const { dependencies, devDependencies } = readManifest(folder);
+    const own = readManifest(home);
+    expect(dependencies).toMatchObject({ rxjs: own.dependencies['rxjs'], zod: own.dependencies['zod'] });
+    expect(devDependencies).toEqual({
+      '@types/node': own.devDependencies['@types/node'],
+      typescript: own.devDependencies['typescript'],
+    });
+    await installProject(folder);
+    expect(await run(folder, process.execPath, '--run', 'types')).not.toContain('error');
     const config = join(folder, 'gateway.config.ts');
     writeFileSync(
       config,
@@ -220,7 +249,9 @@ describe('the package', () => {
         .replace('export default', "import pii from 'sluice-plugin-pii';\n\nexport default")
         .replace('plugins: []', 'plugins: [pii()]'),
     );
-    expect(await run(folder, process.execPath, '--run', 'check')).toContain('The config is sound.');
+    const checked = await run(folder, process.execPath, '--run', 'check');
+    expect(checked).toContain('The config is sound.');
+    expect(checked).not.toContain('Packages that are not installed');
     const tested = await run(folder, process.execPath, '--run', 'test', '--', '--test-reporter=tap');
     expect(tested).toMatch(/^ok \d+ - replies tell by whom they were served$/m);
     expect(tested).toMatch(/^ok \d+ - local calls tools$/m);
@@ -303,6 +334,30 @@ describe('the package', () => {
     );
     const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, alone).ended;
     expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is sound.') });
+    expect(outcome.stdout).toContain(`zod, by ${join(alone, 'gateway.config.ts')}: npm install zod`);
+    expect(outcome.stdout).toContain(`rxjs, by ${join(alone, 'gateway.config.ts')}: npm install rxjs`);
+  });
+
+  test('says which package of a cloud a channel needs, when it is not installed', async () => {
+    const folder = write('cloud', {
+      'gateway.config.ts': `import { defineConfig } from 'sluice';
+       import azure from 'sluice/channels/azure-openai'; import bedrock from 'sluice/channels/bedrock'; import vertex from 'sluice/channels/vertex';
+       export default defineConfig({ channels: [
+         azure({ resource: 'mine', identity: { kind: 'default' }, models: ['gpt-4o'] }), bedrock({ region: 'us-east-1' }), vertex({ project: 'mine' }) ] });`,
+    });
+    const { code, stderr } = await start(
+      join(place, 'node_modules/.bin/sluice'),
+      ['check'],
+      environment,
+      folder,
+    ).ended;
+    expect(code).toBe(1);
+    for (const [index, name] of [
+      '@azure/identity@4',
+      '@aws-sdk/credential-providers@3',
+      'google-auth-library@11',
+    ].entries())
+      expect(stderr).toMatch(new RegExp(`channels\\[${index}\\].*Install it: npm install ${name}\\.`));
   });
 
   test('makes no gateway where something else is', async () => {

@@ -18,7 +18,15 @@ const conditions = extension === '.ts' ? ['sluice-source'] : [];
 const sluice = /^sluice(?:\/|$)/;
 
 /** Packages that authors import besides. */
-const brought = /^(?:rxjs|zod)(?:\/|$)/;
+const shared = /^(?:rxjs|zod)(?=\/|$)/;
+
+/** Imports of such packages that are not installed where they are imported: by the name of the package, the first file that imports it. */
+const lent = new Map<string, string>();
+
+/** Returns packages that files import without having them installed, so that they get the copy of this installation, each with one such file. */
+export function lentPackages(): ReadonlyMap<string, string> {
+  return lent;
+}
 
 /** Our own folders, as URLs. */
 const folders = ['core/', 'plugins/', 'channels/'].map((folder) => pathToFileURL(join(home, folder)).href);
@@ -53,7 +61,7 @@ export async function whatIsFound<T>(load: (urls: ReadonlySet<string>) => Promis
 /**
  * From now on `sluice` and `sluice/…` are the running installation, whoever imports them: a config in a folder without node_modules, and
  * a published plugin that has brought a copy, whose call keys and error classes would be strangers here. What authors import besides
- * comes from their own folder, or else from this installation.
+ * comes from their own folder, or else from this installation, which `sluice check` tells.
  *
  * Our own files name each other by their paths, and those are taken as they stand. Node would look at every folder on the way, and for
  * package.json, for each of some three thousand imports: a start of a gateway takes an eighth less CPU without, and 15 MB less memory.
@@ -80,10 +88,13 @@ export function resolveHere(): void {
         if ('url' in resolved) found?.add(resolved.url);
         return resolved;
       } catch (error) {
-        if (!brought.test(specifier)) {
+        const [name] = shared.exec(specifier) ?? [];
+        if (name === undefined) {
           if (error instanceof Error) failedImports.set(error, { specifier, parent: context.parentURL });
           throw error;
         }
+        if (!lent.has(name) && context.parentURL?.startsWith('file:') === true)
+          lent.set(name, fileURLToPath(context.parentURL));
         return nextResolve(specifier, { ...context, parentURL: import.meta.url });
       }
     },
