@@ -5,13 +5,24 @@
  *
  * `npm run reload -- --rolling`: two gateways behind a load balancer that polls `/readyz`, restarted one after the other, three times each,
  * while 100 streams and 20 callers go on. They share PostgreSQL and Redis where these are installed; else each has a SQLite database.
+ *
+ * `npm run reload -- --starts 200`: so many starts, eight at the same time, each followed by 40 connections. Not one may fail.
  */
+import { parseArgs } from 'node:util';
 import { shareStores } from './shared-stores.ts';
 import { tryReloads } from './run.ts';
 import { tryRolling } from './rolling.ts';
+import { tryStarts } from './starts.ts';
 
 const say = (line: string): void => console.log(line);
-process.exitCode = (await (process.argv.includes('--rolling') ? roll() : reload())) ? 0 : 1;
+const { values } = parseArgs({
+  options: { rolling: { type: 'boolean', default: false }, starts: { type: 'string' } },
+});
+const isSound =
+  values.starts !== undefined
+    ? await startOften(Number(values.starts))
+    : await (values.rolling ? roll() : reload());
+process.exitCode = isSound ? 0 : 1;
 
 async function reload(): Promise<boolean> {
   const result = await tryReloads({ streams: 500, pace: 500, longest: 1_000, drain: 10_000, say });
@@ -51,4 +62,14 @@ async function roll(): Promise<boolean> {
   } finally {
     await stores.close();
   }
+}
+
+async function startOften(starts: number): Promise<boolean> {
+  if (!Number.isSafeInteger(starts) || starts < 1) throw new Error('--starts must be a whole number from 1.');
+  const result = await tryStarts({ starts, atOnce: 8, connections: 40, patience: 120_000, say });
+  const { failedStarts, connections, failedConnections, wrongExits, reasons } = result;
+  for (const reason of reasons) say(reason);
+  say(`${result.starts} starts, ${connections} connections`);
+  say(`failed starts ${failedStarts}, failed connections ${failedConnections}, wrong exits ${wrongExits}`);
+  return failedStarts + failedConnections + wrongExits === 0;
 }
