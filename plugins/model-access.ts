@@ -18,12 +18,12 @@ export default definePlugin({
   after: ['model-alias'],
   before: ['stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
   setup(_, { catalog }: InternalTools) {
-    const isRouted = catalog.channels.some(({ routingFields }) => routingFields !== undefined);
     return function modelAccess(call: Call, next) {
       const key = call.get(caller);
-      if (isRouted && key !== undefined) checkRouting(call, key, catalog);
-      if (!runsNothing.has(call.operation) && key !== undefined && boundBy(key) !== undefined) {
-        checkPaidMembers(key, call.operation === 'realtime' ? {} : call.bodyOutline);
+      const bound = key && boundBy(key);
+      if (key !== undefined && bound !== undefined && !runsNothing.has(call.operation)) {
+        checkRouting(call, bound, catalog);
+        checkPaidMembers(key, call.bodyOutline);
         checkBodyModel(call, key);
       }
       const allowed = key?.models;
@@ -45,7 +45,7 @@ export default definePlugin({
   },
 });
 
-/** Operations that run no tool of the request. */
+/** Operations that run no model and no tool of the request. */
 const runsNothing: ReadonlySet<Call['operation']> = new Set<Call['operation']>([
   'count-tokens',
   'list-models',
@@ -75,10 +75,7 @@ async function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnT
 }
 
 /** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */
-function checkRouting(call: Call, key: ApiKey, catalog: InternalTools['catalog']): void {
-  if (call.operation === 'state' || call.operation === 'list-models') return;
-  const bound = boundBy(key);
-  if (bound === undefined) return;
+function checkRouting(call: Call, bound: string, catalog: InternalTools['catalog']): void {
   for (const { channel } of catalog.candidates(call.model)) {
     if (channel.routingFields === undefined) continue;
     for (const name in call.body)

@@ -5,6 +5,7 @@ import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
+import auth from '../../plugins/auth.ts';
 import providerObjects from '../../plugins/provider-objects/index.ts';
 import { startAnthropicObjects } from '../support/anthropic-objects.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -224,6 +225,22 @@ test('a further model that the key may use passes', async () => {
     expect.stringContaining('"model":"dear/one"'),
     expect.stringContaining('"model":"gpt-image-large"'),
   ]);
+});
+
+describe('a body that names the model of its path', () => {
+  test.each([
+    ['as it stands there', 'gemini-small', 'gemini-small'],
+    ['as Google writes it', 'gemini-small', 'models/gemini-small'],
+    ['without the suffix by which the client asked for it', 'gemini-small-high', 'models/gemini-small'],
+    ['with that suffix', 'gemini-small-high', 'gemini-small-high'],
+  ])('%s passes for bound keys', async (_how, asked, named) => {
+    const call = { ...content, path: `/v1beta/models/${asked}:generateContent` };
+    const suffixed = await gateway.apiKeys.create({ name: 'suffixed', models: ['gemini-small-high'] });
+    for (const key of [restricted, inDollars, ...(asked === 'gemini-small' ? [] : [suffixed.value])]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await send(call, { model: named }, key)).toMatchObject({ status: 200 });
+    }
+  });
 });
 
 test('more of them than are looked at are refused with 400', async () => {
@@ -509,6 +526,27 @@ test('a session is told that its key may not use the model of a transcription, a
     { type: 'error', error: { code: 'model_not_allowed', event_id: 'whisper' } },
     { type: 'error', error: { code: 'model_not_allowed', param: 'response.tools[0]' } },
     { type: 'heard', text: expect.stringContaining('"talk"') },
+  ]);
+  client.socket.close();
+});
+
+test('a session may name other models where the gateway knows no callers', async () => {
+  const provider = await startRealtimeUpstream((session, message) => {
+    if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });
+  });
+  const own = await startGateway({
+    channels: [openai({ key: 'k', baseUrl: provider.url, models: ['talk'] })],
+    plugins: [auth.off()],
+  });
+  onTestFinished(async () => {
+    await own.close();
+    await provider.close();
+  });
+  const client = await SocketClient.open(`${own.url}/v1/realtime?model=talk`);
+  client.send({ type: 'response.create', response: { tools: [image] } });
+  await client.until(({ type }) => type === 'heard');
+  expect(client.messages).toMatchObject([
+    { type: 'heard', text: expect.stringContaining('gpt-image-large') },
   ]);
   client.socket.close();
 });

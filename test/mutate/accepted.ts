@@ -88,7 +88,7 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'plugins/model-access.ts',
-    source: "if (allowed === undefined || call.operation === 'state') return next(call);",
+    source: "if (allowed === undefined || call.operation === 'state') return checked(call, next, key);",
     original: 'allowed === undefined',
     replacement: 'false',
     reason: 'without a list every model matches; the line only spares the comparison',
