@@ -41,13 +41,19 @@ export function checkPaidMembers(
  * Returns the paid members of a request in a batch, which goes to the provider as it is. A service counts as unbounded there unless the request
  * states its maximum number of uses, where its format has a member for that, and the results tell the uses.
  */
-export function membersOfBatch(request: JsonObject): readonly PaidMember[] {
-  const isLimited = typeof request['max_tool_calls'] === 'number';
+export function membersOfBatch(request: JsonObject, format?: string): readonly PaidMember[] {
+  const isLimited = toolCallLimit(request, format) !== undefined;
   return paidMembers(request).map((one) => {
     const isSearch =
       one.service === 'web-search' && (one.maxUses !== undefined || isGrounding.test(one.path));
     return one.kind !== 'service' || isLimited || isSearch ? one : unbounded(one);
   });
+}
+
+/** Returns the maximum number of tool calls that a request states. Only the format of responses has a member for it. */
+export function toolCallLimit(body: JsonObject, format: string | undefined): number | undefined {
+  const { max_tool_calls: limit } = body;
+  return format === 'responses' && typeof limit === 'number' && limit >= 0 ? Math.ceil(limit) : undefined;
 }
 
 /** The search of generateContent: its format has no member for a limit. */

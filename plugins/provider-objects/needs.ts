@@ -78,7 +78,7 @@ function requestNeeds(model: string, codec: Codec, body: JsonObject): Needs {
     codec,
     edits: {},
   });
-  const services = servicesOf(body, assumedUses);
+  const services = servicesOf(body, assumedUses, { format: codec.format });
   return {
     calls: 1,
     input,

@@ -223,11 +223,11 @@ export class RequestLines {
     const { model } = body;
     const name = typeof model === 'string' ? model.replace(/^models\//, '') : '';
     checkModelName(name);
-    for (const one of membersOfBatch(body))
+    const codec = this.#codecOf(line, body);
+    for (const one of membersOfBatch(body, codec?.format))
       this.#addPaid({ ...one, path: `requests[${this.#count}].${one.path}` });
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
-    const codec = this.#codecOf(line, body);
     const excluded = codec && excludedMember(codec, body, this.#tools.sampling);
     this.#count += 1;
     this.#measure(line, body, { model: name, codec });

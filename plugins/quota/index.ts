@@ -70,7 +70,10 @@ export default definePlugin({
 
     /** The maximum number of uses of services that a call asks for. */
     const requested = (call: Call): Services | undefined =>
-      servicesOf(call.bodyOutline, assumedToolUses, call.edits.addedMembers);
+      servicesOf(call.bodyOutline, assumedToolUses, {
+        format: call.codec.format,
+        added: call.edits.addedMembers,
+      });
 
     const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
 

@@ -11,6 +11,7 @@ import {
   type PaidMember,
   type Target,
 } from 'sluice/internal';
+import { toolCallLimit } from '../_paid-members.ts';
 
 /** Uses of services, by their names. */
 export type Services = NonNullable<Units['services']>;
@@ -18,13 +19,22 @@ export type Services = NonNullable<Units['services']>;
 /** Services of which a call uses one at most, whatever it asks: its container, and the search that every call with search options makes. */
 const usedOnce = new Set(['code-container']);
 
-/**
- * Returns the maximum number of uses of each service that a request may make. `assumed` stands for a limit that it does not state. `added`:
- * members that are sent beside those of the body.
- */
-export function servicesOf(body: JsonObject, assumed: number, added: JsonObject = {}): Services | undefined {
+/** How a request is sent. */
+interface AskedIn {
+  /** Its format. */
+  readonly format: string;
+  /** Members that are sent beside those of its body. */
+  readonly added?: JsonObject | undefined;
+}
+
+/** Returns the maximum number of uses of each service that a request may make. `assumed` stands for a limit that it does not state. */
+export function servicesOf(
+  body: JsonObject,
+  assumed: number,
+  { format, added }: AskedIn,
+): Services | undefined {
   const uses: Record<string, number> = {};
-  const total = limitIn(body['max_tool_calls'] ?? added['max_tool_calls']);
+  const total = toolCallLimit(body, format) ?? toolCallLimit(added ?? {}, format);
   for (const { kind, service, path, maxUses } of paidMembers(body)) {
     if (kind !== 'service' || service === undefined) continue;
     const isOnce = usedOnce.has(service) || path === 'web_search_options';
@@ -52,10 +62,6 @@ export function sentTier({ bodyOutline: body, codec }: Call, format: string | un
 
 const longestTier = 40;
 
-function limitIn(value: JsonValue | undefined): number | undefined {
-  return typeof value === 'number' && value >= 0 ? Math.ceil(value) : undefined;
-}
-
 /**
  * Returns the edits by which a request has a limit of uses where it has none and its format has a member for it: `max_tool_calls` of responses,
  * `max_uses` of the searches of messages. Returns undefined where nothing is to be limited, or a channel would be asked in another format, which
@@ -71,10 +77,13 @@ export function limitEdits(
   const members = paidMembers(call.bodyOutline).filter(({ kind }) => kind === 'service');
   if (members.length === 0 || targets.some((target) => formatFor(call, target) !== format)) return undefined;
   // Added in the bytes: agents send long bodies with such tools all the time.
-  if (format === 'responses')
-    return limitIn(call.body['max_tool_calls']) === undefined
+  if (format === 'responses') {
+    if (toolCallLimit(call.bodyOutline, format) !== undefined) return undefined;
+    // A member of the body, such as a limit of null, is sent in place of an added one.
+    return call.bodyOutline['max_tool_calls'] === undefined
       ? { addedMembers: { max_tool_calls: limit } }
-      : undefined;
+      : { body: { ...call.body, max_tool_calls: limit } };
+  }
   const open = members.filter(({ service, maxUses }) => service === 'web-search' && maxUses === undefined);
   if (open.length === 0) return undefined;
   return { body: open.reduce((limited, one) => withMaxUses(limited, one, limit), call.body) };

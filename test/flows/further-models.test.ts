@@ -461,7 +461,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('of messages that names an advisor is refused', async () => {
+  test('of messages is refused that names an advisor, or a service without a limit of uses', async () => {
     const provider = await startAnthropicObjects();
     const own = await startGateway({
       plugins: [providerObjects()],
@@ -472,7 +472,8 @@ describe('a batch', () => {
       await own.close();
       await provider.close();
     });
-    const begin = async (options: Json): Promise<unknown> => {
+    const advised = { tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'claude-large' }] };
+    const begin = async (options: Json, more: Json = advised): Promise<unknown> => {
       const { value } = await own.apiKeys.create({ name: 'one', ...options });
       const client = new Anthropic({ baseURL: own.url, apiKey: value, maxRetries: 0 });
       return client.beta.messages.batches.create({
@@ -483,7 +484,7 @@ describe('a batch', () => {
               model: 'claude-small',
               max_tokens: 16,
               messages: [{ role: 'user', content: 'hi' }],
-              tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'claude-large' }],
+              ...more,
             },
           },
         ],
@@ -493,6 +494,11 @@ describe('a batch', () => {
     await expect(begin(budget('micro-dollar'))).rejects.toMatchObject({ status: 403 });
     await expect(begin({ models: ['claude-*'] })).resolves.toMatchObject({
       processing_status: 'in_progress',
+    });
+    // A member of another format limits nothing.
+    const tools = [{ type: 'code_execution_20250825', name: 'code_execution' }];
+    await expect(begin(budget('micro-dollar'), { tools, max_tool_calls: 1 })).rejects.toMatchObject({
+      status: 403,
     });
   });
 });

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const limits = { traits: { '*': { inputLimit: 1000, outputLimit: 100 } } };
   gateway = await startGateway({
     channels: [
-      openai({ ...at, ...limits, models: ['gpt-5-x', 'gpt-own', 'gpt-4o-search-preview'] }),
+      openai({ ...at, ...limits, models: ['gpt-5-x', 'gpt-own', 'gpt-all', 'gpt-4o-search-preview'] }),
       openai({ ...at, ...limits, id: 'told', models: ['gpt-5-told'], systemPrompt: 'Be brief.' }),
       anthropic({ ...at, ...limits, models: ['claude-x'] }),
       gemini({ ...at, ...limits, models: ['gemini-3-x'] }),
@@ -39,6 +39,17 @@ beforeAll(async () => {
     prices: {
       '*': { input: 1, output: 1 },
       'gpt-own': { input: 1, output: 1, services: { 'web-search': 0.5 } },
+      'gpt-all': {
+        input: 1,
+        output: 1,
+        services: {
+          'web-search': 0.01,
+          'x-search': 0.01,
+          'file-search': 0.01,
+          'image-generation': 0.01,
+          'code-container': 0.01,
+        },
+      },
     },
   });
 });
@@ -243,12 +254,21 @@ describe('a call is charged for each use of a service', () => {
     expect((await recordOf(key.id))?.price).toMatchObject({ model: '*', services: { 'web-search': 0.01 } });
   });
 
-  test('that was seen before its client left, and one that may have been running', async () => {
-    says = {
-      isOpen: true,
-      frames: [
+  /** What an early leaver has seen of a response: one use of a service. */
+  const seen: readonly (readonly [service: string, tool: Json, item: string, uses: number])[] = [
+    ['image-generation', { type: 'image_generation' }, 'image_generation_call', 2],
+    ['web-search', webSearch, 'web_search_call', 2],
+    ['x-search', { type: 'x_search' }, 'x_search_call', 2],
+    ['file-search', { type: 'file_search', vector_store_ids: [] }, 'file_search_call', 2],
+    // A call has one container, however often it is used.
+    ['code-container', { type: 'code_interpreter', container: { type: 'auto' } }, 'code_interpreter_call', 1],
+  ];
+  test.each(seen.flatMap((row) => [false, true].map((isSpaced) => [...row, isSpaced] as const)))(
+    'that was seen before its client left, and one that may have been running: %s',
+    async (service, tool, type, uses, isSpaced) => {
+      const frames = [
         frame({ type: 'response.created', response: { ...response([]), status: 'in_progress' } }),
-        frame({ type: 'response.output_item.added', output_index: 0, item: item('image_generation_call') }),
+        frame({ type: 'response.output_item.added', output_index: 0, item: item(type) }),
         frame({
           type: 'response.output_item.added',
           output_index: 1,
@@ -261,26 +281,49 @@ describe('a call is charged for each use of a service', () => {
           item_id: 'message',
           delta: 'hi',
         }),
-      ],
-    };
-    const key = await keyOf(20);
-    const leave = new AbortController();
+      ];
+      // Some providers write JSON with a space behind each colon.
+      says = { isOpen: true, frames: isSpaced ? frames.map((text) => text.replaceAll('":', '": ')) : frames };
+      const key = await keyOf(20);
+      const leave = new AbortController();
+      const reply = await fetch(gateway.url + responses.path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key.value}` },
+        body: JSON.stringify({ ...responses.body, model: 'gpt-all', stream: true, tools: [tool] }),
+        signal: leave.signal,
+      });
+      expect(reply.status).toBe(200);
+      let text = '';
+      for await (const bytes of reply.body ?? []) {
+        text += Buffer.from(bytes).toString();
+        if (text.includes(type)) break;
+      }
+      leave.abort();
+      expect((await recordOf(key.id))?.units).toEqual({ services: { [service]: uses } });
+    },
+  );
+
+  test.each(seen)('and for none that a complete response did not use: %s', async (_service, tool) => {
+    says = response([]);
+    const { key, status } = await ask(responses, { model: 'gpt-all', tools: [tool] }, 20);
+    expect(status).toBe(200);
+    const { units, microDollars } = (await recordOf(key.id)) ?? {};
+    expect({ units, microDollars }).toEqual({ units: undefined, microDollars: 20 });
+  });
+
+  test('and for no other member by which a provider charges more', async () => {
+    says = response([]);
+    const { value, record } = await gateway.apiKeys.create({
+      name: 'tokens',
+      budgets: [{ unit: 'token', period: 'total', amount: 1e9 }],
+    });
     const reply = await fetch(gateway.url + responses.path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${key.value}` },
-      body: JSON.stringify({ ...responses.body, stream: true, tools: [{ type: 'image_generation' }] }),
-      signal: leave.signal,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${value}` },
+      body: JSON.stringify({ ...responses.body, service_tier: 'priority', tools: [{ type: 'oracle' }] }),
     });
     expect(reply.status).toBe(200);
-    let text = '';
-    for await (const bytes of reply.body ?? []) {
-      text += Buffer.from(bytes).toString();
-      if (text.includes('image_generation_call')) break;
-    }
-    leave.abort();
-    expect(await recordOf(key.id)).toMatchObject({
-      units: { services: { 'image-generation': 2 } },
-    });
+    expect((await recordOf(record.id))?.units).toBeUndefined();
   });
 });
 
@@ -325,6 +368,37 @@ describe('what a call may use is reserved', () => {
     says = voices.messages.whole('hi');
     expect(await ask(messages, { tools: [tool] }, 0.02)).toMatchObject({ status: 429 });
     expect(await ask(messages, { tools: [tool] }, 0.06)).toMatchObject({ status: 200 });
+  });
+
+  test('a limit of null is no limit, so that the call is sent with one', async () => {
+    says = response([]);
+    const tools = [webSearch];
+    expect(await ask(responses, { max_tool_calls: null, tools })).toMatchObject({ status: 200 });
+    expect(sent()).toMatchObject({ max_tool_calls: 10 });
+    upstream.requests.length = 0;
+    expect(await ask(responses, { max_tool_calls: null, tools }, 0.03)).toMatchObject({ status: 200 });
+    expect(sent()).toMatchObject({ max_tool_calls: 1 });
+  });
+
+  test('the limit of responses is none in other formats, so that less is not reserved for it', async () => {
+    says = voices.messages.whole('hi');
+    const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
+    expect(await ask(messages, { max_tool_calls: 1, tools }, 0.03)).toMatchObject({ status: 200 });
+    expect(sent().tools).toMatchObject([{ max_uses: 1 }]);
+    // Ten searches at 1.4 cents.
+    const searching = { max_tool_calls: 1, tools: [{ googleSearch: {} }] };
+    expect(await ask(content, searching, 0.1)).toMatchObject({ status: 429 });
+  });
+
+  test('a tool that has no limit is sent without one', async () => {
+    says = voices.messages.whole('hi');
+    const tools = [{ type: 'code_execution_20250825', name: 'code_execution' }];
+    expect(await ask(messages, { tools })).toMatchObject({ status: 200 });
+    expect(sent().tools).toEqual(tools);
+    upstream.requests.length = 0;
+    const search = { type: 'web_search_20250305', name: 'web_search' };
+    expect(await ask(messages, { tools: [...tools, search] })).toMatchObject({ status: 200 });
+    expect(sent().tools).toEqual([...tools, { ...search, max_uses: 10 }]);
   });
 
   test('near the end of a budget a call is sent with a limit of one use', async () => {

@@ -435,6 +435,54 @@ describe('the most that a chat may come to', () => {
     expect(boundOf(callOf(chatCompletions, 'chat', plain), told, assumed).input).toBe(10 + 508);
   });
 
+  test('has room for the description of each tool that the provider writes and the client runs', () => {
+    const bound = (...types: readonly string[]): number =>
+      boundOf(
+        callOf(messages, 'chat', {
+          ...plain,
+          max_tokens: 5,
+          tools: types.map((type) => ({ type, name: type.split('_')[0] ?? '' })),
+        }),
+        targets,
+        assumed,
+      ).input;
+    const [none, one, two] = [bound(), bound('bash_20250124'), bound('bash_20250124', 'memory_20250818')];
+    // Instructions before all tools, and a description of each.
+    expect(one - none).toBeGreaterThan(1_600);
+    expect(two - one).toBeGreaterThan(800);
+    expect(two - none).toBeLessThan(3_000);
+  });
+
+  test('has room for a summary of the conversation where the gateway may ask for one', () => {
+    const management = { context_management: [{ type: 'compaction' }] };
+    const summary = { inputLimit: 100_000, outputLimit: 500 };
+    const limited = [{ traits: summary, channel: { speaks: {} } }] as unknown as readonly Target[];
+    const bound = (format: Format, operation: Operation, body: JsonObject): Bound =>
+      boundOf(callOf(format, operation, body), limited, assumed);
+    const asked = { model: 'm', input: 'hi', max_output_tokens: 20 };
+    const [without, summarised] = [
+      bound(responses, 'chat', asked),
+      bound(responses, 'chat', { ...asked, ...management }),
+    ];
+    expect(summarised.input).toBeGreaterThan(2 * without.input + 2_000);
+    expect(summarised.output.most).toBe(without.output.most + 500);
+    // Other formats have no such member, and counting asks for no summary.
+    const chat = { ...plain, max_tokens: 20, ...management };
+    expect(bound(chatCompletions, 'chat', chat).output.most).toBe(20);
+    expect(bound(responses, 'count-tokens', { ...asked, ...management }).input).toBeLessThan(2_000);
+  });
+
+  test.each<[string, JsonObject | undefined, Bound['units']]>([
+    ['no search', undefined, {}],
+    ['a search of the provider’s own size', {}, {}],
+    ['a search of a size', { search_context_size: 'high' }, { callsAt: { high: 1 } }],
+    ['a size that is no name', { search_context_size: 7 }, {}],
+    ['a size that is too long for one', { search_context_size: 'x'.repeat(20) }, {}],
+  ])('has the price of %s', (_what, options, units) => {
+    const body = { ...plain, ...(options === undefined ? {} : { web_search_options: options }) };
+    expect(boundOf(callOf(chatCompletions, 'chat', body), targets, assumed).units).toEqual(units);
+  });
+
   test('has room for the limit that a responses channel is raised to', () => {
     const foreign = [{ traits: {}, channel: { speaks: { chat: ['responses'] } } }] as unknown as Target[];
     const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 1 });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { definePlugin, gathered, GatewayError } from 'sluice';
 import type { Block, ChatSettings, GatewayEvent, Message, PluginEntry, Usage } from 'sluice';
-import type { Amounts, Bookkeeper, Budget, Call, Reservation } from 'sluice/internal';
+import type { Amounts, Bookkeeper, Budget, Call, CallEdits, Reservation } from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { charge, reachedProviders } from '../../core/money/charge.ts';
@@ -69,7 +69,10 @@ async function started({ traits = [{}], full = false, behind, settings, content 
     [saying(), quota({ assumedOutput: 1_000 }), ...(behind === undefined ? [] : [behind])],
     {
       channels: Object.fromEntries(traits.map((one, at) => [`c${at}`, { models: ['*'], traits: one }])),
-      settings: { routing: { hedge: false }, prices: { x: { input: 10, output: 20 } } },
+      settings: {
+        routing: { hedge: false },
+        prices: { x: { input: 10, output: 20 }, dear: { input: 100, output: 200 } },
+      },
       tools: { bookkeeper },
     },
   );
@@ -144,6 +147,15 @@ describe('what a call is charged', () => {
     expect(charged?.amounts.microDollars).toBeGreaterThanOrEqual(20);
   });
 
+  test('is such a sum where one of several further models is told nonsense about', async () => {
+    const further = (input: number) => ({ model: 'further', usage: { ...usage, input } });
+    const { charged } = await chargeFor([
+      attempt,
+      { type: 'usage', usage: { ...usage, otherModels: [further(7), further(-7), further(1.5)] } },
+    ]);
+    expect(charged?.usage?.otherModels?.map((one) => one.usage.input)).toEqual([7, 0, 2]);
+  });
+
   test('is nothing when no provider was asked', async () => {
     const { charged } = await chargeFor([words('From a plugin.'), told]);
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 } });
@@ -197,6 +209,28 @@ describe('what a call is charged', () => {
       expect(watched).toEqual([]);
     },
   );
+
+  test('when the client left before there was an answer is the input of an embedding, too', async () => {
+    const { tested } = await started();
+    const client = new AbortController();
+    const { left } = await tested.run(
+      {
+        operation: 'embed',
+        format: 'embeddings',
+        body: { model: 'x', input: 'x'.repeat(84) },
+        key: { id: 'key_1', budgets: [dollars] },
+      },
+      {
+        signal: client.signal,
+        reply({ call }) {
+          call.set(reachedProviders, 1);
+          client.abort();
+          return new Promise(() => {});
+        },
+      },
+    );
+    expect(left(charge)?.usage?.input).toBeGreaterThan(20);
+  });
 
   test('has the input once more for each provider that was asked at the same time and given up', async () => {
     const { run } = await started(eightyFour);
@@ -315,6 +349,13 @@ describe('what is claimed before a call', () => {
     expect(await inputOf([block], [{ inputLimit: 30_000 }])).toBe(8 + expected);
   });
 
+  test('covers nothing for how a format spelled a part', async () => {
+    const thought = { type: 'reasoning', text: 'x'.repeat(50) } as const;
+    const plain = await inputOf([thought]);
+    expect(await inputOf([{ ...thought, extra: { messages: { $spelled: true } } }])).toBe(plain);
+    expect(await inputOf([{ ...thought, extra: { messages: { note: 'x'.repeat(50) } } }])).toBe(plain + 60);
+  });
+
   test('covers what a picture comes to at the model that takes it for the most', async () => {
     const picture: Block = { type: 'image', source: data('image/png', 4) };
     expect(await inputOf([picture], [{}, { imageTokens: 48_169 }])).toBe(8 + 48_169);
@@ -393,6 +434,38 @@ describe('what is claimed before a call', () => {
     expect(left(charge)).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
   });
 
+  const longer = 'x'.repeat(5_000);
+  test.each<[string, CallEdits]>([
+    ['another model', { model: 'dear' }],
+    ['a longer answer', { settings: { maxOutput: 9_000 } }],
+    ['more turns', { messages: [{ role: 'user', content: [{ type: 'text', text: longer }] }] }],
+    ['longer instructions', { system: [{ role: 'system', content: [{ type: 'text', text: longer }] }] }],
+  ])('is claimed anew when a plugin sends the call on with %s', async (_what, edits) => {
+    const changing = definePlugin({
+      name: 'changing',
+      stage: 'shape',
+      setup: () => (call: Call, next) => next(call.with(edits)),
+    });
+    const { run, asked, released } = await started({ behind: changing(), settings: { maxOutput: 10 } });
+    const { sent: calls, charged } = await run([dollars]);
+    expect(calls).toHaveLength(1);
+    expect(asked).toHaveLength(2);
+    expect(asked[1]?.microDollars).toBeGreaterThan(asked[0]?.microDollars ?? Infinity);
+    expect([released, charged?.reservation]).toEqual([['rsv_1'], 'rsv_2']);
+  });
+
+  test('is claimed once when a plugin sends the call on as it is', async () => {
+    const passing = definePlugin({
+      name: 'passing',
+      stage: 'shape',
+      setup: () => (call, next) => next(call.with({})),
+    });
+    const { run, asked, released } = await started({ behind: passing() });
+    const { charged } = await run([dollars]);
+    expect(asked).toHaveLength(1);
+    expect([released, charged?.reservation]).toEqual([[], 'rsv_1']);
+  });
+
   test('is given back when the client left while it was made, and no provider is asked', async () => {
     const { run, released, state } = await started();
     const { promise, resolve } = Promise.withResolvers<Reservation>();
@@ -452,6 +525,7 @@ test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
   { operation: 'count-tokens', format: 'messages' },
   { operation: 'list-models' },
   { operation: 'state' },
+  { operation: 'realtime', format: 'realtime', body: { model: 'x' } },
 ])('$operation costs nothing and asks nobody', async (asked) => {
   const { plugins, passed } = between(quota());
   const refusing = () => Promise.reject(new Error('asked'));
