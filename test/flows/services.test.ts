@@ -396,9 +396,9 @@ describe('what a call may use is reserved', () => {
     expect(await ask(messages, { tools })).toMatchObject({ status: 200 });
     expect(sent().tools).toEqual(tools);
     upstream.requests.length = 0;
-    const search = { type: 'web_search_20250305', name: 'web_search' };
-    expect(await ask(messages, { tools: [...tools, search] })).toMatchObject({ status: 200 });
-    expect(sent().tools).toEqual([...tools, { ...search, max_uses: 10 }]);
+    const hosted = { type: 'web_search_20250305', name: 'web_search' };
+    expect(await ask(messages, { tools: [...tools, hosted] })).toMatchObject({ status: 200 });
+    expect(sent().tools).toEqual([...tools, { ...hosted, max_uses: 10 }]);
   });
 
   test('near the end of a budget a call is sent with a limit of one use', async () => {

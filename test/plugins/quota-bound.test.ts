@@ -459,17 +459,17 @@ describe('the most that a chat may come to', () => {
     const limited = [{ traits: summary, channel: { speaks: {} } }] as unknown as readonly Target[];
     const bound = (format: Format, operation: Operation, body: JsonObject): Bound =>
       boundOf(callOf(format, operation, body), limited, assumed);
-    const asked = { model: 'm', input: 'hi', max_output_tokens: 20 };
+    const request = { model: 'm', input: 'hi', max_output_tokens: 20 };
     const [without, summarised] = [
-      bound(responses, 'chat', asked),
-      bound(responses, 'chat', { ...asked, ...management }),
+      bound(responses, 'chat', request),
+      bound(responses, 'chat', { ...request, ...management }),
     ];
     expect(summarised.input).toBeGreaterThan(2 * without.input + 2_000);
     expect(summarised.output.most).toBe(without.output.most + 500);
     // Other formats have no such member, and counting asks for no summary.
     const chat = { ...plain, max_tokens: 20, ...management };
     expect(bound(chatCompletions, 'chat', chat).output.most).toBe(20);
-    expect(bound(responses, 'count-tokens', { ...asked, ...management }).input).toBeLessThan(2_000);
+    expect(bound(responses, 'count-tokens', { ...request, ...management }).input).toBeLessThan(2_000);
   });
 
   test.each<[string, JsonObject | undefined, Bound['units']]>([
