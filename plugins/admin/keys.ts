@@ -133,7 +133,17 @@ function checkExpiry(expiresAt: number | null | undefined): void {
 async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
   const { id, name, note, prefix, suffix, models, budgets, addresses, expiresAt, enabled } = key;
   const states: readonly BudgetStateView[] =
-    budgets === undefined || budgets.length === 0 ? [] : await ledger.states(id, budgets);
+    budgets === undefined || budgets.length === 0
+      ? []
+      : // What gateways hold ready for calls to come is given back when it is wanted: nobody has to know of it.
+        (await ledger.states(id, budgets)).map(({ unit, period, amount, since, spent, reserved }) => ({
+          unit,
+          period,
+          amount,
+          since,
+          spent,
+          reserved,
+        }));
   const expired = expiresAt !== undefined && expiresAt <= Date.now();
   return {
     id,

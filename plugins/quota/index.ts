@@ -16,6 +16,7 @@ import {
   noServicePriceError,
   noTierPriceError,
   sending,
+  settles,
   sumUsage,
   type Amounts,
   type Bookkeeper,
@@ -40,6 +41,11 @@ const options = z.strictObject({
   assumedToolUses: z.int().min(1).max(1000).default(10),
   /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
   lease: z.number().min(1).max(3600).default(60),
+  /**
+   * Whether a process reserves ahead for keys that call often, so that most of their calls need no reservation in the database. What no call
+   * uses is given back after a second without calls, and when another call has no room. False: each call makes a reservation.
+   */
+  reserveAhead: z.boolean().default(true),
 });
 
 /** What costs nothing. A video is charged when its task is made; a realtime session for each answer, by whoever hears it. */
@@ -63,7 +69,7 @@ export default definePlugin({
   after: ['usage-log'],
   reads: 'usage',
   options,
-  setup({ assumedOutput, assumedToolUses, lease }, tools: InternalTools) {
+  setup({ assumedOutput, assumedToolUses, lease, reserveAhead }, tools: InternalTools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
     const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput, tools.format);
@@ -119,7 +125,16 @@ export default definePlugin({
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       try {
-        const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
+        // What is settled elsewhere has a reservation of its own.
+        const mayShare = reserveAhead && call.get(settles) === undefined;
+        const reservation = await bookkeeper.reserve(
+          id,
+          budgets,
+          most,
+          Math.round(lease * 1000),
+          less,
+          mayShare,
+        );
         claim.hold(reservation);
         const isHeld = less !== undefined && isLess(reservation.most, most);
         const edits = isHeld ? few : few && limited(assumedToolUses);

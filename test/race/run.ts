@@ -24,7 +24,7 @@ export interface RaceOptions {
 /** What must be zero. */
 export interface Outcome {
   /**
-   * Micro-dollars spent or claimed beyond the budget, at the end or at any time in between that was looked at; without those that a
+   * Micro-dollars spent or reserved beyond the budget, at the end or at any time in between that was looked at; without those that a
    * provider gave beyond the limit that it was asked to keep.
    */
   readonly overshoot: number;
@@ -126,10 +126,12 @@ async function runHeat({
     return state;
   };
   let overshoot = 0;
+  let mostAhead = 0;
   const before = provider.beyond;
   const look = async () => {
     const state = await standing();
-    overshoot = Math.max(overshoot, state.spent + state.reserved - budget.amount);
+    overshoot = Math.max(overshoot, state.spent + state.reserved + state.ahead - budget.amount);
+    mostAhead = Math.max(mostAhead, state.ahead);
     return state;
   };
   const heat = { over: false, called: false };
@@ -197,12 +199,16 @@ async function runHeat({
   const lost = delivered.filter(({ status, id }) => status === 200 && !records.has(id ?? ''));
   const oldest = Math.max(0, ...lost.map(({ deliveredAt = killedAt }) => killedAt - deliveredAt));
   const losses = `; it had delivered ${delivered.length}, of which ${lost.length} were lost, the oldest ${Math.ceil(oldest)} ms before`;
+  const shares = gateways.map(
+    (one) => seen.filter(({ gateway, status }) => gateway === one && status === 200).length,
+  );
+  const fairness = `, answered by each ${shares.join(', ')}, reserved ahead ${mostAhead} at the most`;
   const told = ignoring ? `, overshoot ${Math.max(0, overshoot)}, beyond the limit asked ${beyond}` : '';
   return {
     overshoot: Math.max(0, overshoot - beyond),
     unsettled,
     unrecorded: Math.max(0, missing(records)) + Math.abs(sum - spent),
-    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; budget ${budget.amount}, spent ${spent}, records ${records.size} of ${sum}${told}${killed === undefined ? '' : losses}`,
+    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; budget ${budget.amount}, spent ${spent}, records ${records.size} of ${sum}${fairness}${told}${killed === undefined ? '' : losses}`,
   };
 }
 

@@ -2,9 +2,10 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { Budget } from '../../core/sdk/api-key.ts';
+import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
-import { rows } from '../../core/state/database/sql.ts';
+import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { tries } from '../support/tries.ts';
@@ -289,9 +290,9 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect((await ledger.states(key, budgets)).map(({ reserved }) => reserved)).toEqual([0, 0, 60]);
       await ledger.settle([settlementOf(key, claim, 50), settlementOf(key, undefined, 7)]);
       expect(await ledger.states(key, budgets)).toEqual([
-        { ...budgets[0], since: newYear, spent: 7, reserved: 0 },
-        { ...budgets[1], since: newYear, spent: 7, reserved: 0 },
-        { ...budgets[2], since: 0, spent: 57, reserved: 0 },
+        { ...budgets[0], since: newYear, spent: 7, reserved: 0, ahead: 0 },
+        { ...budgets[1], since: newYear, spent: 7, reserved: 0, ahead: 0 },
+        { ...budgets[2], since: 0, spent: 57, reserved: 0, ahead: 0 },
       ]);
       setTime(newYear - 1);
       expect((await ledger.states(key, budgets)).map(({ spent }) => spent)).toEqual([50, 50, 57]);
@@ -373,6 +374,148 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect(await openUsageLog(at(opened, 0)).find(good.record.id)).toBeUndefined();
       await ledger.settle([good]);
       expect(await standing(key, daily(100))).toEqual([50, 0]);
+    });
+  });
+
+  describe('an allotment', () => {
+    const call = { microDollars: 10, tokens: 1 };
+    const ahead = { microDollars: 90, tokens: 9 };
+    const reserve = (key: string, amount: number, connection = 0): Promise<Reservation> =>
+      at(ledgers, connection).reserve(key, [daily(amount)], call, hour, undefined, ahead);
+    const none = { microDollars: 0, tokens: 0 };
+    /** The charge of a call that was served from it, after which so much is free. */
+    const draw = (key: string, { id }: Reservation, microDollars: number, free = 0): Settlement => ({
+      ...settlementOf(key, undefined, microDollars, 1),
+      allotment: { id, amounts: { microDollars, tokens: 1 }, free: { microDollars: free, tokens: 0 } },
+    });
+    const state = async (key: string, budget: Budget): Promise<readonly (number | undefined)[]> => {
+      const [found] = await at(ledgers, -1).states(key, [budget]);
+      return [found?.spent, found?.reserved, found?.ahead];
+    };
+    const recalledOf = async (connection: number, ...ids: readonly string[]): Promise<readonly string[]> =>
+      (await at(ledgers, connection).recalled()).filter((id) => ids.includes(id));
+
+    test('is reserved with a call where the budget has ample room, and counts as reserved', async () => {
+      const key = newKey();
+      const allotment = await reserve(key, 10_000);
+      expect(allotment).toMatchObject({ most: call, ahead });
+      expect(await state(key, daily(10_000))).toEqual([0, 10, 90]);
+      await expect(
+        at(ledgers, -1).reserve(key, [daily(10_000)], { microDollars: 9_901, tokens: 0 }),
+      ).rejects.toMatchObject({ claimed: true, recalls: true });
+    });
+
+    test('takes an eighth of what is left at the most, and nothing where that is no other call', async () => {
+      const key = newKey();
+      expect(await reserve(key, 410)).toMatchObject({ ahead: { microDollars: 50, tokens: 9 } });
+      const other = newKey();
+      expect(await reserve(other, 89)).not.toHaveProperty('ahead');
+      expect(await state(other, daily(89))).toEqual([0, 10, 0]);
+      expect(
+        await ledger.reserve(
+          newKey(),
+          [{ unit: 'token', period: 'total', amount: 41 }],
+          call,
+          hour,
+          undefined,
+          ahead,
+        ),
+      ).toMatchObject({ ahead: { microDollars: 90, tokens: 5 } });
+    });
+
+    test('is not reserved with a call that is held to less than it may come to', async () => {
+      const key = newKey();
+      const most = { microDollars: 2_000, tokens: 1 };
+      expect(await ledger.reserve(key, [daily(1_000)], most, hour, call, ahead)).not.toHaveProperty('ahead');
+    });
+
+    test('gives up what its calls are charged, once, so that the sum stays the same', async () => {
+      const key = newKey();
+      const allotment = await reserve(key, 10_000);
+      const first = draw(key, allotment, 7, 30);
+      await ledger.settle([first, draw(key, allotment, 3, 70)]);
+      expect(await state(key, daily(10_000))).toEqual([10, 20, 70]);
+      await ledger.settle([first, first]);
+      await at(ledgers, -1).settle([first]);
+      expect(await state(key, daily(10_000))).toEqual([10, 20, 70]);
+      await ledger.settle([draw(key, allotment, 60, 70)]);
+      expect(await state(key, daily(10_000))).toEqual([70, 0, 30]);
+      await ledger.settle([draw(key, allotment, 500, 30)]);
+      expect(await state(key, daily(10_000))).toEqual([570, 0, 0]);
+    });
+
+    test('is recalled by a call that it leaves no room for, until its process has given back what is free', async () => {
+      const key = newKey();
+      const [one, other] = [await reserve(key, 1_000), await reserve(key, 1_000, -1)];
+      expect(await recalledOf(0, one.id, other.id)).toEqual([]);
+      const large = { microDollars: 900, tokens: 0 };
+      const ask = (): Promise<Reservation> => at(ledgers, -1).reserve(key, [daily(1_000)], large);
+      await expect(ask()).rejects.toMatchObject({ recalls: true });
+      expect((await recalledOf(0, one.id, other.id)).toSorted()).toEqual([one.id, other.id].toSorted());
+      await ledger.giveBack({ resized: [{ id: one.id, amounts: call, free: none }], ended: [other.id] });
+      expect(await recalledOf(-1, one.id, other.id)).toEqual([]);
+      expect(await state(key, daily(1_000))).toEqual([0, 10, 0]);
+      // A repeated or older request does not raise what it holds.
+      await ledger.giveBack({ resized: [{ id: one.id, amounts: ahead, free: none }], ended: [other.id] });
+      expect(await state(key, daily(1_000))).toEqual([0, 10, 0]);
+      await expect(ask()).resolves.toMatchObject({ most: large });
+      await expect(ask()).rejects.toMatchObject({ recalls: false });
+    });
+
+    test('of another key, and one whose lease is over, are not recalled', async () => {
+      setTime(noon);
+      const key = newKey();
+      const [expired, foreign] = [await reserve(key, 1_000), await reserve(newKey(), 1_000)];
+      await pass(noon, 1.1 * hour);
+      await expect(
+        ledger.reserve(key, [daily(1_000)], { microDollars: 1_001, tokens: 0 }),
+      ).rejects.toMatchObject({ recalls: false });
+      expect(await recalledOf(0, expired.id, foreign.id)).toEqual([]);
+    });
+
+    test('is recalled when a call is held to less because of it', async () => {
+      const key = newKey();
+      const { id } = await reserve(key, 1_000);
+      const most = { microDollars: 950, tokens: 0 };
+      expect(await at(ledgers, -1).reserve(key, [daily(1_000)], most, hour, call)).toMatchObject({
+        most: call,
+      });
+      expect(await recalledOf(0, id)).toEqual([id]);
+    });
+
+    test('counts for gateways of the version before, and their claims count here', async () => {
+      const key = newKey();
+      const allotment = await reserve(key, 1_000);
+      const { database } = at(opened, -1);
+      const expires = Date.now() + hour;
+      await sqlOf(database).atomically(() =>
+        rows(
+          `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+           VALUES (?, ?, 300, 0, 0, 0, ?, ?)`,
+          `rsv_${key}`,
+          key,
+          hour,
+          expires,
+        ),
+      );
+      const total = { ...daily(1_000), period: 'total' } as const;
+      expect(await state(key, total)).toEqual([0, 310, 90]);
+      await expect(ledger.reserve(key, [total], { microDollars: 601, tokens: 0 })).rejects.toBeInstanceOf(
+        BudgetExhausted,
+      );
+      expect(await recalledOf(0, `rsv_${key}`, allotment.id)).toEqual([allotment.id]);
+    });
+
+    test('whose lease ran out is made anew with what its calls need, and no more', async () => {
+      setTime(noon);
+      const key = newKey();
+      const { ahead: _free, ...needed } = await reserve(key, 1_000);
+      await pass(noon, 1.1 * hour);
+      expect(await ledger.renew([needed])).toEqual([needed.id]);
+      expect(await state(key, daily(1_000))).toEqual([0, 10, 0]);
+      await expect(
+        ledger.reserve(key, [daily(1_000)], { microDollars: 991, tokens: 0 }),
+      ).rejects.toMatchObject({ recalls: false });
     });
   });
 

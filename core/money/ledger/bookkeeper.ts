@@ -1,5 +1,11 @@
+import type { Amounts } from '../../model/usage-record.ts';
+import type { Budget } from '../../sdk/api-key.ts';
+import { isWithin } from './allotment.ts';
+import { Allotments } from './allotments.ts';
+import { ClaimWatch } from './claim-watch.ts';
+import { passed, systemClock, type Clock } from './clock.ts';
 import { BudgetExhausted } from './periods.ts';
-import type { Ledger, Reservation, Settlement, Bookkeeper } from './index.ts';
+import type { Bookkeeper, Ledger, Reservation, Settlement } from './index.ts';
 
 /** Times in milliseconds. */
 export interface BookkeeperOptions {
@@ -9,205 +15,274 @@ export interface BookkeeperOptions {
   readonly gather?: number;
   /** How long `close` tries to settle what waits while the database fails. Default 3,000: a worker that ends has four seconds for it all. */
   readonly patience?: number;
+  /** Default: the clock of the system. */
+  readonly clock?: Clock;
 }
 
 const batchSize = 500;
 /** Pauses between tries while the database fails. */
 const backoff = { first: 100, longest: 5_000 };
-/** How often expired claims are looked for; oftener where leases are shorter. */
-const sweepEvery = 20_000;
 
 /** How often the log hears of one that cannot be made while others can. */
 const reportEvery = 60_000;
-/** How often it is looked which claims are due. */
-const tendEvery = 250;
 
-/** What a refused call waits for settlements: as long as other processes take for theirs, and at the most when this one has many. */
-const settling = { others: 75, longest: 1_000 };
+/**
+ * Times in ms that a call waits before it is refused: for settlements of other processes, for those of this one, and for allotments that other
+ * processes give back, with the pause between two looks.
+ */
+const waits = { others: 75, longest: 1_000, recalled: 1_000, look: 25 };
 
 /** Starts a bookkeeper. `report` is told when the database begins to fail, and of what had to be given up. */
 export function startBookkeeper(
   ledger: Ledger,
   report: (error: Error) => void,
-  { most = 10_000, gather = 25, patience = 3_000 }: BookkeeperOptions = {},
+  options: BookkeeperOptions = {},
 ): Bookkeeper {
-  let queue: Settlement[] = [];
-  const released = new Set<string>();
-  const watched = new Map<string, { readonly reservation: Reservation; dueAt: number }>();
-  let flushing: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let pause = 0;
-  let reportedAt = Number.NEGATIVE_INFINITY;
-  /** Smaller after a failure, so that one settlement that cannot be made does not hold up the others. */
-  let size = batchSize;
-  let dropped = 0;
-  let shortest = sweepEvery;
-  let sweepAt = 0;
-  let closed = false;
-
-  const failed = (error: unknown): void => {
-    const now = performance.now();
-    if (pause === 0 && now - reportedAt > reportEvery) {
-      reportedAt = now;
-      report(new Error('Settlements wait: the database does not take them.', { cause: error }));
-    }
-    pause = Math.min(backoff.longest, Math.max(backoff.first, pause * 2));
-  };
-  const succeeded = (): void => {
-    pause = 0;
-    if (dropped === 0) return;
-    report(new Error(`${dropped} calls that cost nothing were not recorded: too many waited.`));
-    dropped = 0;
-  };
-
-  const settleSome = async (): Promise<boolean> => {
-    const batch = queue.slice(0, size);
-    try {
-      if (batch.length > 0) await ledger.settle(batch);
-      // Behind the settlements: a claim may belong to a call whose charge waits among them.
-      else if (released.size > 0) {
-        const ids = [...released];
-        await ledger.release(ids);
-        for (const id of ids) released.delete(id);
-      }
-    } catch (error) {
-      failed(error);
-      // Whatever the reason, the next try is with fewer, and one that fails alone goes behind the others.
-      if (batch.length === 1) queue = [...queue.slice(1), ...batch];
-      size = Math.max(1, Math.floor(batch.length / 2));
-      return false;
-    }
-    queue = queue.slice(batch.length);
-    size = Math.min(batchSize, size * 2);
-    succeeded();
-    return true;
-  };
-
-  const settleAll = async (): Promise<void> => {
-    while (queue.length > 0 || released.size > 0) {
-      if (!(await settleSome())) return;
-    }
-  };
-
-  const flush = (): Promise<void> =>
-    (flushing ??= settleAll().finally(() => {
-      flushing = undefined;
-      if (queue.length > 0 || released.size > 0) later();
-    }));
-
-  function later(): void {
-    if (closed || timer !== undefined) return;
-    timer = setTimeout(
-      () => {
-        timer = undefined;
-        void flush();
-      },
-      Math.max(gather, pause),
-    ).unref();
-  }
-
-  /** Renews what is due, and sweeps what others have left. No clock of the day is asked: it may be set. */
-  const tend = async (): Promise<void> => {
-    const now = performance.now();
-    try {
-      const due: Reservation[] = [];
-      for (const { dueAt, reservation } of watched.values()) if (dueAt <= now) due.push(reservation);
-      if (due.length > 0) {
-        const lost = await ledger.renew(due);
-        for (const { id, lease } of due) {
-          const claim = watched.get(id);
-          if (claim !== undefined) claim.dueAt = now + lease / 3;
-        }
-        tellLost(lost);
-      }
-      if (sweepAt <= now) {
-        await ledger.sweep();
-        sweepAt = performance.now() + Math.min(sweepEvery, shortest);
-      }
-      untended = false;
-    } catch (error) {
-      if (!untended)
-        report(new Error('Claims of running calls cannot be renewed or swept now.', { cause: error }));
-      untended = true;
-    }
-  };
-  /** Claims that were made anew. A call that has ended meanwhile needs none any more. */
-  const tellLost = (lost: readonly string[]): void => {
-    if (lost.length === 0) return;
-    report(
-      new Error(
-        `The claims of ${lost.length} running calls had run out and were made anew: this process or the database stood still for longer than their lease.`,
-      ),
-    );
-    for (const id of lost) if (!watched.has(id)) release(id);
-  };
-  let untended = false;
-  let tending: Promise<void> | undefined;
-  const tendingTimer = setInterval(() => {
-    tending ??= tend().finally(() => {
-      tending = undefined;
-    });
-  }, tendEvery).unref();
-
-  const release = (reservation: string): void => {
-    released.add(reservation);
-    later();
-  };
-
-  return {
-    async reserve(...wanted) {
-      try {
-        return await ledger.reserve(...wanted);
-      } catch (error) {
-        if (!(error instanceof BudgetExhausted && error.claimed)) throw error;
-        const settled = queue.length > 0 || released.size > 0 ? flush() : undefined;
-        await Promise.race([Promise.all([settled, passed(settling.others)]), passed(settling.longest)]);
-        return ledger.reserve(...wanted);
-      }
-    },
-    book(settlement) {
-      const { microDollars, tokens } = settlement.charged;
-      if (queue.length >= most && settlement.reservation === undefined && microDollars + tokens === 0) {
-        dropped += 1;
-        return;
-      }
-      queue.push(settlement);
-      later();
-    },
-    release,
-    watch(reservation) {
-      const { id, lease } = reservation;
-      const now = performance.now();
-      watched.set(id, { reservation, dueAt: now + lease / 3 });
-      if (lease / 3 < shortest) {
-        shortest = lease / 3;
-        sweepAt = Math.min(sweepAt, now + shortest);
-      }
-      return () => void watched.delete(id);
-    },
-    get full() {
-      return queue.length >= most;
-    },
-    get waiting() {
-      return queue.length;
-    },
-    async close() {
-      closed = true;
-      clearInterval(tendingTimer);
-      clearTimeout(timer);
-      await tending;
-      const deadline = performance.now() + patience;
-      for (;;) {
-        await flush();
-        if (queue.length === 0 && released.size === 0) return;
-        if (performance.now() + pause > deadline) break;
-        await passed(Math.min(pause, 1_000));
-      }
-      report(new Error(`${queue.length} calls could not be charged before the gateway ended.`));
-    },
-  };
+  return new QueueingBookkeeper(ledger, report, options);
 }
 
-function passed(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+class QueueingBookkeeper implements Bookkeeper {
+  readonly #ledger: Ledger;
+  readonly #report: (error: Error) => void;
+  readonly #most: number;
+  readonly #gather: number;
+  readonly #patience: number;
+  readonly #clock: Clock;
+  readonly #allotments: Allotments;
+  readonly #watch: ClaimWatch;
+  #queue: Settlement[] = [];
+  readonly #released = new Set<string>();
+  #flushing: Promise<void> | undefined;
+  #stopTimer: (() => void) | undefined;
+  #pause = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  /** Smaller after a failure, so that one settlement that cannot be made does not hold up the others. */
+  #size = batchSize;
+  #dropped = 0;
+  #isClosed = false;
+
+  constructor(
+    ledger: Ledger,
+    report: (error: Error) => void,
+    { most = 10_000, gather = 25, patience = 3_000, clock = systemClock }: BookkeeperOptions,
+  ) {
+    this.#ledger = ledger;
+    this.#report = report;
+    this.#most = most;
+    this.#gather = gather;
+    this.#patience = patience;
+    this.#clock = clock;
+    this.#allotments = new Allotments(clock);
+    this.#watch = new ClaimWatch(
+      { ledger, allotments: this.#allotments, clock },
+      { report, release: (id) => this.release(id), changed: () => this.#later() },
+    );
+    this.book = this.book.bind(this);
+  }
+
+  async reserve(
+    keyId: string,
+    budgets: readonly Budget[],
+    most: Amounts,
+    lease?: number,
+    less?: Amounts,
+    mayShare = false,
+  ): Promise<Reservation> {
+    const taken = mayShare ? this.#allotments.take(keyId, budgets, most) : undefined;
+    if (taken !== undefined) return taken;
+    const wanted = mayShare ? this.#allotments.wanted(keyId, most) : undefined;
+    try {
+      return await this.#reserveInDatabase(keyId, async (isFirst) => {
+        const sent = { now: this.#clock.now(), wall: this.#clock.wall() };
+        const ahead = isFirst ? wanted : undefined;
+        const reservation = await this.#ledger.reserve(keyId, budgets, most, lease, less, ahead);
+        // This process stood still: the lease may be over, and the room be somebody else's.
+        if (!isWithin(reservation.lease, sent, this.#clock)) {
+          this.release(reservation.id);
+          throw new Error('The reservation was made too long ago.');
+        }
+        return reservation.ahead === undefined
+          ? reservation
+          : this.#allotments.adopt(reservation, budgets, sent);
+      });
+    } finally {
+      if (wanted !== undefined) this.#allotments.asked(keyId);
+    }
+  }
+
+  book(settlement: Settlement): void {
+    const { charged, reservation } = settlement;
+    if (
+      this.#queue.length >= this.#most &&
+      reservation === undefined &&
+      charged.microDollars + charged.tokens === 0
+    ) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#queue.push(this.#allotments.drawn(settlement));
+    this.#later();
+  }
+
+  release(reservation: string): void {
+    if (!this.#allotments.release(reservation)) this.#released.add(reservation);
+    else if (!this.#allotments.hasReturns) return;
+    this.#later();
+  }
+
+  watch(reservation: Reservation): () => void {
+    const { id } = reservation;
+    return this.#allotments.has(id) ? () => this.#allotments.unwatch(id) : this.#watch.watch(reservation);
+  }
+
+  get full(): boolean {
+    return this.#queue.length >= this.#most;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopTimer?.();
+    this.#allotments.closeAll();
+    await this.#watch.close();
+    const deadline = this.#clock.now() + this.#patience;
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one try after the other
+      await this.#flush();
+      if (!this.#hasWork) return;
+      if (this.#clock.now() + this.#pause > deadline) break;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await passed(this.#clock, Math.min(this.#pause, 1_000));
+    }
+    this.#report(new Error(`${this.#queue.length} calls could not be charged before the gateway ended.`));
+  }
+
+  /** Tries again when only reservations stand in the way, once what has ended is settled and what is reserved ahead was given back. */
+  async #reserveInDatabase(keyId: string, reserve: Reserving): Promise<Reservation> {
+    let refusal = await refused(reserve, true);
+    if (!(refusal instanceof BudgetExhausted)) return refusal;
+    if (!refusal.claimed) throw refusal;
+    this.#allotments.giveUp(keyId);
+    const settled = this.#hasWork ? this.#flush() : undefined;
+    await Promise.race([
+      Promise.all([settled, passed(this.#clock, waits.others)]),
+      passed(this.#clock, waits.longest),
+    ]);
+    const deadline = this.#clock.now() + waits.recalled;
+    for (;;) {
+      // oxlint-disable no-await-in-loop -- one try after the other
+      refusal = await refused(reserve, false);
+      if (!(refusal instanceof BudgetExhausted)) return refusal;
+      if (!refusal.claimed || !refusal.recalls) throw refusal;
+      if (this.#clock.now() >= deadline) break;
+      this.#allotments.giveUp(keyId);
+      if (this.#hasWork) void this.#flush();
+      await passed(this.#clock, waits.look);
+      // oxlint-enable no-await-in-loop
+    }
+    throw refusal;
+  }
+
+  get #hasWork(): boolean {
+    return this.#queue.length > 0 || this.#released.size > 0 || this.#allotments.hasReturns;
+  }
+
+  #later(): void {
+    if (this.#isClosed || this.#stopTimer !== undefined) return;
+    this.#stopTimer = this.#clock.after(Math.max(this.#gather, this.#pause), () => {
+      this.#stopTimer = undefined;
+      void this.#flush();
+    });
+  }
+
+  #flush(): Promise<void> {
+    return (this.#flushing ??= this.#settleAll().finally(() => {
+      this.#flushing = undefined;
+      if (this.#hasWork) this.#later();
+    }));
+  }
+
+  async #settleAll(): Promise<void> {
+    while (this.#hasWork) {
+      // oxlint-disable-next-line no-await-in-loop -- what is settled first makes room for what is released
+      if (!(await this.#settleSome())) return;
+    }
+  }
+
+  /** False when the database did not take it. */
+  async #settleSome(): Promise<boolean> {
+    const batch = this.#queue.slice(0, this.#size);
+    try {
+      if (batch.length > 0) {
+        await this.#ledger.settle(batch);
+        this.#allotments.settled(batch.flatMap(({ allotment }) => allotment ?? []));
+      } else await this.#giveBack();
+    } catch (error) {
+      this.#failed(error);
+      // Whatever the reason, the next try is with fewer, and one that fails alone goes behind the others.
+      if (batch.length === 1) this.#queue = [...this.#queue.slice(1), ...batch];
+      this.#size = Math.max(1, Math.floor(batch.length / 2));
+      return false;
+    }
+    this.#queue = this.#queue.slice(batch.length);
+    this.#size = Math.min(batchSize, this.#size * 2);
+    this.#succeeded();
+    return true;
+  }
+
+  /** Gives back reservations and allotments. Behind the settlements, because a reservation may belong to a call whose charge waits among them. */
+  async #giveBack(): Promise<void> {
+    if (this.#released.size > 0) {
+      const ids = [...this.#released];
+      // Taken out first, because one may be released again meanwhile: when a renewal that was under way has made it anew.
+      this.#released.clear();
+      try {
+        await this.#ledger.release(ids);
+      } catch (error) {
+        for (const id of ids) this.#released.add(id);
+        throw error;
+      }
+    }
+    const returns = this.#allotments.returns();
+    if (returns === undefined) return;
+    try {
+      await this.#ledger.giveBack(returns);
+      this.#allotments.returned(returns);
+    } catch (error) {
+      this.#allotments.failed(returns);
+      throw error;
+    }
+  }
+
+  #failed(error: unknown): void {
+    const now = this.#clock.now();
+    if (this.#pause === 0 && now - this.#reportedAt > reportEvery) {
+      this.#reportedAt = now;
+      this.#report(new Error('Settlements wait: the database does not take them.', { cause: error }));
+    }
+    this.#pause = Math.min(backoff.longest, Math.max(backoff.first, this.#pause * 2));
+  }
+
+  #succeeded(): void {
+    this.#pause = 0;
+    if (this.#dropped === 0) return;
+    this.#report(new Error(`${this.#dropped} calls that cost nothing were not recorded: too many waited.`));
+    this.#dropped = 0;
+  }
+}
+
+/** Tries to reserve in the database; the first try may reserve something ahead. */
+type Reserving = (isFirst: boolean) => Promise<Reservation>;
+
+/** Runs a reservation. Returns the refusal of a budget, and throws everything else. */
+async function refused(reserve: Reserving, isFirst: boolean): Promise<Reservation | BudgetExhausted> {
+  try {
+    return await reserve(isFirst);
+  } catch (error) {
+    if (error instanceof BudgetExhausted) return error;
+    throw error;
+  }
 }

@@ -10,12 +10,33 @@ export interface Reservation {
   readonly most: Amounts;
   /** Milliseconds from each renewal on, after which the claim of a call that nobody renews counts no more and is swept. */
   readonly lease: number;
+  /** What was reserved beyond `most`, for calls that follow. Such a reservation is an allotment: other processes may recall what is free of it. */
+  readonly ahead?: Amounts;
+}
+
+/** What is taken off an allotment, or what one is to hold from now on. */
+export interface AllotmentDraw {
+  /** The allotment's id. */
+  readonly id: string;
+  readonly amounts: Amounts;
+  /** What no call uses of what it holds then. */
+  readonly free: Amounts;
+}
+
+/** What the database is to be told of allotments. */
+export interface AllotmentReturns {
+  /** Those that serve no calls any more, with what their running calls and waiting charges need. */
+  readonly resized: readonly AllotmentDraw[];
+  /** Ids of those that need nothing any more. */
+  readonly ended: readonly string[];
 }
 
 /** What a call has come to: charged, its claim given back and its record written, all or nothing. */
 export interface Settlement {
   readonly keyId?: string;
   readonly reservation?: string;
+  /** The allotment that the call's reservation was part of, and what is taken off it in the same transaction. */
+  readonly allotment?: AllotmentDraw;
   readonly charged: Amounts;
   readonly record: UsageRecord;
   /** `charged` is given back: to the periods that hold this time (milliseconds since 1970), which is when it was charged. */
@@ -34,7 +55,10 @@ export interface BudgetState extends Budget {
   /** Milliseconds since 1970: when the period began; 0 for `total`. */
   readonly since: number;
   readonly spent: number;
+  /** What running calls may come to, and charges that wait. */
   readonly reserved: number;
+  /** What is reserved ahead and no call uses. It is given back within seconds when no calls come, and earlier when others want it. */
+  readonly ahead: number;
 }
 
 /**
@@ -45,7 +69,8 @@ export interface BudgetState extends Budget {
 export interface Ledger {
   /**
    * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
-   * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either.
+   * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either. Where there is no room for the
+   * most, the allotments of the key are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
    */
   reserve(
     keyId: string,
@@ -53,7 +78,12 @@ export interface Ledger {
     most: Amounts,
     lease?: number,
     less?: Amounts,
+    ahead?: Amounts,
   ): Promise<Reservation>;
+  /** Lowers what closed allotments hold, and ends those that need nothing any more. Made twice it does no more than once. */
+  giveBack(returns: AllotmentReturns): Promise<void>;
+  /** Returns the ids of all allotments that were recalled and not given back yet, of whatever process. */
+  recalled(): Promise<readonly string[]>;
   /**
    * In one transaction. A settlement that was made before (same record id) charges nothing. Charged to the period in which the claim was
    * made, also when it was swept meanwhile; without one to that of now.
@@ -85,9 +115,18 @@ export interface Ledger {
 export interface Bookkeeper {
   /**
    * As {@link Ledger.reserve}. Where only the claims of other calls stand in the way, what has ended is settled first: here, and in other
-   * processes that share the database. So nobody is refused because of a call whose answer was read to its end.
+   * processes that share the database. So nobody is refused because of a call whose answer was read to its end, or because of what another
+   * process has reserved ahead. `mayShare`: the reservation may be part of an allotment, because it is settled or released here and is kept
+   * nowhere else.
    */
-  readonly reserve: Ledger['reserve'];
+  reserve(
+    keyId: string,
+    budgets: readonly Budget[],
+    most: Amounts,
+    lease?: number,
+    less?: Amounts,
+    mayShare?: boolean,
+  ): Promise<Reservation>;
   /**
    * Never throws, never waits. Settled within about 50 milliseconds, which is what a process can lose that is killed; kept and tried again
    * while the database fails. What charges nobody anything is let go of when the queue is full.

@@ -1,6 +1,8 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget } from '../../sdk/api-key.ts';
+import { fits } from './amounts.ts';
+import type { Reservation } from './index.ts';
 
 /** The periods for which every key's spending is summed. */
 export const periods = ['day', 'month', 'total'] as const satisfies readonly Budget['period'][];
@@ -38,14 +40,16 @@ export function counted(unit: Budget['unit'], { microDollars, tokens }: Amounts)
 }
 
 /** What is taken of a budget before a call. */
-interface Taken {
-  readonly spent: number;
-  readonly reserved: number;
+type Taken = Readonly<Record<'spent' | 'reserved' | 'ahead', number>>;
+
+/** Returns what is left of a budget for calls. */
+function leftOf({ amount, spent, reserved, ahead }: Budget & Taken): number {
+  return amount - spent - reserved - ahead;
 }
 
 /** The first budget, with how it stands, in which the call has no room. */
 function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): State | undefined {
-  return states.find(({ unit, amount, spent, reserved }) => spent + reserved + counted(unit, most) > amount);
+  return states.find((state) => counted(state.unit, most) > leftOf(state));
 }
 
 /** The first of these amounts for which all budgets have room; else the refusal of the last. */
@@ -63,10 +67,58 @@ export function firstThatFits(
   return refusal ?? { microDollars: 0, tokens: 0 };
 }
 
+/** Share of what is left of a budget that one allotment may take: other processes serve calls of the key too. */
+const maxShare = 1 / 8;
+
+/**
+ * Returns what is reserved ahead with a call: so much of `wanted` as all budgets have ample room for. Undefined when that is not enough for
+ * another such call; near its limit a budget is reserved call by call.
+ */
+function aheadWithin(
+  states: readonly (Budget & Taken)[],
+  most: Amounts,
+  wanted: Amounts,
+): Amounts | undefined {
+  let { microDollars, tokens } = wanted;
+  for (const state of states) {
+    const { unit } = state;
+    const share = Math.floor((leftOf(state) - counted(unit, most)) * maxShare);
+    if (unit === 'token') tokens = Math.min(tokens, share);
+    else microDollars = Math.min(microDollars, share);
+  }
+  return fits(most, { microDollars, tokens }) ? { microDollars, tokens } : undefined;
+}
+
+/** Returns the reservation of a call that fits. Something is reserved ahead only where the call gets the most that it may come to. */
+export function reservationOf(
+  granted: {
+    readonly keyId: string;
+    readonly states: readonly (Budget & Taken)[];
+    /** What the call gets: `most`, or what it can be held to. */
+    readonly fitting: Amounts;
+    readonly most: Amounts;
+    readonly lease: number;
+    readonly wanted: Amounts | undefined;
+  },
+  now: number,
+): Reservation {
+  const { keyId, states, fitting, most, lease, wanted } = granted;
+  const ahead = wanted === undefined || fitting !== most ? undefined : aheadWithin(states, most, wanted);
+  return {
+    id: newReservationId(now),
+    keyId,
+    most: fitting,
+    lease,
+    ...(ahead === undefined ? {} : { ahead }),
+  };
+}
+
 /** 429: a budget has no room for a call. */
 export class BudgetExhausted extends GatewayError {
   /** True when only the claims of calls that have not been settled yet stand in the way. */
   readonly claimed: boolean;
+  /** True when allotments of the key were recalled, here or in other processes. */
+  recalls = false;
 
   constructor(message: string, claimed: boolean) {
     super('insufficient_quota', message);
@@ -78,7 +130,8 @@ const periodWords = { day: 'daily', month: 'monthly', total: 'total' } as const;
 
 /** 429 that names the budget, what is left of it, and when it begins anew. */
 function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExhausted {
-  const { unit, period, amount, spent, reserved } = budget;
+  const { unit, period, amount, spent } = budget;
+  const reserved = budget.reserved + budget.ahead;
   const name = `The ${periodWords[period]} budget of this API key (${shown(unit, amount)})`;
   const again = nextStart(period, at);
   const when =
@@ -87,7 +140,7 @@ function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExh
       : `It begins anew at ${new Date(again).toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
   const used = `${shown(unit, spent)} spent`;
   const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for what is running` : '';
-  const left = amount - spent - reserved;
+  const left = leftOf(budget);
   const sentence =
     left <= 0
       ? `${name} is used up: ${used}${claimed}.`

@@ -1,8 +1,16 @@
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget } from '../../sdk/api-key.ts';
-import { counted, firstThatFits, newReservationId, periodStart, reservedAt } from './periods.ts';
-import { chargesOf, checked, standingAt, statesOf, type ChargeRow } from './sql.ts';
-import type { Ledger, Reservation, Settlement } from './index.ts';
+import { none, sum } from './amounts.ts';
+import {
+  BudgetExhausted,
+  counted,
+  firstThatFits,
+  periodStart,
+  reservationOf,
+  reservedAt,
+} from './periods.ts';
+import { chargesOf, checked, drawsOf, standingAt, statesOf, type ChargeRow } from './sql.ts';
+import type { AllotmentDraw, Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
 import { workInPostgres } from '../../state/database/sql.ts';
 import { insertRecordsInPostgres } from '../usage-log/rows.ts';
@@ -19,11 +27,15 @@ const giveBack = 'DELETE FROM ledger_reservations WHERE id = ANY($1::text[])';
 /** Claims on one key stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database. */
 const inLine = 'SELECT pg_advisory_xact_lock(571744, hashtext($1))';
 
-/** One array each of ids, keys, micro-dollars, tokens, days, months, leases. */
-const claimAll = `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
-  SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-    AS given (id, key_id, micro_dollars, tokens, day, month, lease)
-  ON CONFLICT (id) DO UPDATE SET lease = excluded.lease, expires = excluded.expires`;
+/** One array for each column but the last. */
+const claimAll = `INSERT INTO ledger_reservations
+    (id, key_id, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease, expires)
+  SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+      $8::bigint[], $9::bigint[], $10::bigint[])
+    AS given (id, key_id, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease)
+  ON CONFLICT (id) DO UPDATE SET
+    micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
+    free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`;
 
 const renewal = `UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id = ANY($1::text[]) AND expires > ${clock} RETURNING id`;
 
@@ -33,11 +45,26 @@ const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, 
   ON CONFLICT (key_id, period, since) DO UPDATE SET
     micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`;
 
+/** One array each of ids, micro-dollars, tokens and what is free of both: what is taken off allotments, and what they are to hold. */
+const given = `FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+  AS given (id, micro_dollars, tokens, free_micro_dollars, free_tokens) WHERE held.id = given.id`;
+const draw = `UPDATE ledger_reservations AS held SET
+  micro_dollars = greatest(0, held.micro_dollars - given.micro_dollars), tokens = greatest(0, held.tokens - given.tokens),
+  free_micro_dollars = least(given.free_micro_dollars, greatest(0, held.micro_dollars - given.micro_dollars)),
+  free_tokens = least(given.free_tokens, greatest(0, held.tokens - given.tokens)) ${given}`;
+const resize = `UPDATE ledger_reservations AS held SET
+  micro_dollars = least(held.micro_dollars, given.micro_dollars), tokens = least(held.tokens, given.tokens),
+  free_micro_dollars = given.free_micro_dollars, free_tokens = given.free_tokens, allotment = 0 ${given}`;
+const recall = `UPDATE ledger_reservations SET allotment = 2 WHERE key_id = $1 AND allotment = 1 AND expires > ${clock}`;
+const isRecalled = `SELECT 1 FROM ledger_reservations WHERE key_id = $1 AND allotment = 2 AND expires > ${clock} LIMIT 1`;
+const recalled = 'SELECT id FROM ledger_reservations WHERE allotment = 2';
+
 /** A call that waits for its claim. */
 interface Waiting {
   readonly budgets: readonly Budget[];
-  /** The first of these that fits. */
-  readonly amounts: readonly Amounts[];
+  /** The first of these that fits: the most that the call may come to, and what it can be held to. */
+  readonly amounts: readonly [Amounts, ...Amounts[]];
+  readonly wanted: Amounts | undefined;
   readonly lease: number;
   /** Nobody waits any longer. */
   over: boolean;
@@ -66,20 +93,29 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       let microDollars = 0;
       let tokens = 0;
       const claims: Reservation[] = [];
-      const outcomes = together.map(({ budgets, amounts, lease }) => {
+      let isShort = false;
+      const outcomes = together.map(({ budgets, amounts, lease, wanted }) => {
         const states = statesOf(budgets, rows, now).map((state) => ({
           ...state,
           reserved: state.reserved + counted(state.unit, { microDollars, tokens }),
         }));
-        const most = firstThatFits(states, amounts, now);
-        if (most instanceof Error) return most;
-        microDollars += most.microDollars;
-        tokens += most.tokens;
-        const reservation: Reservation = { id: newReservationId(now), keyId, most, lease };
+        const fitting = firstThatFits(states, amounts, now);
+        const [most] = amounts;
+        isShort ||= fitting !== most;
+        if (fitting instanceof BudgetExhausted) return fitting;
+        const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
+        const held = sum(fitting, reservation.ahead ?? none);
+        microDollars += held.microDollars;
+        tokens += held.tokens;
         claims.push(reservation);
         return reservation;
       });
       if (claims.length > 0) await session.query(claimAll, claimColumns(claims, now));
+      if (isShort) {
+        await session.query(recall, [keyId]);
+        const recalls = (await session.query(isRecalled, [keyId])).length > 0;
+        for (const outcome of outcomes) if (outcome instanceof BudgetExhausted) outcome.recalls = recalls;
+      }
       return outcomes;
     });
 
@@ -107,10 +143,11 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   };
 
   return {
-    async reserve(keyId, budgets, most, lease = 60_000, less = undefined) {
-      const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
+    async reserve(keyId, budgets, most, lease = 60_000, less = undefined, wanted = undefined) {
+      const amounts: Waiting['amounts'] =
+        less === undefined ? [checked(most)] : [checked(most), checked(less)];
       const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
-      const waiting: Waiting = { budgets, amounts, lease, over: false, resolve, reject };
+      const waiting: Waiting = { budgets, amounts, wanted, lease, over: false, resolve, reject };
       const line = lines.get(keyId);
       if (line !== undefined) line.push(waiting);
       else {
@@ -128,6 +165,14 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         waiting.over = true;
         clearTimeout(timer);
       }
+    },
+    giveBack: ({ resized, ended }) =>
+      database.transaction(async (session) => {
+        if (resized.length > 0) await session.query(resize, drawColumns(resized));
+        if (ended.length > 0) await session.query(giveBack, [ended]);
+      }),
+    async recalled() {
+      return (await database.query(recalled)).map(({ id }) => String(id));
     },
     settle: (settlements) => database.transaction((session) => settleIn(session, settlements)),
     settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
@@ -162,8 +207,11 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
 
 async function settleIn(session: PostgresSession, settlements: readonly Settlement[]): Promise<void> {
   const records = settlements.map(({ record }) => record);
-  const rows = chargesOf(settlements, await insertRecordsInPostgres(session, records), Date.now());
+  const fresh = await insertRecordsInPostgres(session, records);
+  const rows = chargesOf(settlements, fresh, Date.now());
   if (rows.length > 0) await session.query(charge, columns(rows));
+  const draws = drawsOf(settlements, fresh);
+  if (draws.length > 0) await session.query(draw, drawColumns(draws));
   const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
   if (ids.length > 0) await session.query(giveBack, [ids]);
 }
@@ -174,11 +222,25 @@ function claimColumns(claims: readonly Reservation[], now: number) {
   return [
     claims.map(({ id }) => id),
     claims.map(({ keyId }) => keyId),
-    claims.map(({ most }) => most.microDollars),
-    claims.map(({ most }) => most.tokens),
+    claims.map(({ most, ahead = none }) => most.microDollars + ahead.microDollars),
+    claims.map(({ most, ahead = none }) => most.tokens + ahead.tokens),
     made.map((at) => periodStart('day', at)),
     made.map((at) => periodStart('month', at)),
+    claims.map(({ ahead }) => (ahead === undefined ? 0 : 1)),
+    claims.map(({ ahead = none }) => ahead.microDollars),
+    claims.map(({ ahead = none }) => ahead.tokens),
     claims.map(({ lease }) => lease),
+  ];
+}
+
+/** Allotments as one array for each column. */
+function drawColumns(draws: readonly AllotmentDraw[]) {
+  return [
+    draws.map(({ id }) => id),
+    draws.map(({ amounts }) => amounts.microDollars),
+    draws.map(({ amounts }) => amounts.tokens),
+    draws.map(({ free }) => free.microDollars),
+    draws.map(({ free }) => free.tokens),
   ];
 }
 

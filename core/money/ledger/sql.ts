@@ -1,7 +1,8 @@
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget } from '../../sdk/api-key.ts';
 import { counted, periods, periodStart, reservedAt } from './periods.ts';
-import type { BudgetState, Settlement } from './index.ts';
+import { none, sum } from './amounts.ts';
+import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
 /** How a statement says where a value goes; `now`, the time by which claims have run out, may be SQL. */
 export type StandingNames = Readonly<Record<'key' | 'day' | 'month' | 'now', string>>;
@@ -11,13 +12,13 @@ export function standingAt({ key, day, month, now }: StandingNames): string {
   return [
     ...[day, month, '0'].map(
       (since, index) =>
-        `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens FROM ledger_spent
-         WHERE key_id = ${key} AND period = '${periods[index]}' AND since = ${since}`,
+        `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens, 0 AS free_micro_dollars, 0 AS free_tokens
+         FROM ledger_spent WHERE key_id = ${key} AND period = '${periods[index]}' AND since = ${since}`,
     ),
     ...[`AND day = ${day}`, `AND month = ${month}`, ''].map(
       (narrowed, index) =>
-        `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars,
-           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ${key} AND expires > ${now} ${narrowed}`,
+        `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars, COALESCE(SUM(tokens), 0) AS tokens,
+           COALESCE(SUM(free_micro_dollars), 0) AS free_micro_dollars, COALESCE(SUM(free_tokens), 0) AS free_tokens FROM ledger_reservations WHERE key_id = ${key} AND expires > ${now} ${narrowed}`,
     ),
   ].join(' UNION ALL ');
 }
@@ -34,19 +35,23 @@ export function statesOf(
   rows: readonly StandingRow[],
   now: number,
 ): readonly BudgetState[] {
-  const found = (what: string, { unit, period }: Budget): number => {
+  const found = (what: string, { unit, period }: Budget, prefix = ''): number => {
     const row = rows.find((one) => one['what'] === what && one['period'] === period);
+    if (row === undefined) return 0;
     // Postgres gives sums as text.
-    return row === undefined
-      ? 0
-      : counted(unit, { microDollars: Number(row['micro_dollars']), tokens: Number(row['tokens']) });
+    const [microDollars, tokens] = [Number(row[`${prefix}micro_dollars`]), Number(row[`${prefix}tokens`])];
+    return counted(unit, { microDollars, tokens });
   };
-  return budgets.map((budget) => ({
-    ...budget,
-    since: periodStart(budget.period, now),
-    spent: found('spent', budget),
-    reserved: found('reserved', budget),
-  }));
+  return budgets.map((budget) => {
+    const ahead = found('reserved', budget, 'free_');
+    return {
+      ...budget,
+      since: periodStart(budget.period, now),
+      spent: found('spent', budget),
+      reserved: found('reserved', budget) - ahead,
+      ahead,
+    };
+  });
 }
 
 /** One row to add to what is spent. */
@@ -69,15 +74,30 @@ export function chargesOf(
 ): readonly ChargeRow[] {
   const uncharged = new Set(fresh);
   const days = new Days();
-  for (const { keyId, reservation, charged, record, refundOf } of settlements) {
+  for (const { keyId, reservation, allotment, charged, record, refundOf } of settlements) {
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
-    const at = refundOf ?? (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
+    const at = refundOf ?? reservedAt(reservation ?? allotment?.id ?? '') ?? now;
     const sign = refundOf === undefined ? 1 : -1;
     days.add(keyId, at, sign * microDollars, sign * tokens);
   }
   return days.rows();
+}
+
+/** What settlements take off each allotment, and what is free of it after the last of them. `fresh`: as in {@link chargesOf}. */
+export function drawsOf(
+  settlements: readonly Settlement[],
+  fresh: ReadonlySet<string>,
+): readonly AllotmentDraw[] {
+  const undrawn = new Set(fresh);
+  const draws = new Map<string, AllotmentDraw>();
+  for (const { allotment, record } of settlements) {
+    if (!undrawn.delete(record.id) || allotment === undefined) continue;
+    const { id, amounts, free } = allotment;
+    draws.set(id, { id, amounts: sum(draws.get(id)?.amounts ?? none, amounts), free });
+  }
+  return [...draws.values()];
 }
 
 /** Sums by key and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
@@ -89,11 +109,11 @@ class Days {
     if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
     let days = this.#byKey.get(keyId);
     if (days === undefined) this.#byKey.set(keyId, (days = new Map()));
-    const sum = days.get(this.#day);
-    if (sum === undefined) days.set(this.#day, { microDollars, tokens });
+    const total = days.get(this.#day);
+    if (total === undefined) days.set(this.#day, { microDollars, tokens });
     else {
-      sum.microDollars += microDollars;
-      sum.tokens += tokens;
+      total.microDollars += microDollars;
+      total.tokens += tokens;
     }
   }
 

@@ -17,5 +17,19 @@ const tables = `
   CREATE INDEX ledger_reservations_expires ON ledger_reservations (expires);
 `;
 
+/**
+ * `allotment`: 1 for a reservation from which its process serves calls to come, 2 when it was recalled, else 0. `free_…`: what no call uses
+ * of it. Gateways of the version before, which know of neither, may go on beside this one: their rows have the defaults.
+ */
+const allotments = `
+  ALTER TABLE ledger_reservations ADD COLUMN allotment BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE ledger_reservations ADD COLUMN free_micro_dollars BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE ledger_reservations ADD COLUMN free_tokens BIGINT NOT NULL DEFAULT 0;
+  CREATE INDEX ledger_reservations_recalled ON ledger_reservations (id) WHERE allotment = 2;
+`;
+
 /** The tables of the ledger. */
-export const ledgerSteps: readonly Step[] = [{ name: 'ledger-1', sqlite: tables, postgres: tables }];
+export const ledgerSteps: readonly Step[] = [
+  { name: 'ledger-1', sqlite: tables, postgres: tables },
+  { name: 'ledger-2', sqlite: allotments, postgres: allotments },
+];

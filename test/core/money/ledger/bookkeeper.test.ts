@@ -58,6 +58,10 @@ class ScriptedLedger implements Ledger {
   states(): Promise<never> {
     return Promise.reject(new Error('Nobody looks here.'));
   }
+  async giveBack(): Promise<void> {}
+  async recalled(): Promise<readonly string[]> {
+    return [];
+  }
 
   get settled(): string[] {
     return this.batches.flat().map(({ record }) => record.id);

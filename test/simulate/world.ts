@@ -1,0 +1,549 @@
+import { startBookkeeper } from '../../core/money/ledger/bookkeeper.ts';
+import type { Bookkeeper, Ledger, Reservation, Settlement } from '../../core/money/ledger/index.ts';
+import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
+import type { Budget } from '../../core/sdk/api-key.ts';
+import { MemoryDatabase } from './database.ts';
+import { Chance, ProcessClock, startOfTime, Timeline } from './time.ts';
+
+/*
+ * Workers of several gateways with their real bookkeepers, before one database that is slow, loses requests and answers, and is cut off from
+ * some of them; processes that stand still, are killed and start again; clocks that differ. All of it follows from one number, the seed.
+ */
+
+/** Milliseconds after which a worker gives a request to the database up, as the real ledgers do. */
+const patience = 1_000;
+
+/** Time in ms before a refusal in which there must have been no room for the call: what others give back takes as long to arrive. */
+const giveBackTime = 2_500;
+
+/** Time in ms after its end for which a call may hold its reservation in the database: settlements are gathered, and take their way. */
+const settleTime = 300;
+
+/** What goes wrong in a world. */
+export interface Faults {
+  readonly slow: boolean;
+  readonly losses: boolean;
+  readonly cuts: boolean;
+  readonly stops: boolean;
+  readonly kills: boolean;
+  readonly clocks: boolean;
+}
+
+/** A rule that a world has broken. */
+export class BrokenRule extends Error {}
+
+interface Worker {
+  readonly number: number;
+  readonly clock: ProcessClock;
+  readonly bookkeeper: Bookkeeper;
+  cutUntil: number;
+}
+
+interface RunningCall {
+  readonly id: string;
+  readonly key: Key;
+  readonly most: number;
+  readonly worker: Worker;
+  readonly startedAt: number;
+  /** True once its reservation ran out in the database, with its process stopped or cut off: others may have been given its room. */
+  isLost: boolean;
+  readonly rowId: string;
+}
+
+interface Key {
+  readonly id: string;
+  readonly budgets: readonly Budget[];
+  readonly amount: number;
+  /** How many of the largest calls fit into it, but for those that take all that is left. */
+  readonly parts: number;
+  /** Charges that were handed to a bookkeeper, by the record's id. */
+  readonly charges: Map<string, { readonly amount: number; readonly worker: Worker }>;
+  /** Those that the database does not have yet. */
+  readonly unsettled: Map<string, { readonly amount: number; readonly rowId: string; isLost: boolean }>;
+  charged: number;
+  /** Sum of the most that running calls may come to. */
+  running: number;
+  /** Sum of what calls that have just ended may still hold beyond their charges. */
+  ending: number;
+  /** Calls that were refused one after the other. */
+  refusals: number;
+  /** What calls wait to reserve. */
+  waiting: number;
+  /** What was taken beyond the budget: room of calls with lost reservations, and what calls cost beyond theirs. */
+  late: number;
+  /** Times and the largest sums of what was charged, running and waiting since then. */
+  readonly exposures: { at: number; exposure: number }[];
+}
+
+/** Figures of one simulated world. */
+export interface Outcome {
+  readonly calls: number;
+  readonly refused: number;
+  /** Calls that were served without the database. */
+  readonly fromMemory: number;
+}
+
+/** One world, from its seed. */
+export class World {
+  readonly #chance: Chance;
+  readonly #time = new Timeline();
+  readonly #database: MemoryDatabase;
+  readonly #faults: Faults;
+  readonly #isHealthy: boolean;
+  /** Share of requests to the database, and of its answers, that are lost where any are. */
+  readonly #lossRate: number;
+  readonly #workers: Worker[] = [];
+  readonly #keys: Key[] = [];
+  readonly #calls = new Set<RunningCall>();
+  readonly #lease: number;
+  /** Time of the latest fault: refusals soon after it may be those of the fault. */
+  #troubledUntil = 0;
+  #ids = 0;
+  #served = 0;
+  #refused = 0;
+  #reservations = 0;
+  #isEnding = false;
+  /** True when the database or the calls have changed since the rules were checked. */
+  #isChanged = false;
+  /** What a call has thrown: it ends the world. */
+  #broken: unknown;
+
+  constructor(seed: number) {
+    const chance = (this.#chance = new Chance(seed));
+    this.#database = new MemoryDatabase(() => startOfTime + this.#time.now);
+    // Half of the worlds are healthy, so that fairness can be held in them.
+    this.#isHealthy = chance.is(0.5);
+    const may = (): boolean => !this.#isHealthy && chance.is(0.5);
+    this.#lossRate = chance.of([0.02, 0.15]);
+    this.#faults = {
+      slow: chance.is(0.5),
+      losses: may(),
+      cuts: may(),
+      stops: may(),
+      kills: may(),
+      clocks: may(),
+    };
+    this.#lease = chance.of([2_000, 5_000, 20_000]);
+    for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#keys.push(this.#newKey());
+    for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#startWorker();
+  }
+
+  /** Lives through it. Throws {@link BrokenRule}. */
+  async run(): Promise<Outcome> {
+    const end = this.#chance.of([3_000, 8_000, 25_000]);
+    const check = (): void => this.#check();
+    for (const key of this.#keys) this.#callAgain(key, end);
+    if (Object.values({ ...this.#faults, slow: false }).some(Boolean)) this.#goWrong(end);
+    await this.#time.runUntil(end, check);
+    this.#isEnding = true;
+    // Everything heals and ends: calls, settlements, leases.
+    await this.#time.runUntil(end + 20_000 + 2 * this.#lease, check);
+    this.#checkEnd();
+    return { calls: this.#served, refused: this.#refused, fromMemory: this.#served - this.#reservations };
+  }
+
+  #newKey(): Key {
+    const chance = this.#chance;
+    const amount = chance.of([2_000, 20_000, 200_000, 5_000_000]);
+    const budgets: Budget[] = [{ unit: 'micro-dollar', period: 'total', amount }];
+    if (chance.is(0.5)) budgets.push({ unit: 'token', period: chance.of(['day', 'month']), amount });
+    return {
+      id: `key_${this.#keys.length}`,
+      budgets,
+      amount,
+      parts: chance.of([3, 20, 200, 2_000]),
+      charges: new Map(),
+      unsettled: new Map(),
+      charged: 0,
+      running: 0,
+      ending: 0,
+      refusals: 0,
+      waiting: 0,
+      late: 0,
+      exposures: [],
+    };
+  }
+
+  #startWorker(): void {
+    const chance = this.#chance;
+    const { clocks } = this.#faults;
+    const clock = new ProcessClock(
+      this.#time,
+      clocks ? 1 + (chance.next() - 0.5) * 0.02 : 1,
+      clocks ? chance.whole(-2_000, 2_000) : 0,
+    );
+    const number = this.#workers.length;
+    const worker: Worker = {
+      number,
+      clock,
+      bookkeeper: startBookkeeper(
+        this.#ledgerFor(clock, () => worker),
+        () => {},
+        { clock },
+      ),
+      cutUntil: 0,
+    };
+    this.#workers.push(worker);
+  }
+
+  /** The way of a worker to the database. */
+  #ledgerFor(clock: ProcessClock, worker: () => Worker): Ledger {
+    const ask = <T>(work: () => T): Promise<T> => this.#ask(worker(), work);
+    const database = this.#database;
+    return {
+      reserve: async (keyId, budgets, most, lease = 60_000, less = undefined, ahead = undefined) => {
+        const amounts = {
+          most,
+          ...(less === undefined ? {} : { less }),
+          ...(ahead === undefined ? {} : { ahead }),
+        };
+        const outcome = await ask(() => database.reserve(keyId, budgets, amounts, lease, clock.wall()));
+        if (outcome instanceof BudgetExhausted) throw outcome;
+        this.#reservations += 1;
+        return outcome;
+      },
+      settle: (settlements) => ask(() => database.settle(settlements, clock.wall())),
+      settleAfter: () => Promise.reject(new Error('Nothing is settled here together with something else.')),
+      release: (ids) => ask(() => database.release(ids)),
+      giveBack: (returns) => ask(() => database.giveBack(returns)),
+      recalled: () => ask(() => database.recalled()),
+      renew: (reservations) => ask(() => database.renew(reservations, clock.wall())),
+      sweep: () => ask(() => database.sweep()),
+      states: (keyId, budgets) => ask(() => database.states(keyId, budgets, clock.wall())),
+    };
+  }
+
+  /** One request to the database: it may not arrive, or its answer may not. */
+  #ask<T>(worker: Worker, work: () => T): Promise<T> {
+    const { clock } = worker;
+    const chance = this.#chance;
+    return new Promise((resolve, reject) => {
+      const giveUp = clock.after(patience, () => reject(new Error('The database did not answer in time.')));
+      const isLost = (): boolean =>
+        worker.cutUntil > this.#time.now ||
+        (this.#faults.losses && !this.#isEnding && chance.is(this.#lossRate));
+      if (isLost()) return;
+      this.#time.after(this.#delay(), () => {
+        let result: T;
+        this.#isChanged = true;
+        try {
+          result = work();
+        } catch (error) {
+          reject(error as Error);
+          return;
+        }
+        if (isLost()) return;
+        this.#time.after(this.#delay(), () =>
+          clock.run(() => {
+            giveUp();
+            resolve(result);
+          }),
+        );
+      });
+    });
+  }
+
+  #delay(): number {
+    return this.#faults.slow && !this.#isEnding ? this.#chance.next() ** 3 * 60 : this.#chance.next() * 2;
+  }
+
+  /** The next call of a key: some come in bursts, some rarely. */
+  #callAgain(key: Key, end: number): void {
+    const chance = this.#chance;
+    // Who is refused again and again comes less often.
+    const isBurst = key.refusals < 5 && !chance.is(0.1);
+    const pause = isBurst ? chance.next() * 60 : chance.whole(500, 3_000);
+    if (this.#time.now + pause > end) return;
+    this.#time.after(pause, () => {
+      const alive = this.#workers.filter(({ clock }) => !clock.isGone && !clock.isStopped);
+      if (alive.length > 0)
+        void this.#call(key, chance.of(alive)).catch((error: unknown) => (this.#broken ??= error));
+      this.#callAgain(key, end);
+    });
+  }
+
+  async #call(key: Key, worker: Worker): Promise<void> {
+    const chance = this.#chance;
+    // Some calls take all that nobody uses: what is reserved ahead elsewhere has to be given back for them.
+    const left = key.amount - this.#largestExposure(key, this.#time.now - giveBackTime);
+    const most =
+      left > 0 && chance.is(0.03) ? left : chance.whole(1, Math.max(1, Math.floor(key.amount / key.parts)));
+    const amounts = { microDollars: most, tokens: chance.whole(1, most) };
+    const startedAt = this.#time.now;
+    key.waiting += most;
+    this.#isChanged = true;
+    let reservation: Reservation;
+    try {
+      reservation = await worker.bookkeeper.reserve(
+        key.id,
+        key.budgets,
+        amounts,
+        this.#lease,
+        undefined,
+        chance.is(0.95),
+      );
+    } catch (error) {
+      key.waiting -= most;
+      if (error instanceof BudgetExhausted) this.#refuse(key, most, startedAt);
+      return;
+    }
+    key.waiting -= most;
+    key.refusals = 0;
+    // A process that was killed while it asked serves nobody.
+    if (worker.clock.isGone) return;
+    this.#served += 1;
+    const [rowId = ''] = reservation.id.split('/');
+    const call: RunningCall = {
+      id: `req_${(this.#ids += 1)}`,
+      key,
+      most,
+      worker,
+      startedAt: this.#time.now,
+      isLost: false,
+      rowId,
+    };
+    this.#checkServed(call);
+    this.#calls.add(call);
+    key.running += most;
+    const unwatch = worker.bookkeeper.watch(reservation);
+    const length = chance.is(0.02) ? chance.whole(3_000, 15_000) : chance.whole(1, 800);
+    worker.clock.after(length, () => {
+      unwatch();
+      this.#endCall(call, reservation, amounts.tokens);
+    });
+  }
+
+  #endCall(call: RunningCall, reservation: Reservation, tokens: number): void {
+    const chance = this.#chance;
+    const { key, worker, most } = call;
+    this.#forget(call);
+    const linger = (amount: number): void => {
+      key.ending += amount;
+      this.#time.after(settleTime, () => (key.ending -= amount));
+    };
+    if (chance.is(0.1)) {
+      linger(most);
+      worker.bookkeeper.release(reservation.id);
+      return;
+    }
+    // A call whose end nobody reports holds its reservation until the lease is over.
+    if (!this.#isHealthy && chance.is(0.01)) {
+      this.#trouble(this.#lease);
+      return;
+    }
+    // Providers that ignore limits make calls cost more than was reserved for them.
+    const share = chance.is(0.02) ? 3 : chance.of([0, 0.01, 0.3, 1]);
+    const amount = Math.floor(share * most);
+    linger(Math.max(0, most - amount));
+    key.late += Math.max(0, amount - most);
+    const settlement: Settlement = {
+      keyId: key.id,
+      reservation: reservation.id,
+      charged: { microDollars: amount, tokens: Math.floor(share * tokens) },
+      record: {
+        id: call.id,
+        at: startOfTime + this.#time.now,
+        keyId: key.id,
+        ip: '192.0.2.7',
+        operation: 'chat',
+        format: 'plain',
+        model: 'm',
+        stream: false,
+        status: 200,
+        ended: 'complete',
+        input: 1,
+        output: 1,
+        cacheRead: 0,
+        cacheWrite: 0,
+        reasoning: 0,
+        microDollars: amount,
+        ms: 1,
+      },
+    };
+    key.charges.set(call.id, { amount, worker });
+    key.unsettled.set(call.id, { amount, rowId: call.rowId, isLost: call.isLost });
+    key.charged += amount;
+    worker.bookkeeper.book(settlement);
+  }
+
+  #forget(call: RunningCall): void {
+    this.#calls.delete(call);
+    call.key.running -= call.most;
+  }
+
+  /** Faults come now and then. */
+  #goWrong(end: number): void {
+    const chance = this.#chance;
+    const { cuts, stops, kills, clocks, losses } = this.#faults;
+    const pause = chance.whole(300, 6_000);
+    if (this.#time.now + pause > end) return;
+    this.#time.after(pause, () => {
+      const worker = chance.of(this.#workers);
+      const length = chance.of([100, 1_500, 6_000, 15_000]);
+      const kinds = [cuts && 'cut', stops && 'stop', kills && 'kill', clocks && 'clock'].filter(Boolean);
+      switch (kinds.length === 0 ? '' : chance.of(kinds)) {
+        case 'cut':
+          worker.cutUntil = this.#time.now + length;
+          this.#trouble(length);
+          break;
+        case 'stop':
+          worker.clock.stop(length);
+          this.#trouble(length);
+          break;
+        case 'kill':
+          this.#kill(worker);
+          break;
+        case 'clock':
+          worker.clock.skew += chance.whole(-1_500, 1_500);
+          this.#trouble(0);
+          break;
+        default:
+      }
+      this.#goWrong(end);
+    });
+    if (losses) this.#trouble(pause);
+  }
+
+  #kill(worker: Worker): void {
+    if (worker.clock.isGone) return;
+    worker.clock.end();
+    for (const call of this.#calls) if (call.worker === worker) this.#forget(call);
+    // What it had not told the database is charged to nobody.
+    this.#time.after(2 * patience, () => {
+      for (const key of this.#keys)
+        for (const [id, charge] of key.charges)
+          if (charge.worker === worker && !this.#database.records.has(id)) key.charged -= charge.amount;
+    });
+    this.#trouble(0);
+    this.#startWorker();
+  }
+
+  /** Reservations that nobody gives back hold room until their lease is over, and a little longer. */
+  #trouble(length: number): void {
+    this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + this.#lease + 5_000);
+  }
+
+  #exposure({ charged, running, late }: Key): number {
+    return charged + running - late;
+  }
+
+  /** The most that was charged, running or waiting at any time since then, without what the call itself has waited for. */
+  #largestExposure(
+    { exposures }: Key,
+    from: number,
+    own: { readonly most: number; readonly since: number } = { most: 0, since: Infinity },
+  ): number {
+    let largest = 0;
+    for (let at = exposures.length - 1; at >= 0; at -= 1) {
+      const one = exposures[at];
+      if (one === undefined) break;
+      largest = Math.max(largest, one.exposure - (one.at >= own.since ? own.most : 0));
+      if (one.at < from) break;
+    }
+    return largest;
+  }
+
+  /** No call is served that has no room. */
+  #checkServed({ key, most, worker, rowId }: RunningCall): void {
+    const row = this.#database.rows.get(rowId);
+    if (row === undefined || row.expires <= startOfTime + this.#time.now)
+      throw new BrokenRule(
+        `worker ${worker.number} served a call of ${key.id} from a reservation that had run out`,
+      );
+    const exposure = this.#exposure(key) + most;
+    if (exposure > key.amount)
+      throw new BrokenRule(`calls of ${key.id} may come to ${exposure} of ${key.amount}`);
+  }
+
+  #refuse(key: Key, most: number, since: number): void {
+    this.#refused += 1;
+    key.refusals += 1;
+    if (this.#time.now < this.#troubledUntil) return;
+    const from = Math.min(since, this.#time.now - giveBackTime);
+    const largest = Math.max(
+      this.#largestExposure(key, from, { most, since }),
+      this.#exposure(key) + key.ending + key.waiting,
+    );
+    const daily = key.budgets.length > 1;
+    // A budget in tokens has its own sums, which are not followed here.
+    if (!daily && largest + most <= key.amount)
+      throw new BrokenRule(
+        `a call of ${key.id} for ${most} was refused, though no more than ${largest} of ${key.amount} was charged, running or waiting`,
+      );
+  }
+
+  /** What must hold at any time. */
+  #check(): void {
+    if (this.#broken !== undefined) throw this.#broken;
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    const now = startOfTime + this.#time.now;
+    const isLost = (rowId: string): boolean => (this.#database.rows.get(rowId)?.expires ?? 0) <= now;
+    const needed = new Map<string, number>();
+    for (const call of this.#calls) {
+      if (call.isLost) continue;
+      if (!isLost(call.rowId)) {
+        needed.set(call.rowId, (needed.get(call.rowId) ?? 0) + call.most);
+        continue;
+      }
+      if (this.#isHealthy)
+        throw new BrokenRule(
+          `the reservation of ${call.id} ran out while its call went on, and nothing was wrong`,
+        );
+      call.isLost = true;
+      call.key.late += call.most;
+    }
+    for (const [id, amount] of needed) {
+      const held = this.#database.rows.get(id)?.microDollars ?? 0;
+      if (held < amount) throw new BrokenRule(`${id} holds ${held} for calls that may come to ${amount}`);
+    }
+    for (const key of this.#keys) {
+      for (const [id, charge] of key.unsettled) {
+        if (this.#database.records.has(id)) key.unsettled.delete(id);
+        else if (!charge.isLost && isLost(charge.rowId)) {
+          charge.isLost = true;
+          key.late += charge.amount;
+        }
+      }
+      const [dollars] = this.#database.states(key.id, key.budgets.slice(0, 1), now);
+      let remade = 0;
+      for (const id of this.#database.remade) {
+        const row = this.#database.rows.get(id);
+        if (row?.keyId === key.id && row.expires > now) remade += row.microDollars;
+      }
+      const held = (dollars?.spent ?? 0) + (dollars?.reserved ?? 0) + (dollars?.ahead ?? 0) - remade;
+      if (held > key.amount + key.late)
+        throw new BrokenRule(`${held} of ${key.amount} are spent and reserved for ${key.id}`);
+      if ((dollars?.spent ?? 0) > key.charged)
+        throw new BrokenRule(
+          `${dollars?.spent} were charged for ${key.id}, and its calls came to ${key.charged}`,
+        );
+      key.exposures.push({
+        at: this.#time.now,
+        exposure: this.#exposure(key) + key.late + key.ending + key.waiting,
+      });
+      while ((key.exposures[1]?.at ?? Infinity) < this.#time.now - 10_000) key.exposures.shift();
+    }
+  }
+
+  /** What must hold when all has come to its end. */
+  #checkEnd(): void {
+    const now = startOfTime + this.#time.now;
+    for (const key of this.#keys) {
+      const [dollars] = this.#database.states(key.id, key.budgets.slice(0, 1), now);
+      if (dollars?.reserved !== 0 || dollars.ahead !== 0)
+        throw new BrokenRule(
+          `${dollars?.reserved} and ${dollars?.ahead} ahead are reserved for ${key.id}, and nothing runs any more`,
+        );
+      let expected = 0;
+      for (const [id, { amount, worker }] of key.charges) {
+        if (this.#database.records.has(id)) expected += amount;
+        else if (!worker.clock.isGone) throw new BrokenRule(`the call ${id} of ${key.id} was never charged`);
+      }
+      if (dollars.spent !== expected)
+        throw new BrokenRule(`${dollars.spent} were charged for ${key.id} in place of ${expected}`);
+    }
+    const left = [...this.#database.rows.values()].filter(({ expires }) => expires > now);
+    if (left.length > 0) throw new BrokenRule(`${left.length} reservations are left`);
+  }
+}
