@@ -64,6 +64,16 @@ const oauth2Identity = z.strictObject({
 
 const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has signs that no header may have');
 
+/** Addresses of storage, or names of what a cloud project keeps. */
+const addresses = z.array(
+  z.string().superRefine((entry, context) => {
+    if (!/^(?:[a-z][a-z0-9+.-]*:\/|projects\/)/i.test(entry))
+      context.addIssue(`"${entry}" is no address. Write s3://bucket/folder/, or the name of a resource.`);
+    else if (/^[a-z0-9+.-]+:\/\/[^/]+$/i.test(entry))
+      context.addIssue(`"${entry}" names no object. Write "${entry}/" for all that is below it.`);
+  }),
+);
+
 /** What every channel kind takes. */
 export const commonOptions = z.object({
   id: z.string().min(1).optional(),
@@ -133,6 +143,8 @@ export const commonOptions = z.object({
     })
     .optional(),
   routingFields: z.array(z.string().min(1)).optional(),
+  mayRead: addresses.optional(),
+  mayWrite: addresses.optional(),
   learn: z.boolean().optional(),
   traits: z.record(z.string().min(1), traitsOption).optional(),
 });

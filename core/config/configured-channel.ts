@@ -14,6 +14,7 @@ import { forwardsTo } from './client-credentials.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/sockets.ts';
 import type { Log } from '../log.ts';
+import { refusedRequest, type AddressRules } from '../upstream/addresses/index.ts';
 import { hideSecretMembers, hideSecretsIn } from '../settings/secret.ts';
 import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
 import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
@@ -195,6 +196,11 @@ function channelOf(
   const edited = bodyEditor(options.body);
   const systemPrompt = systemPromptOf(options);
   const { firstToken, attempt } = options.timeouts ?? {};
+  const rules: AddressRules = {
+    ...(isForwarding ? { forwards: forwardsTo(kind, options) } : {}),
+    ...(options.mayRead === undefined ? {} : { mayRead: options.mayRead }),
+    ...(options.mayWrite === undefined ? {} : { mayWrite: options.mayWrite }),
+  };
   return {
     id: options.id ?? kind,
     kind,
@@ -207,7 +213,7 @@ function channelOf(
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
     ...(routingFields.size === 0 ? {} : { routingFields }),
     ...(options.learn === false ? { learns: false } : {}),
-    ...(isForwarding ? { forwards: forwardsTo(kind, options) } : {}),
+    ...rules,
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
@@ -255,11 +261,13 @@ function channelOf(
       }
       return traits;
     },
-    // What operators change in bodies is about calls of models.
-    open: (call, request) =>
-      parts
-        .open(call, edited === undefined || request.operation === 'state' ? request : edited(request))
-        .then(withTrueHeaders),
+    async open(call, request) {
+      const refused = refusedRequest(call, request, rules);
+      if (refused !== undefined) throw refused;
+      // What operators change in bodies is about calls of models.
+      const sent = edited === undefined || request.operation === 'state' ? request : edited(request);
+      return withTrueHeaders(await parts.open(call, sent));
+    },
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),

@@ -1,6 +1,7 @@
 import type { Call } from '../sdk/call.ts';
 import { clientCredential, missingCredential } from '../sdk/client-credential.ts';
 import { GatewayError } from '../sdk/errors.ts';
+import { addressesOf, refusedAddress } from '../upstream/addresses/index.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 
 /** The channels that can do what the call wants and that it may go to; 503 when there is none. */
@@ -28,7 +29,26 @@ export function able(call: Call, catalog: Catalog): readonly Candidate[] {
       { param: 'model', retryable: catalog.channels.some(({ id }) => id === affinity.channel) },
     );
   }
-  return candidates;
+  return reading(call, candidates);
+}
+
+/** The channels that may use the addresses which the request names. Throws 403 where none may. */
+function reading(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
+  const addresses = addressesOf(call);
+  if (addresses.length === 0) return candidates;
+  const { affinity } = call.edits;
+  const possible =
+    affinity?.only === true
+      ? candidates.filter(({ channel }) => channel.id === affinity.channel)
+      : candidates;
+  let refused: GatewayError | undefined;
+  const fit = possible.filter(({ channel }) => {
+    const error = refusedAddress(addresses, channel);
+    refused ??= error;
+    return error === undefined;
+  });
+  if (fit.length === 0 && refused !== undefined) throw refused;
+  return fit;
 }
 
 /**

@@ -212,6 +212,9 @@ export interface Channel {
   readonly learns?: false;
   /** The provider to which credentials of clients are forwarded, told apart from others. Absent: the channel has keys of its own, or needs none. */
   readonly forwards?: string;
+  /** Addresses of storage that requests may name: see `ChannelOptions.mayRead` and `mayWrite`. Absent: none. */
+  readonly mayRead?: readonly string[];
+  readonly mayWrite?: readonly string[];
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */

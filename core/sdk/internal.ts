@@ -188,6 +188,8 @@ export { type ObjectLease, type ObjectStore } from '../money/provider-objects/in
 export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
+export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addresses/find.ts';
+export { refusedAddress } from '../upstream/addresses/index.ts';
 export { type AccessToken, bearerTokens } from '../upstream/credentials/access-tokens.ts';
 export { authorized } from '../upstream/credentials/authorized.ts';
 export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';

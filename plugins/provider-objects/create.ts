@@ -19,7 +19,8 @@ import { beginUpload, sendForm, type FormUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
-import { RequestLines, type BegunLines, type RequestedLines, type Sampling } from './request-lines.ts';
+import type { BegunLines, RequestedLines } from './known-lines.ts';
+import { RequestLines, type Sampling } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
 /** The body of a call that nobody has read. */

@@ -14,7 +14,8 @@ import {
   type RequestBody,
 } from 'sluice/internal';
 import type { FormReferences } from './form-references.ts';
-import type { RequestedLines, RequestLines } from './request-lines.ts';
+import type { RequestedLines } from './known-lines.ts';
+import type { RequestLines } from './request-lines.ts';
 
 /** Number of bytes that are read before the channel is chosen. A line that names a model stands in them, and short forms have a known length. */
 const lookAhead = 256 * 1024;

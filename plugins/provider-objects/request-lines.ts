@@ -17,38 +17,15 @@ import {
 import { membersOfBatch } from '../_paid-members.ts';
 import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
+import { LineAddresses } from './line-addresses.ts';
 import { contentOf, Lines } from './lines.ts';
-import { NeedsByModel, type Needs } from './needs.ts';
+import type { BegunLines, RequestedLines } from './known-lines.ts';
+import { NeedsByModel } from './needs.ts';
 import { bodyOfLine } from './line-body.ts';
 import { referencesIn } from './references.ts';
 import { isSliceOver, nextSlice } from './slices.ts';
 
-/** What the lines of a file ask for, where each is a request of a batch. */
-export interface RequestedLines {
-  /** The public names of their models, each once; none where the lines name no model. */
-  readonly models: readonly string[];
-  /** True where some of them name none. */
-  readonly unnamed?: true;
-  /** What they refer to: kinds and ids. */
-  readonly references: readonly (readonly [kind: string, id: string])[];
-  readonly count: number;
-  /** Members by which they run a further model or a paid service, each sort once. Absent in what was read by earlier versions. */
-  readonly paid?: readonly PaidMember[];
-  /** The endpoints that they are for, each once, where lines name theirs. */
-  readonly endpoints: readonly string[];
-  /** What they may use, by the model that they name, or `''` where they name none; absent where one of them cannot be read. */
-  readonly needs?: Readonly<Record<string, Needs>>;
-  /** Why it cannot. */
-  readonly unreadable?: string;
-}
-
-/** What was read of a file that comes in several requests: as JSON, between two of them. */
-export interface BegunLines extends RequestedLines {
-  /** The line that is not complete, in base64. */
-  readonly rest: string;
-}
-
-const most = { models: 50, references: 1000, endpoints: 10, 'kinds of paid tools': 50 };
+const most = { models: 50, references: 1000, addresses: 1000, endpoints: 10, 'kinds of paid tools': 50 };
 
 /** Maximum length of the path that a line is for. */
 const longestEndpoint = 200;
@@ -82,6 +59,7 @@ export class RequestLines {
   readonly #lines = new Lines();
   readonly #models = new Set<string>();
   readonly #references = new Map<string, readonly [string, string]>();
+  readonly #addresses = new LineAddresses();
   readonly #endpoints = new Set<string>();
   readonly #paid = new Map<string, PaidMember>();
   readonly #needs: NeedsByModel;
@@ -109,6 +87,7 @@ export class RequestLines {
     for (const model of begun.models) this.#models.add(model);
     for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
     for (const one of begun.paid ?? []) this.#addPaid(one);
+    for (const one of begun.addresses ?? []) this.#addresses.add(one);
     for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
     // The rest of a line has no line break, so that it completes none.
     this.#lines.add(Buffer.from(begun.rest, 'base64'));
@@ -205,6 +184,7 @@ export class RequestLines {
       references: [...this.#references.values()],
       count: this.#count,
       paid: [...this.#paid.values()],
+      addresses: this.#addresses.all,
       endpoints: [...this.#endpoints],
       ...(this.#unreadable === undefined ? { needs: this.#needs.all } : { unreadable: this.#unreadable }),
     };
@@ -226,6 +206,7 @@ export class RequestLines {
     const codec = this.#codecOf(line, body);
     for (const one of membersOfBatch(body, codec?.format))
       this.#addPaid({ ...one, path: `requests[${this.#count}].${one.path}` });
+    this.#addresses.addOf(body, this.#count);
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
     const excluded = codec && excludedMember(codec, body, this.#tools.sampling);
@@ -266,6 +247,7 @@ export class RequestLines {
     for (const [name, { size }] of [
       ['models', this.#models],
       ['references', this.#references],
+      ['addresses', this.#addresses],
       ['endpoints', this.#endpoints],
       ['kinds of paid tools', this.#paid],
     ] as const)

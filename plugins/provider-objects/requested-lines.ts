@@ -1,5 +1,13 @@
 import { caller, GatewayError, type JsonObject } from 'sluice';
-import { isObject, wrongValue, type Call, type PaidMember, type ProviderObject } from 'sluice/internal';
+import {
+  isObject,
+  refusedAddress,
+  wrongValue,
+  type Call,
+  type NamedAddress,
+  type PaidMember,
+  type ProviderObject,
+} from 'sluice/internal';
 import { boundBy, checkMembers } from '../_paid-members.ts';
 import type { Around } from './around.ts';
 import { unusableFile } from './batch-file.ts';
@@ -29,6 +37,7 @@ export async function requestedLines(
   const models = requested['models'] as readonly string[];
   allowModels(call, models);
   checkLines(call, requested, param);
+  checkAddresses(requested, file, place, param);
   const references = requested['references'] as readonly (readonly [string, string])[];
   const there = await placeOfReferences(
     call,
@@ -39,6 +48,27 @@ export async function requestedLines(
   if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
     throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
   return { ...requested, models: [...models] };
+}
+
+/** Throws 403 for lines that name an address which the channel may not use. */
+function checkAddresses(
+  { addresses }: JsonObject,
+  { kind }: ProviderObject,
+  { channel }: Place,
+  param: string,
+): void {
+  // Earlier versions noted none. Google alone reads addresses of storage in batches.
+  if (!Array.isArray(addresses) && !kind.startsWith('generate-content/')) return;
+  if (!Array.isArray(addresses))
+    throw new GatewayError(
+      'invalid_value',
+      'The addresses that the file names are not known: upload it again.',
+      {
+        param,
+      },
+    );
+  const refused = refusedAddress(addresses as unknown as readonly NamedAddress[], channel);
+  if (refused !== undefined) throw refused;
 }
 
 /** Throws 403 for lines that run a further model or a service which the key of the call may not use. */

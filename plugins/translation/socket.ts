@@ -1,6 +1,9 @@
 import { concatMap, defer, finalize, merge, Subject, type Observable } from 'rxjs';
 import { GatewayError, startWithEvents, type GatewayEvent, type Usage, type UpstreamRequest } from 'sluice';
 import {
+  addressesIn,
+  mayNameAddress,
+  refusedAddress,
   sumUsage,
   tunnelWatch,
   type AttemptEvent,
@@ -9,12 +12,25 @@ import {
   type SocketMessage,
   type Target,
 } from 'sluice/internal';
+import { checkedMessages } from '../_session-messages.ts';
 
 /**
  * Passes a session through to the target: both sides' messages as they are, but for the name of the model. What the answers in it use is
  * told by `usage` events, each before the message that it was read from.
  */
-export async function passSocket(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
+export function passSocket(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
+  // What a message may name depends on the channel, which is known here alone.
+  return checkedMessages(call, (checked) => passMessages(checked, target, next), {
+    concerns: mayNameAddress,
+    check(event) {
+      const refused = refusedAddress(addressesIn(event), target.channel);
+      if (refused !== undefined) throw refused;
+    },
+    failure: 'The addresses that this message names cannot be checked now.',
+  });
+}
+
+async function passMessages(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
   const { format, operation } = call;
   const route = format.tunnels?.find((one) => one.operation === operation);
   const spoken = target.channel.speaks[operation];

@@ -185,11 +185,52 @@ describe('InvokeModel for clients', () => {
     expect(await ask('one two three four !error-after=2')).toMatchObject({
       name: expect.stringMatching(/Exception$/),
     });
-    const wrong = await scene.client
-      .send(new InvokeModelCommand({ modelId: 'demo', body: JSON.stringify({ inputText: 'hi' }) }))
-      .catch((error: unknown) => error);
-    expect(wrong).toMatchObject({ name: 'ValidationException' });
   });
+
+  // Bodies of https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html, a maker each.
+  test.each([
+    ['Titan', { inputText: 'hi', textGenerationConfig: { maxTokenCount: 9 } }],
+    ['Nova', { schemaVersion: 'messages-v1', messages: [{ role: 'user', content: [{ text: 'hi' }] }] }],
+    ['Llama', { prompt: 'hi', max_gen_len: 9 }],
+    ['Mistral', { prompt: '<s>[INST] hi [/INST]', max_tokens: 9 }],
+    ['Claude before messages', { prompt: '\n\nHuman: hi\n\nAssistant:', max_tokens_to_sample: 9 }],
+    [
+      'OpenAI',
+      {
+        messages: [
+          { role: 'system', content: 'a' },
+          { role: 'user', content: 'hi' },
+        ],
+        max_completion_tokens: 9,
+      },
+    ],
+    ['embeddings of Cohere', { texts: ['hi'], input_type: 'search_query' }],
+    ['images of Titan', { taskType: 'TEXT_IMAGE', textToImageParams: { text: 'a cat' } }],
+  ])(
+    'a body of %s is refused with one sentence that says what to do, whole and as a stream',
+    async (_, other) => {
+      const scene = await start(
+        () => {},
+        () => demo({ speaks: ['chat-completions'] }),
+      );
+      const asked = { modelId: 'demo', body: JSON.stringify(other) };
+      for (const command of [
+        new InvokeModelCommand(asked),
+        new InvokeModelWithResponseStreamCommand(asked),
+      ]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const error: unknown = await scene.client
+          .send(command as InvokeModelCommand)
+          .catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({
+          name: 'ValidationException',
+          message: expect.stringMatching(
+            /^InvokeModel takes the messages format alone here, .* go through Converse, /,
+          ) as string,
+        });
+      }
+    },
+  );
 
   test('a stream that somebody reads is decoded and told again', async () => {
     const scene = await start(

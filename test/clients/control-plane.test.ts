@@ -290,7 +290,7 @@ describe('InvokeModel', () => {
     expect([answer.status, answer.headers.get('x-amzn-errortype')]).toEqual([400, 'ValidationException']);
     expect(await read(answer)).toEqual({
       message: expect.stringMatching(
-        /^InvokeModel takes bodies in the messages format here, with "anthropic_version": "bedrock-2023-05-31"\. Use Converse/,
+        /^InvokeModel takes the messages format alone here, for every model, with "anthropic_version": "bedrock-2023-05-31"\. Chats with other bodies go through Converse/,
       ) as string,
     });
   });

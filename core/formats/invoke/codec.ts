@@ -32,7 +32,7 @@ function decode(body: JsonObject, params: RouteParams, how: 'validate' | 'decode
 
 /** InvokeModel of the provider takes a body of its own for each maker's models; only those of one maker name their version. */
 function otherBody({ code, message, param }: GatewayError): GatewayError {
-  const sentence = `InvokeModel takes bodies in the messages format here, with "anthropic_version": "${bodyVersion}". Use Converse, which takes all models alike. (${message})`;
+  const sentence = `InvokeModel takes the messages format alone here, for every model, with "anthropic_version": "${bodyVersion}". Chats with other bodies go through Converse, and embeddings and images through /v1/embeddings and /v1/images/generations. (${message})`;
   return new GatewayError(code, sentence, param === undefined ? {} : { param });
 }
 

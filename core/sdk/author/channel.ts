@@ -24,7 +24,6 @@ export interface ChannelOptions {
   /**
    * Public names (with `*` patterns), or a map from public name to the provider's name. In a map the stars of a public name carry over:
    * `'gpt-*': 'openai/gpt-*'`. `'discover'`: what the provider lists, and nothing else. Default: the kind's own list.
-   *
    * `{ name, baseModel }` in place of the provider's name states which known model stands behind a name of your own, such as that of an
    * Azure deployment: its price, limits and traits apply. `baseModel` is the provider's name of the model, or `PROVIDER/MODEL` for a model
    * of another provider in the catalogue, such as `openai/gpt-4o`. Default: the public name, where the catalogue has a model of that name.
@@ -73,6 +72,9 @@ export interface ChannelOptions {
   };
   /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
   readonly routingFields?: readonly string[];
+  /** Addresses that a provider may read or write for clients: `s3://bucket/shared/` with all below, `gs://bucket/a.pdf`. Default: those of the web. */
+  readonly mayRead?: readonly string[];
+  readonly mayWrite?: readonly string[];
   /** False: a member that the provider refuses is not left out, neither of a second attempt nor of later calls. Default true. */
   readonly learn?: boolean;
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import type { ByteBudget } from '../../../core/front/byte-budget.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { BegunLines } from '../../../plugins/provider-objects/request-lines.ts';
+import type { BegunLines } from '../../../plugins/provider-objects/known-lines.ts';
 import { RequestLines } from '../../../plugins/provider-objects/request-lines.ts';
 import { cut } from '../../support/cut.ts';
 import { tries } from '../../support/tries.ts';

@@ -1,0 +1,116 @@
+import { foldedName } from '../../sdk/member-names.ts';
+
+/** One sort of member whose texts are addresses that a provider reads or writes. Names are compared as `foldedName` writes them. */
+export interface AddressRow {
+  readonly member: RegExp;
+  /** The nearest member around it that is no list. Default: any. */
+  readonly within?: RegExp;
+  readonly use: 'read' | 'write';
+  /**
+   * Which texts are judged. `all`: each, because the provider uses the operator's credentials whatever the text is. `schemes`: those with
+   * another scheme than http, https and data. `paths`: these, and paths of files, which servers of one's own open. `projects`: names of what a
+   * cloud project keeps.
+   */
+  readonly judged: 'all' | 'schemes' | 'paths' | 'projects';
+}
+
+/**
+ * Members of requests whose texts are addresses, in the bodies of all formats, at any depth. The first row that fits counts. A test compares
+ * the rows with the requests of the official SDKs.
+ *
+ * - Google (`@google/genai` 1.x, `genai.d.ts`): `fileUri`, `gcsUri`, `uris` of `gcsSource`, `outputGcsUri`, `storageUri` of Imagen and Veo,
+ *   `bigqueryUri`. An object must be public or readable with the credentials of the project that sends the request.
+ * - Bedrock (`@aws-sdk/client-bedrock-runtime`, `S3Location`, `AsyncInvokeS3OutputDataConfig`): read and written with the role of the caller.
+ * - Azure OpenAI batches: `input_blob`, and `url` of `output_folder`, with the managed identity of the resource.
+ * - vLLM opens `file:` addresses below `--allowed-local-media-path` (docs.vllm.ai, `MediaConnector`), SGLang paths too.
+ */
+export const addressRows: readonly AddressRow[] = [
+  {
+    member: /^(?:storage_?uri|output_?gcs_?uri|output_?uri(?:_?prefix)?|output_?folder)$/,
+    use: 'write',
+    judged: 'all',
+  },
+  {
+    member: /^(?:ur[il]s?|s3_?uri|input_?uri)$/,
+    within: /^(?:output_?(?:folder|config|data_?config)|\w*destination|s3_?output_?data_?config)$/,
+    use: 'write',
+    judged: 'all',
+  },
+  {
+    member: /^(?:gcs_?uris?|s3_?uris?|big_?query_?uri|input_?uri|input_?blob)$/,
+    use: 'read',
+    judged: 'all',
+  },
+  {
+    member: /^ur[il]s?$/,
+    within: /^(?:s3_?location|s3_?input_?data_?config|gcs_?source|big_?query_?source|input_?blob)$/,
+    use: 'read',
+    judged: 'all',
+  },
+  { member: /^rag_?corp(?:us|ora)$|^data_?stores?$/, use: 'read', judged: 'all' },
+  { member: /^engine$/, within: /ai_?search$/, use: 'read', judged: 'all' },
+  { member: /^cached_?content$/, use: 'read', judged: 'projects' },
+  { member: /^(?:image|video|audio|file|document)_?ur[il]s?$/, use: 'read', judged: 'paths' },
+  {
+    member: /^url$/,
+    within: /^(?:image|video|audio|file|document)_?url$|^source$/,
+    use: 'read',
+    judged: 'paths',
+  },
+  // Of the gateway's own words.
+  { member: /^id$/, within: /^source$/, use: 'read', judged: 'schemes' },
+  { member: /ur[il]s?$/, use: 'read', judged: 'schemes' },
+  { member: /^(?:images?|mask|video|audio|file|input_reference)$/, use: 'read', judged: 'schemes' },
+];
+
+/**
+ * Matches the text of every request with an address that is judged, unless letters are written as codes: a test holds it to the rows. A
+ * usual address ends the search at its member's name, so that a request with pictures by https is not walked through.
+ */
+export const addressSign =
+  /(?:ur[il]s?|images?|mask|video|audio|file|_reference)"(?:\s{17}|\s{0,16}:(?:\s{17}|\s{0,16}(?:\[|"(?!https?:\/\/|data:))))|(?:s3|gcs)_?(?:uri|location|source|input|output|dest)|(?:storage|output|input|query)_?(?:gcs_?)?(?:uri|folder|blob|source)|destination"|corp(?:us|ora)"|data_?stores?"|ai_?search"|cached_?content"/i;
+
+/** The longest text that the sign looks at, in characters. */
+export const longestSign = 64;
+
+/** Members in which a provider reads no address: arguments and schemas of tools, what the client notes, and what providers have said. */
+const ignored: ReadonlySet<string> = new Set(
+  (
+    'metadata labels input_schema inputschema schema json_schema jsonschema arguments annotations citations results outputs args ' +
+    'responseschema responsejsonschema response_schema response_json_schema action actions json parametersjsonschema response'
+  ).split(' '),
+);
+
+/** True for members in which no address is looked for. */
+export function isIgnored(folded: string): boolean {
+  return ignored.has(folded);
+}
+
+/** Rows by folded name and the folded name around it, of those that were asked for lately. */
+const known = new Map<string, AddressRow | undefined>();
+const mostKnown = 1000;
+const longestName = 64;
+
+/** The row of a member; undefined for one that holds no address. */
+export function addressRowOf(folded: string, within: string): AddressRow | undefined {
+  if (folded.length > longestName) return addressRows.find((row) => fits(row, folded, within));
+  const around = within.length > longestName ? '' : within;
+  const key = `${around} ${folded}`;
+  let row = known.get(key);
+  if (row === undefined && !known.has(key)) {
+    row = addressRows.find((one) => fits(one, folded, around));
+    if (known.size < mostKnown) known.set(key, row);
+  }
+  return row;
+}
+
+function fits({ member, within: around }: AddressRow, folded: string, within: string): boolean {
+  return member.test(folded) && (around?.test(within) ?? true);
+}
+
+/** The folded name of a member; of a form field with brackets (`image[url]`, `urls[0]`) the last one. */
+export function memberName(name: string): string {
+  if (!name.includes('[')) return foldedName(name);
+  const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));
+  return foldedName(parts.at(-1) ?? name);
+}
