@@ -42,7 +42,11 @@ export class SizedPrices {
       if (model === undefined) continue;
       const known = models.get(model) ?? { operation: 'generate-image' };
       const isByTokens = (known.price?.input ?? 0) > 0 || (known.price?.output ?? 0) > 0;
-      if (!isByTokens) models.set(model, { ...known, price: { ...known.price, perImageAt: sorted(prices) } });
+      if (!isByTokens)
+        models.set(model, {
+          ...known,
+          price: { ...known.price, perImageAt: sorted({ ...known.price?.perImageAt, ...prices }) },
+        });
     }
     for (const [key, perSecond] of this.#seconds) {
       const model = ofProvider(provider, key);

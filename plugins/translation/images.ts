@@ -1,4 +1,4 @@
-import { concatMap, from, of, type Observable } from 'rxjs';
+import { concatMap, from, map, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type GatewayRequest, type Operation, type Usage } from 'sluice';
 import {
   mediaKind,
@@ -131,6 +131,21 @@ async function download(
   };
   const images = await Promise.all(result.images.map(bytesFrom));
   return { type: 'result', value: { ...result, images } };
+}
+
+/** Adds quality and size that the request names to the images of a decoded reply that does not tell them itself: they have prices of their own. */
+export function withSizes(source: Observable<GatewayEvent>, call: Call): Observable<GatewayEvent> {
+  if (!operations.has(call.operation)) return source;
+  const [name] = Object.keys(call.codec.estimate?.(call.request).units?.imagesAt ?? {});
+  if (name === undefined) return source;
+  return source.pipe(
+    map((event) => {
+      if (event.type !== 'usage') return event;
+      const { units } = event.usage;
+      if (units?.images === undefined || units.imagesAt !== undefined) return event;
+      return { ...event, usage: { ...event.usage, units: { ...units, imagesAt: { [name]: units.images } } } };
+    }),
+  );
 }
 
 /** What a reply used that passed through: nobody counts the images in it, so that they are as many as were asked for. */

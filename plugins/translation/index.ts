@@ -22,7 +22,7 @@ import { passReply } from './pass-reply.ts';
 import { passRequest } from './pass-request.ts';
 import { decodeReply } from './decode-reply.ts';
 import { writeRequest, writeUnread } from './encode-request.ts';
-import { isOfImages, readImages, withBytes } from './images.ts';
+import { isOfImages, readImages, withBytes, withSizes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
@@ -70,7 +70,7 @@ export default definePlugin({
         // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
         return startWithEvents(
           [attempt(target, call.codec.format, true), ...losses.map(lossEvent)],
-          withBytes(reply, call, target, tools),
+          withSizes(withBytes(reply, call, target, tools), call),
         );
       }
       const format = formatFor(call, target, spoken) ?? '';
@@ -156,7 +156,7 @@ async function translate(
   );
   // A provider has taken them: nobody will ask again.
   forgetMedia(call);
-  return startWithEvents(before, withBytes(reply, call, target, tools));
+  return startWithEvents(before, withSizes(withBytes(reply, call, target, tools), call));
 }
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {

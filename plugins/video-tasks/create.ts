@@ -105,7 +105,9 @@ async function prepared(call: Call, { store, reference }: Creating): Promise<Pre
           ...bytes,
           model: origin.model,
           remixOf: origin.upstreamId,
+          // It is charged by the length and the size of the first.
           ...(origin.seconds === undefined ? {} : { seconds: origin.seconds }),
+          ...(origin.size === undefined ? {} : { size: origin.size }),
         };
   const edits: CallEdits = {
     decoded: true,

@@ -11,6 +11,7 @@ import type {
 } from '../../sdk/format.ts';
 import { loseForeign } from './foreign.ts';
 import { unusable } from './upstream-error/index.ts';
+import { videoUnits } from './video-units.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */
 export interface VideoWords {
@@ -39,11 +40,6 @@ export interface VideoWords {
 
 /** The codecs of videos: not every provider can be told to stop. */
 export type VideoCodecs = Required<Pick<Codecs, 'create-video' | 'get-video'>> & Pick<Codecs, 'delete-video'>;
-
-/** Seconds of a video for which its request names none, as far as a price needs them. */
-function usualSeconds({ format }: VideoRequest): number {
-  return format === 'videos' ? 4 : 5;
-}
 
 /** The codecs of a format for the making of videos and for the tasks that come of it. */
 export function videoCodecs(words: VideoWords): VideoCodecs {
@@ -87,11 +83,7 @@ export function videoCodecs(words: VideoWords): VideoCodecs {
       if (report.id === '') throw noTask();
       return [{ type: 'result', value: report }];
     },
-    estimate: (request) => ({
-      input: 0,
-      output: 0,
-      units: { seconds: (request.seconds ?? usualSeconds(request)) * (request.count ?? 1) },
-    }),
+    estimate: (request) => ({ input: 0, output: 0, units: videoUnits(request) }),
     encodeWhole: (context) => whole((report) => words.writeSubmitted(report, context)),
   };
   const task = {

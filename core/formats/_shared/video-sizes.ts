@@ -31,10 +31,15 @@ export function ratioOfSize(size: string, known: readonly string[]): string | un
   return best !== undefined && best.off <= tolerance ? best.ratio : undefined;
 }
 
+/** The lines of a picture of a size: its short side. */
+export function linesOfSize(size: string): number {
+  const [width, height] = sidesOf(size);
+  return Math.min(width, height);
+}
+
 /** `480p`, `720p`, `1080p`: named after the short side; undefined when it has no such name. */
 export function resolutionOfSize(size: string): string | undefined {
-  const [width, height] = sidesOf(size);
-  const short = Math.min(width, height);
+  const short = linesOfSize(size);
   // The large sizes of 1024 lines are closest to 1080p.
   if (short === 1024) return '1080p';
   return [360, 480, 540, 720, 1080, 1440, 2160].includes(short) ? `${short}p` : undefined;

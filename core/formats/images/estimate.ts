@@ -1,5 +1,7 @@
 import type { ImageRequest } from '../../model/image.ts';
 import type { Expected } from '../../sdk/format.ts';
+import { imageUnits } from '../_shared/image-units.ts';
+import { formatName } from './wire.ts';
 import { wordTable } from '../../model/word-table.ts';
 
 /** Tokens of one image of the largest usual size, by quality: what is not here may come to the most. */
@@ -12,21 +14,28 @@ const givenTokens = 1_600;
 const closelyTokens = 16_384;
 const frame = 64;
 
+/** Members in words of providers that name a size: a class of them (`2k`), a name, or width and height. */
+const sizeWords = ['resolution', 'image_size', 'imageSize', 'width', 'height'] as const;
+
+/** The size that a request names; a word that no price has where it names several. */
+function sizeIn({ size, extra }: ImageRequest): string | undefined {
+  const own = extra?.[formatName] ?? {};
+  const named = sizeWords.flatMap((word) => (own[word] === undefined ? [] : [own[word]]));
+  if (named.length === 0) return size;
+  const [first] = named;
+  const isAlone = named.length === 1 && size === undefined && typeof first === 'string';
+  return isAlone ? first.toLowerCase() : 'unknown';
+}
+
 /** What a request may use. */
-export function expectedOf({
-  prompt,
-  images,
-  mask,
-  count = 1,
-  quality,
-  partials = 0,
-}: ImageRequest): Expected {
+export function expectedOf(request: ImageRequest): Expected {
+  const { prompt, images, mask, count = 1, quality, partials = 0 } = request;
   const shown = images.length + (mask === undefined ? 0 : 1);
   const words = Buffer.byteLength(prompt);
   return {
     input: Math.ceil(words / 4) + shown * givenTokens,
     output: count * ((tokensOf[quality ?? ''] ?? mostTokens) + partials * partialTokens),
-    units: { images: count },
+    units: imageUnits(count, quality, sizeIn(request)),
     most: { input: words + frame + shown * closelyTokens },
   };
 }

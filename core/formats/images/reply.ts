@@ -20,7 +20,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (sound.length === 0 || sound.length !== images.length) throw noImages();
   const told = isObject(usage) ? usage : undefined;
   return [
-    { type: 'usage', usage: readUsage(told, sound.length) },
+    { type: 'usage', usage: readUsage(told, sound.length, rest) },
     { type: 'result', value: { images: sound, ...readFacts(rest, 'created') } },
   ];
 }

@@ -67,7 +67,7 @@ export class ImageStreamDecoder implements StreamDecoder {
     };
     if (image.base64 === undefined && image.url === undefined) throw noImages();
     const told = isObject(usage) ? usage : undefined;
-    const own = readUsage(told, 1);
+    const own = readUsage(told, 1, rest);
     this.#total = this.#total === undefined ? own : sumUsage(this.#total, own);
     const facts = readFacts({ ...rest, ...(told === undefined ? {} : { $usage: told }) }, 'created_at');
     return [

@@ -1,13 +1,22 @@
 import type { ImageTokens } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
+import { imageUnits } from '../_shared/image-units.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
-/** Usage of so many images: the tokens where they are told. */
-export function readUsage(usage: JsonObject | undefined, images: number): Usage {
-  return { ...(usage === undefined ? noUsage : readPlainUsage(usage, formatName)), units: { images } };
+/** Usage of so many images: the tokens where they are told, and quality and size where the reply tells both. */
+export function readUsage(
+  usage: JsonObject | undefined,
+  images: number,
+  { quality, size }: JsonObject,
+): Usage {
+  const isTold = typeof quality === 'string' && typeof size === 'string';
+  return {
+    ...(usage === undefined ? noUsage : readPlainUsage(usage, formatName)),
+    units: isTold ? imageUnits(images, quality, size) : { images },
+  };
 }
 
 /** The usage object for a client; undefined where no tokens are known. */
@@ -40,13 +49,13 @@ export function usageTap(): UsageTap {
       const body = parseObject(data);
       const usage = isObject(body?.usage) ? body.usage : undefined;
       if (typeof body?.type === 'string' && body.type.endsWith('.completed')) {
-        const own = readUsage(usage, 1);
+        const own = readUsage(usage, 1, body);
         total = total === undefined ? own : sumUsage(total, own);
         return total;
       }
       if (usage === undefined) return undefined;
       return Array.isArray(body?.data)
-        ? readUsage(usage, body.data.length)
+        ? readUsage(usage, body.data.length, body)
         : readPlainUsage(usage, formatName);
     },
   };

@@ -1,34 +1,25 @@
 import type { Units } from '../../model/usage.ts';
 import type { PriceRow } from '../../settings/prices.ts';
 import { count, largest, PICO, pico } from './amounts.ts';
+import { ImagePrices } from './image-prices.ts';
+import { SecondPrices } from './second-prices.ts';
 
 type ByName = ReadonlyMap<string, bigint>;
 
 /** What a row says of what is not counted in tokens, in 1e-12 dollars. */
 export class UnitPrices {
-  readonly #image: bigint;
-  readonly #imageAt: ByName;
-  readonly #second: bigint;
-  readonly #secondAt: ByName;
+  readonly #images: ImagePrices;
+  readonly #seconds: SecondPrices;
   readonly #character: bigint;
   readonly #call: bigint;
   readonly #callAt: ByName;
 
-  constructor({
-    perImage,
-    perImageAt,
-    perSecond,
-    perSecondAt,
-    perCharacter = 0,
-    perCall,
-    perCallAt,
-  }: PriceRow) {
-    this.#imageAt = byName(perImageAt);
-    this.#secondAt = byName(perSecondAt);
+  constructor(row: PriceRow) {
+    const { perCharacter = 0, perCall, perCallAt } = row;
+    this.#images = new ImagePrices(row);
+    this.#seconds = new SecondPrices(row);
     this.#callAt = byName(perCallAt);
     // Of an amount that a row knows by names alone, the highest counts where the name is not known.
-    this.#image = perImage === undefined ? highest(this.#imageAt) : pico(perImage, 12);
-    this.#second = perSecond === undefined ? highest(this.#secondAt) : pico(perSecond, 12);
     this.#call = perCall === undefined ? highest(this.#callAt) : pico(perCall, 12);
     this.#character = pico(perCharacter, 12);
   }
@@ -37,9 +28,9 @@ export class UnitPrices {
   cost({ images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt }: Units): bigint {
     return (
       this.#callPrice(callsAt) +
-      costOf(images, imagesAt, (name) => this.#imagePrice(name), this.#image) +
+      costOf(images, imagesAt, this.#images) +
       // Seconds are told in fractions: their price is that of the milliseconds begun.
-      (this.#secondsCost(seconds, secondsAt) + 999n) / 1000n +
+      (costOf(milliseconds(seconds), inMilliseconds(secondsAt), this.#seconds) + 999n) / 1000n +
       BigInt(count(characters)) * this.#character
     );
   }
@@ -48,30 +39,12 @@ export class UnitPrices {
   most(units: Units): bigint {
     const { images = 0, imagesAt } = units;
     const named = Object.values(imagesAt ?? {}).reduce((sum, number) => sum + number, 0);
-    const open = BigInt(count(images - named)) * (largest(this.#image, highest(this.#imageAt)) - this.#image);
-    return this.cost(units) + open;
+    return this.cost(units) + BigInt(count(images - named)) * (this.#images.highest - this.#images.plain);
   }
 
   /** What each further call of several may add: its fee, and what is rounded up. */
   get furtherCall(): bigint {
-    return (
-      largest(this.#call, highest(this.#callAt)) +
-      PICO +
-      largest(this.#second, highest(this.#secondAt)) / 1000n +
-      2n
-    );
-  }
-
-  #secondsCost(seconds: number, secondsAt: Units['secondsAt']): bigint {
-    const parts = inMilliseconds(secondsAt);
-    return costOf(milliseconds(seconds), parts, (name) => this.#secondAt.get(name), this.#second);
-  }
-
-  #imagePrice(name: string): bigint | undefined {
-    const known = this.#imageAt.get(name);
-    if (known !== undefined || !name.includes('/')) return known;
-    const [quality = '', size = ''] = name.split('/');
-    return this.#imageAt.get(size) ?? this.#imageAt.get(quality);
+    return largest(this.#call, highest(this.#callAt)) + PICO + this.#seconds.highest / 1000n + 2n;
   }
 
   #callPrice(callsAt: Units['callsAt']): bigint {
@@ -86,17 +59,16 @@ export class UnitPrices {
 function costOf(
   total: number,
   parts: Readonly<Record<string, number>> | undefined,
-  priceOf: (name: string) => bigint | undefined,
-  plain: bigint,
+  prices: { readonly plain: bigint; of(name: string): bigint },
 ): bigint {
   let rest = count(total);
   let sum = 0n;
   for (const name in parts) {
     const part = Math.min(rest, count(parts[name] ?? 0));
     rest -= part;
-    sum += BigInt(part) * (priceOf(name) ?? plain);
+    sum += BigInt(part) * prices.of(name);
   }
-  return sum + BigInt(rest) * plain;
+  return sum + BigInt(rest) * prices.plain;
 }
 
 function milliseconds(seconds: number): number {

@@ -71,6 +71,8 @@ interface Bill {
 const chat = { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 };
 const chatUsage = (more: JsonObject = {}, reply: JsonObject = {}): Usage =>
   readChat({ ...chat, ...more }, reply);
+const nothing: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+const film = (resolution: string): Units => ({ seconds: 8, secondsAt: { [resolution]: 8 } });
 const sonarAt = { callsAt: { medium: 1 } };
 
 // Dollars per million tokens in the comments, with the page that states them. All calls have 1,000 tokens of input and 100 of output.
@@ -136,6 +138,21 @@ const bills: Readonly<Record<string, Bill>> = {
     model: 'vendor/model',
     usage: chatUsage({ cost: 0.001_230_1 }),
     microDollars: 1231,
+  },
+  // 0.40 a second, 0.60 of 4k; fast: 0.10, 0.12 and 0.30: https://ai.google.dev/gemini-api/docs/pricing
+  'a film by its resolution': {
+    channel: 'gemini',
+    model: 'veo-3.1-generate-001',
+    usage: { ...nothing, units: film('2160p') },
+    units: film('2160p'),
+    microDollars: 8 * 600_000,
+  },
+  'a film of a resolution without a price of its own': {
+    channel: 'gemini',
+    model: 'veo-3.1-fast-generate-001',
+    usage: { ...nothing, units: film('1440p') },
+    units: film('1440p'),
+    microDollars: 8 * 120_000,
   },
   // 1 and 5, as `listed` says
   'OpenRouter with a listed price only': {
