@@ -63,7 +63,7 @@ export function chatDialect(dialect: ChatDialect): Codec<ChatRequest> {
     decodeStream: (traits) => new DialectDecoder(traits, dialect),
     decodeWhole: (body, traits) => {
       if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
-      if (dialect.whole !== undefined) return chatCodec.decodeWhole(dialect.whole(body), traits);
+      if (dialect.whole !== undefined) return chatCodec.decodeWhole(withTotal(dialect.whole(body)), traits);
       const decoder = new DialectDecoder(traits, dialect);
       return [...decoder.piece(body, undefined), ...decoder.end()];
     },
@@ -94,7 +94,7 @@ class DialectDecoder implements StreamDecoder {
   piece(piece: JsonObject, event: string | undefined): readonly GatewayEvent[] {
     return this.#reply
       .chunks(piece, event)
-      .flatMap((chunk) => this.#decoder.chunk(chunk))
+      .flatMap((chunk) => this.#decoder.chunk(withTotal(chunk)))
       .map((one) =>
         one.type === 'reasoning-end' && one.proof !== undefined
           ? { ...one, proof: { ...one.proof, format: this.#format }, extra: {} }
@@ -105,6 +105,15 @@ class DialectDecoder implements StreamDecoder {
   end(): readonly GatewayEvent[] {
     return this.#decoder.end();
   }
+}
+
+/** Clients of chat completions are told the sum of the tokens, which not every provider tells. */
+function withTotal(reply: JsonObject): JsonObject {
+  const { usage } = reply;
+  if (!isObject(usage) || usage.total_tokens !== undefined) return reply;
+  const { prompt_tokens: input, completion_tokens: output } = usage;
+  if (typeof input !== 'number' || typeof output !== 'number') return reply;
+  return { ...reply, usage: { ...usage, total_tokens: input + output } };
 }
 
 /** Splits the members of a body into those that a provider knows and those that are reported as lost. `$` and nulls are neither. */

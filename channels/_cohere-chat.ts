@@ -1,6 +1,7 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, upstreamError, type EncodeTarget, wordTable } from 'sluice/internal';
-import { chatDialect, knownMembers, objectsOf, type DialectReply } from './_chat-dialect.ts';
+import type { ChatRequest, JsonObject, JsonValue } from 'sluice';
+import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { chatDialect, knownMembers, objectsOf } from './_chat-dialect.ts';
+import { CohereReply, readWhole } from './_cohere-reply.ts';
 
 /** The name under which the channel speaks Cohere's own words. */
 export const chatFormat = 'cohere-chat';
@@ -39,7 +40,8 @@ const read: ReadonlySet<string> = new Set([
 export const chat = chatDialect({
   format: chatFormat,
   path: () => '/v2/chat',
-  request({ stream_options: _options, reasoning_effort: effort, ...body }, target) {
+  prepare: withoutStrict,
+  request({ stream_options: _options, ...body }, target) {
     const known = knownMembers(body, read, target.lose);
     const texts: JsonObject[] = [];
     const messages = objectsOf(known['messages']).map((message) => messageOf(message, texts, target));
@@ -49,7 +51,7 @@ export const chat = chatDialect({
       ),
     );
     const { stop_sequences: stop, documents } = settings;
-    const choice = choiceOf(known['tool_choice'], target);
+    const choice = choiceOf(known['tool_choice']);
     const format = formatOf(known['response_format']);
     const given = [...(Array.isArray(documents) ? (documents as readonly JsonValue[]) : []), ...texts];
     return {
@@ -61,165 +63,44 @@ export const chat = chatDialect({
       ...(given.length === 0 ? {} : { documents: given }),
       ...(choice === undefined ? {} : { tool_choice: choice }),
       ...(format === undefined ? {} : { response_format: format }),
-      ...(typeof effort === 'string' && settings['thinking'] === undefined
-        ? { thinking: { type: effort === 'none' ? 'disabled' : 'enabled' } }
+      ...(isObject(settings['thinking'])
+        ? { thinking: thinkingOf(settings['thinking'], settings['max_tokens']) }
         : {}),
     };
   },
   reply: () => new CohereReply(),
-  whole(body) {
-    const { message, finish_reason: finish, id, usage } = body;
-    const said = isObject(message) ? message : {};
-    const { text, thinking } = wordsOf(said['content']);
-    const reasoning = [thinking, said['tool_plan']].filter((one) => typeof one === 'string').join('');
-    return {
-      id: id ?? '',
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: text,
-            ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-            ...(Array.isArray(said['tool_calls']) ? { tool_calls: said['tool_calls'] } : {}),
-            ...(Array.isArray(said['citations'])
-              ? { annotations: objectsOf(said['citations']).map(annotationOf) }
-              : {}),
-          },
-          finish_reason: finishOf(finish, body),
-        },
-      ],
-      ...usageOf(usage),
-    };
-  },
+  whole: readWhole,
 });
 
-/** One stream: what begins and ends a block says nothing that its pieces do not. */
-class CohereReply implements DialectReply {
-  #id = '';
-  #calls = -1;
-
-  chunks(piece: JsonObject, event: string | undefined): readonly JsonObject[] {
-    const { type = event, id } = piece;
-    if (typeof id === 'string' && id !== '') this.#id = id;
-    const delta = isObject(piece['delta']) ? piece['delta'] : {};
-    const message = isObject(delta['message']) ? delta['message'] : {};
-    switch (type) {
-      case 'message-start':
-        return [this.#chunk({ role: 'assistant', content: '' })];
-      case 'content-start':
-      case 'content-delta': {
-        const { text, thinking } = wordsOf(message['content']);
-        return [
-          this.#chunk({
-            ...(text === '' ? {} : { content: text }),
-            ...(thinking === '' ? {} : { reasoning_content: thinking }),
-          }),
-        ];
-      }
-      case 'tool-plan-delta':
-        return [this.#chunk({ reasoning_content: message['tool_plan'] ?? '' })];
-      case 'tool-call-start':
-        this.#calls += 1;
-        return this.#call(message['tool_calls']);
-      case 'tool-call-delta':
-        return this.#call(message['tool_calls']);
-      case 'citation-start': {
-        const list = Array.isArray(message['citations'])
-          ? objectsOf(message['citations'])
-          : objectsOf([message['citations']]);
-        return [this.#chunk({ annotations: list.map(annotationOf) })];
-      }
-      case 'message-end':
-        return [{ ...this.#chunk({}, finishOf(delta['finish_reason'], delta)), ...usageOf(delta['usage']) }];
-      default:
-        return [];
-    }
-  }
-
-  #call(call: JsonValue | undefined): readonly JsonObject[] {
-    return isObject(call)
-      ? [this.#chunk({ tool_calls: [{ ...call, index: Math.max(0, this.#calls) }] })]
-      : [];
-  }
-
-  #chunk(delta: JsonObject, finish: string | null = null): JsonObject {
-    return { id: this.#id, choices: [{ index: 0, delta, finish_reason: finish }] };
-  }
+/** Cohere has one switch for all tools, with conditions of its own (`strict_tools`), and refuses the member of a tool. */
+function withoutStrict(request: ChatRequest, { lose }: EncodeTarget): ChatRequest {
+  if (!request.tools.some((tool) => tool.type === 'function' && tool.strict !== undefined)) return request;
+  const tools = request.tools.map((tool) => {
+    if (tool.type !== 'function' || tool.strict === undefined) return tool;
+    const { strict, ...rest } = tool;
+    if (strict) lose(`${tool.at ?? 'tools'}.strict`);
+    return rest;
+  });
+  return { ...request, tools };
 }
 
-const reasons = wordTable<string>({
-  COMPLETE: 'stop',
-  STOP_SEQUENCE: 'stop_sequence',
-  MAX_TOKENS: 'length',
-  TOOL_CALL: 'tool_calls',
-});
+/** Tokens that are left for the answer: https://docs.cohere.com/docs/reasoning */
+const leastAnswer = 1000;
 
-/** Why it ended, in the words of chat completions. Throws where it broke. */
-function finishOf(word: JsonValue | undefined, beside: JsonObject): string {
-  if (word === 'ERROR' || word === 'TIMEOUT')
-    throw upstreamError(
-      200,
-      JSON.stringify({ message: beside['error'] ?? 'The upstream broke off the answer.' }),
-    );
-  return reasons[String(word)] ?? 'stop';
+/** Thinking in Cohere's words. A budget leaves room for the answer below the output limit. */
+function thinkingOf(
+  { budget_tokens: budget, ...rest }: JsonObject,
+  limit: JsonValue | undefined,
+): JsonObject {
+  if (typeof budget !== 'number') return rest;
+  const most = typeof limit === 'number' ? Math.max(1, limit - leastAnswer) : Infinity;
+  return { ...rest, token_budget: Math.min(budget, most) };
 }
 
-/** Text and thinking of content: a string, one part, or a list of them. */
-function wordsOf(content: JsonValue | undefined): { readonly text: string; readonly thinking: string } {
-  if (typeof content === 'string') return { text: content, thinking: '' };
-  let text = '';
-  let thinking = '';
-  for (const part of Array.isArray(content) ? objectsOf(content) : objectsOf([content])) {
-    if (typeof part['text'] === 'string') text += part['text'];
-    if (typeof part['thinking'] === 'string') thinking += part['thinking'];
-  }
-  return { text, thinking };
-}
-
-/** What is billed, and what of it came from a cache. https://github.com/cohere-ai/cohere-typescript (src/api/types/Usage.ts) */
-function usageOf(usage: JsonValue | undefined): JsonObject {
-  if (!isObject(usage)) return {};
-  const { billed_units: billed, tokens, cached_tokens: cached } = usage;
-  const counts = isObject(billed) ? billed : isObject(tokens) ? tokens : undefined;
-  if (counts === undefined) return {};
-  const input = typeof counts['input_tokens'] === 'number' ? counts['input_tokens'] : 0;
-  return {
-    usage: {
-      prompt_tokens: input,
-      completion_tokens: counts['output_tokens'] ?? 0,
-      ...(typeof cached === 'number'
-        ? { prompt_tokens_details: { cached_tokens: Math.min(cached, input) } }
-        : {}),
-    },
-  };
-}
-
-/** A citation with all that Cohere says of its sources; what it is in neutral words is the first of them. */
-function annotationOf({ start, end, text, sources, type: _type, ...rest }: JsonObject): JsonObject {
-  const [source] = objectsOf(sources);
-  const document = isObject(source?.['document']) ? source['document'] : {};
-  const { url, title } = document;
-  return {
-    type: 'url_citation',
-    url_citation: {
-      start_index: start ?? 0,
-      end_index: end ?? 0,
-      ...(typeof title === 'string' ? { title } : {}),
-      ...(typeof url === 'string' ? { url } : {}),
-    },
-    text: text ?? '',
-    sources: sources ?? [],
-    ...rest,
-  };
-}
-
-/** It knows two words. A tool by name is one that must be called: which, is left to the model. */
-function choiceOf(choice: JsonValue | undefined, { lose }: EncodeTarget): string | undefined {
+/** It knows two words. A tool that is forced by its name goes alone ({@link ModelTraits.namedTools}). */
+function choiceOf(choice: JsonValue | undefined): string | undefined {
   if (choice === undefined || choice === null || choice === 'auto') return undefined;
-  if (choice === 'none') return 'NONE';
-  if (choice !== 'required') lose('tool_choice.function');
-  return 'REQUIRED';
+  return choice === 'none' ? 'NONE' : 'REQUIRED';
 }
 
 function formatOf(format: JsonValue | undefined): JsonObject | undefined {

@@ -1,4 +1,4 @@
-import { defineChannel, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { defineChannel, type GatewayEvent, type JsonObject, type JsonValue, type ModelTraits } from 'sluice';
 import {
   decodeScores,
   expectedOfDocuments,
@@ -91,6 +91,22 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   estimate: expectedOfDocuments,
 });
 
+/** https://docs.cohere.com/docs/reasoning: the budget that leaves room for an answer. */
+const thinks: ModelTraits = {
+  reasoning: 'thinking',
+  thinkingBudget: { min: 1, max: 31_000 },
+  thinksByDefault: true,
+};
+
+/** cohere-ai 8.1.0, api/resources/v2/client/requests/V2ChatRequest.d.ts; temperature: github:SillyTavern/SillyTavern#2916. */
+const ranges: NonNullable<ModelTraits['ranges']> = {
+  temperature: { min: 0, max: 1 },
+  topP: { min: 0.01, max: 0.99 },
+  topK: { min: 0, max: 500 },
+  frequencyPenalty: { min: 0, max: 1 },
+  presencePenalty: { min: 0, max: 1 },
+};
+
 /** Cohere, in its own words. https://docs.cohere.com/reference/about */
 export default plainKind(
   defineChannel({
@@ -103,12 +119,11 @@ export default plainKind(
         headers: bearer,
         modelList: '/v1/models?page_size=1000',
         speaks: { chat: [chatFormat], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
-        thinking: { reasoning: 'effort', efforts: ['none', 'high'], thinksByDefault: true },
+        thinking: thinks,
         traits: (model) => ({
-          // https://docs.cohere.com/docs/reasoning: a budget, or nothing but whether to think.
-          ...(model.includes('reasoning')
-            ? { reasoning: 'effort', efforts: ['none', 'high'] }
-            : { reasoning: 'none' }),
+          ...(model.includes('reasoning') ? thinks : { reasoning: 'none' }),
+          namedTools: false,
+          ranges,
           outputLimitField: 'max_tokens',
           replaysReasoning: true,
           refuses: [

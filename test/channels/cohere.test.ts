@@ -73,7 +73,7 @@ test('documents go to Cohere, and its citations come back with their sources', a
         finish_reason: 'stop',
       },
     ],
-    usage: { prompt_tokens: 9, completion_tokens: 4 },
+    usage: { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 },
   });
   expect(provider.requests[0]?.url).toBe('/v2/chat');
   expect(sent()).toEqual({
@@ -195,4 +195,165 @@ test('what it has no part for is refused by its name', async () => {
     error: { code: 'unsupported_content', message: expect.stringContaining('input_audio') as string },
   });
   expect(provider.paths).toEqual([]);
+});
+
+// The shapes of cohere-ai 8.1.0, api/types/Usage.d.ts and AssistantMessageResponse.d.ts.
+test('billed tokens count in full, also where the prompt was cached', async () => {
+  answer = {
+    id: 'c5',
+    finish_reason: 'COMPLETE',
+    message: { role: 'assistant', content: [{ type: 'text', text: 'Hi.' }] },
+    usage: { ...usage, cached_tokens: 64 },
+  };
+  const request = { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Hi' }] };
+  const reply = (await (await ask('/v1/chat/completions', request)).json()) as { usage: Json };
+  expect(reply.usage).toEqual({ prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 });
+});
+
+const call = (args: string): Json => ({
+  id: 'now_1',
+  type: 'function',
+  function: { name: 'now', arguments: args },
+});
+const now = { type: 'function', function: { name: 'now', parameters: { type: 'object', properties: {} } } };
+
+// @ai-sdk/cohere 3.0.63, src/cohere-chat-language-model.ts: arguments of tools without parameters may be `null`.
+test('a call without arguments has an empty object, and a reply of calls alone has no text', async () => {
+  answer = {
+    id: 'c6',
+    finish_reason: 'TOOL_CALL',
+    message: { role: 'assistant', tool_plan: 'I will look.', tool_calls: [call('null')] },
+    usage,
+  };
+  const request = {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'When?' }],
+    tools: [now],
+  };
+  expect(await (await ask('/v1/chat/completions', request)).json()).toMatchObject({
+    choices: [{ message: { content: null, tool_calls: [call('{}')] }, finish_reason: 'tool_calls' }],
+  });
+  const start = { type: 'message-start', id: 'c6', delta: { message: { role: 'assistant', content: [] } } };
+  const piece = (type: string, calls: Json): Json => ({
+    type,
+    index: 0,
+    delta: { message: { tool_calls: calls } },
+  });
+  answer = [
+    start,
+    piece('tool-call-start', call('')),
+    piece('tool-call-delta', { function: { arguments: 'nu' } }),
+    piece('tool-call-delta', { function: { arguments: 'll' } }),
+    { type: 'tool-call-end', index: 0 },
+    { type: 'message-end', delta: { finish_reason: 'TOOL_CALL', usage } },
+  ];
+  const streamed = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  const deltas = [...streamed.matchAll(/^data: (\{.*)$/gm)].map(
+    ([, data]) =>
+      JSON.parse(data ?? '') as { choices: { delta: { content?: string; tool_calls?: Json[] } }[] },
+  );
+  const args = deltas.flatMap(({ choices }) =>
+    (choices[0]?.delta.tool_calls ?? []).map((one) => (one['function'] as Json)['arguments'] ?? ''),
+  );
+  expect(args.join('')).toBe('{}');
+  expect(deltas.some(({ choices }) => typeof choices[0]?.delta.content === 'string')).toBe(false);
+});
+
+test('citations of documents without an address come as Cohere has them, and not as those of pages', async () => {
+  const bare = {
+    ...citation,
+    sources: [{ type: 'document', id: 'd2', document: { id: 'd2', snippet: 'Emperors are tall.' } }],
+  };
+  answer = {
+    id: 'c7',
+    finish_reason: 'COMPLETE',
+    message: {
+      role: 'assistant',
+      content: [{ type: 'text', text: 'Emperors.' }],
+      citations: [bare, citation],
+    },
+    usage,
+  };
+  const request = { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Who is tall?' }] };
+  const reply = (await (await ask('/v1/chat/completions', request)).json()) as {
+    choices: [{ message: { annotations: Json[]; citations: Json[] } }];
+  };
+  const [{ message }] = reply.choices;
+  expect(message.annotations.map(({ url_citation: cited }) => (cited as Json)['url'])).toEqual([
+    'https://penguins.example',
+  ]);
+  expect(message.citations).toEqual([bare]);
+  answer = [
+    { type: 'message-start', id: 'c7', delta: { message: { role: 'assistant', content: [] } } },
+    { type: 'content-start', index: 0, delta: { message: { content: { type: 'text', text: '' } } } },
+    { type: 'content-delta', index: 0, delta: { message: { content: { text: 'Emperors.' } } } },
+    { type: 'citation-start', index: 0, delta: { message: { citations: bare } } },
+    { type: 'citation-end', index: 0 },
+    { type: 'content-end', index: 0 },
+    { type: 'message-end', delta: { finish_reason: 'COMPLETE', usage } },
+  ];
+  const streamed = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  expect(streamed).not.toContain('url_citation');
+  expect(streamed).toContain('Emperors are tall.');
+});
+
+test('thinking has a budget of its own, which leaves room for the answer, or is switched off', async () => {
+  answer = {
+    id: 'c8',
+    finish_reason: 'COMPLETE',
+    message: { content: [{ type: 'text', text: 'Done.' }] },
+    usage,
+  };
+  const model = 'command-a-reasoning-08-2025';
+  const messages = [{ role: 'user', content: 'Think.' }];
+  const thinkingOf = async (body: Json): Promise<unknown> => {
+    const reply = await ask('/v1/chat/completions', { model, messages, ...body });
+    expect(reply.headers.get('x-sluice-loss')).toBeNull();
+    return provider.posted(-1)['thinking'];
+  };
+  expect(await thinkingOf({ reasoning_effort: 'medium' })).toEqual({ type: 'enabled', token_budget: 8192 });
+  expect(await thinkingOf({ reasoning_effort: 'medium', max_tokens: 4000 })).toEqual({
+    type: 'enabled',
+    token_budget: 3000,
+  });
+  expect(await thinkingOf({ reasoning_effort: 'none' })).toEqual({ type: 'disabled' });
+  expect(await thinkingOf({ thinking: { type: 'enabled', token_budget: 500 } })).toEqual({
+    type: 'enabled',
+    token_budget: 500,
+  });
+  expect(await thinkingOf({})).toBeUndefined();
+  const budget = await ask('/v1/messages', {
+    model,
+    messages,
+    max_tokens: 20_000,
+    thinking: { type: 'enabled', budget_tokens: 5000 },
+  });
+  expect(budget.headers.get('x-sluice-loss')).toBeNull();
+  expect(provider.posted(-1)['thinking']).toEqual({ type: 'enabled', token_budget: 5000 });
+});
+
+test('a tool that is forced by its name goes alone, and nothing is lost that nobody sent', async () => {
+  answer = { id: 'c9', finish_reason: 'TOOL_CALL', message: { tool_calls: [call('{}')] }, usage };
+  const other = { type: 'function', function: { name: 'look', parameters: { type: 'object' } } };
+  const reply = await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'When?' }],
+    tools: [other, now],
+    tool_choice: { type: 'function', function: { name: 'now' } },
+    temperature: 1.5,
+  });
+  expect(sent()).toMatchObject({ tool_choice: 'REQUIRED', tools: [now], temperature: 1 });
+  expect(reply.headers.get('x-sluice-loss')).toBe('temperature');
+});
+
+test('strict tools go without the member that Cohere does not know', async () => {
+  answer = { id: 'c10', finish_reason: 'TOOL_CALL', message: { tool_calls: [call('{}')] }, usage };
+  const reply = await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'When?' }],
+    tools: [{ ...now, function: { ...now.function, strict: true } }],
+  });
+  expect(sent()).toMatchObject({ tools: [now] });
+  expect(JSON.stringify(sent())).not.toContain('strict');
+  expect(reply.headers.get('x-sluice-loss')).toBe('tools[0].function.strict');
 });

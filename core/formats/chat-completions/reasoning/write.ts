@@ -139,7 +139,8 @@ function writeSwitch(
   body: MutableObject,
   lose: Lose,
 ): void {
-  loseDisplay(wanted, lose);
+  // Models with a switch show what they think.
+  if (wanted.show === false || wanted.display !== undefined) loseDisplay(wanted, lose);
   const effort = effortOf(wanted);
   const off = effort === 'none';
   if (off && !takesOff(traits)) return lose('settings.reasoning.mode');
