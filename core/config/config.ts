@@ -50,7 +50,7 @@ export async function importConfig(
   const file = configFile(option);
   if (!existsSync(file)) {
     throw new ConfigError([
-      `${file} does not exist. Name the file with --config or SLUICE_CONFIG, or create it: the README shows one.`,
+      `${file} does not exist. Name the file with --config or SLUICE_CONFIG, or create one: docs/guides/configure.md has an example.`,
     ]);
   }
   loadEnvironmentFile(dirname(file));
