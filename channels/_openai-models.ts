@@ -25,6 +25,14 @@ const samplingMembers = [
 /** Traits of models that think. */
 export const thinking: ModelTraits = { reasoning: 'effort', systemRole: 'developer', refuses };
 
+/**
+ * Chat completions refuse function tools where these models think: from GPT-5.6 on also without an effort, earlier ones where one is given.
+ * github:openai/openai-openapi#541 (5.4), github:charmbracelet/crush#2913 (5.5), github:livekit/agents#7169 (5.2, 5.6), github:BerriAI/litellm#34569
+ * (5.6), github:onyx-dot-app/onyx#15008 (6), github:can1357/oh-my-pi#11052 and github:veryfront/veryfront-code#3837 (Azure).
+ */
+const thinksWithTools = { ...thinking, functionTools: 'responses' } as const;
+const alwaysWithTools = { ...thinksWithTools, thinksByDefault: true } as const;
+
 const breakpoints = { cacheMark: 'prompt_cache_breakpoint' } as const;
 
 /** The oldest models only complete text, and the newest only answer in responses. */
@@ -70,9 +78,10 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
   'o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
   'ft:o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
   ...Object.fromEntries(['5', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, thinking])),
+  ...Object.fromEntries(['5.2', '5.4', '5.5'].map((one) => [`gpt-${one}*`, thinksWithTools])),
   // https://developers.openai.com/api/docs/guides/prompt-caching: breakpoints from GPT-5.6 on.
   ...Object.fromEntries(
-    ['5.6', '7', '8', '9'].map((one) => [`gpt-${one}*`, { ...thinking, ...breakpoints }]),
+    ['5.6', '7', '8', '9'].map((one) => [`gpt-${one}*`, { ...alwaysWithTools, ...breakpoints }]),
   ),
   'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'] },
   'gpt-5*-codex*': { efforts: ['low', 'medium', 'high'] },
@@ -80,7 +89,7 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
   'gpt-5.2-codex*': { efforts: ['low', 'medium', 'high', 'xhigh'] },
   'gpt-5-chat*': { reasoning: 'none', systemRole: 'system', refuses: unknown },
   // @ai-sdk/openai@3.0.141, getOpenAILanguageModelCapabilities: without an effort of `none` that would bring them back, as GPT-5.1 to 5.6 have.
-  'gpt-6*': { ...thinking, ...breakpoints, refusedMembers: samplingMembers },
+  'gpt-6*': { ...alwaysWithTools, ...breakpoints, refusedMembers: samplingMembers },
   'gpt-daybreak*': responds,
   'o1-pro*': responds,
   'o3-pro*': responds,

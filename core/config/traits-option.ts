@@ -28,6 +28,7 @@ const images = z.strictObject({
 export const traitsOption = z.strictObject({
   formats: words.min(1).optional(),
   serverTools: word.optional(),
+  functionTools: word.optional(),
   reasoning: z
     .enum([
       'adaptive',

@@ -16,6 +16,11 @@ export interface ModelTraits {
    */
   readonly serverTools?: string;
   /**
+   * The format in which the model thinks about calls with function tools, where its other formats refuse that: clients of other formats are served
+   * in it. Where the channel does not speak it, thinking is switched off for the call.
+   */
+  readonly functionTools?: string;
+  /**
    * How reasoning is controlled. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`; chat completions:
    * - `effort`: `reasoning_effort` (official).
    * - `object`: `reasoning: { effort | max_tokens | enabled }` (OpenRouter).

@@ -23,6 +23,7 @@ export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
+export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { editMembers, editMembersOf } from '../formats/_shared/edit-members.ts';
@@ -45,7 +46,7 @@ export {
 } from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
-export { thinksAbout } from '../formats/_shared/reasoning.ts';
+export { thinksAbout } from '../model/thinks.ts';
 export { sameJson } from '../formats/_shared/same-json.ts';
 export { moved } from '../formats/_shared/settings.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';

@@ -1,3 +1,4 @@
+import { thinksWithFunctions } from '../model/thinks.ts';
 import { chatOutlineOf, type Call, type Target } from './call.ts';
 
 /** The formats in which a target answers chats, best first. Empty where it answers none. */
@@ -6,16 +7,21 @@ export function chatFormats({ channel, traits }: Target): readonly string[] {
 }
 
 /**
- * The one of these formats in which a target is asked: the client's own where it is among them, else the one in which the model takes what is
- * asked, else the best. Undefined where there is none. Without `spoken`: of those for chats.
+ * The one of these formats in which a target is asked: the one in which the model thinks about calls with functions, where the call is one; else the
+ * client's own where it is among them, else the one in which the model takes what is asked, else the best. Undefined where there is none. Without
+ * `spoken`: of those for chats.
  */
 export function formatFor(
   call: Call,
   target: Target,
   spoken: readonly string[] = chatFormats(target),
 ): string | undefined {
+  const { serverTools, functionTools } = target.traits;
+  if (functionTools !== undefined && functionTools !== call.codec.format && spoken.includes(functionTools)) {
+    if (call.operation === 'chat' && thinksWithFunctions(chatOutlineOf(call), target.traits))
+      return functionTools;
+  }
   if (spoken.includes(call.codec.format)) return call.codec.format;
-  const { serverTools } = target.traits;
   const isFitting = serverTools !== undefined && spoken.includes(serverTools) && asksForServerTools(call);
   return isFitting ? serverTools : spoken[0];
 }

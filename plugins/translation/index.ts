@@ -47,7 +47,8 @@ export default definePlugin({
       const spoken = spokenBy(target, call);
       if (spoken === undefined) return countHere(call, target);
       call.codec.check?.(call.request, target.traits);
-      const same = spoken.includes(call.codec.format);
+      const format = formatFor(call, target, spoken) ?? '';
+      const same = format === call.codec.format;
       const passes =
         same &&
         call.patchable &&
@@ -73,7 +74,6 @@ export default definePlugin({
           withSizes(withBytes(reply, call, target, tools), call),
         );
       }
-      const format = formatFor(call, target, spoken) ?? '';
       return translate(withAdded(call), target, codecOf(tools, format, call, target), chosen, tools, next);
     };
   },

@@ -1,5 +1,5 @@
 import type { ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
-import { isObject, settleForcedTools, type Codec } from 'sluice/internal';
+import { isObject, settleForcedTools, settleFunctionTools, type Codec } from 'sluice/internal';
 
 /** A request as a model with these traits can be asked it, before it is put into words. */
 export interface Settled {
@@ -19,7 +19,8 @@ export function settle(
   codec: Pick<Codec, 'format' | 'forcedTools'>,
   lose: (path: string) => void,
 ): Settled {
-  const asked = withoutStreamedThinking(request, traits, lose);
+  const whole = withoutStreamedThinking(request, traits, lose);
+  const asked = settleFunctionTools(whole, traits, codec.format, lose);
   const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
   if (traits.refusesUnknown !== true || request.format !== codec.format) return { ...settled, unknown: none };
   return { ...settled, ...withoutUnknown(settled.request, traits, lose) };

@@ -13,7 +13,14 @@ beforeAll(async () => {
     channels: [
       openai({ key: 'k', baseUrl: url }),
       xai({ key: 'k', baseUrl: url }),
-      azureOpenai({ key: 'k', baseUrl: url, models: ['mine'] }),
+      azureOpenai({ key: 'k', baseUrl: url, models: ['mine', 'gpt-5.5'] }),
+      openai({
+        id: 'chat-only',
+        key: 'k',
+        baseUrl: url,
+        models: { 'only-5.5': 'gpt-5.5', 'only-5.6': 'gpt-5.6-sol', 'only-astra': 'gpt-6-astra' },
+        traits: { '*': { formats: ['chat-completions'] } },
+      }),
     ],
   }));
 });
@@ -135,3 +142,59 @@ test('a count is asked in the format of its client, also where it is read on its
   expect(counter.paths).toEqual(['POST /responses/input_tokens']);
   expect(await answer.json()).toMatchObject({ input_tokens: 7 });
 });
+
+const functions = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
+const askedWithFunctions = async (
+  model: string,
+  more: object,
+  tools: readonly object[] = functions,
+): Promise<Response> => {
+  provider.says(({ url }) => ({ body: url.includes('/responses') ? response : chat }));
+  const messages = [{ role: 'user', content: 'Well?' }];
+  return provider.ask('/v1/chat/completions', { model, messages, tools, ...more });
+};
+
+test.each([
+  ['gpt-5.6-sol', {}, 'responses'],
+  ['gpt-6-sol', {}, 'responses'],
+  ['gpt-6-sol', { reasoning_effort: 'low' }, 'responses'],
+  ['gpt-6-astra', { reasoning_effort: 'none' }, 'responses'],
+  ['gpt-5.6-sol', { reasoning_effort: 'none' }, 'chat/completions'],
+  ['gpt-5.4', { reasoning_effort: 'low' }, 'responses'],
+  ['gpt-5.4-mini', { reasoning_effort: 'high' }, 'responses'],
+  ['gpt-5.4', {}, 'chat/completions'],
+  ['gpt-5.5', {}, 'chat/completions'],
+  ['gpt-5.5', { reasoning_effort: 'low' }, 'responses'],
+  ['gpt-5.1', { reasoning_effort: 'low' }, 'chat/completions'],
+])('function tools of a chat completions client go to %s with %j in %s', async (model, effort, path) => {
+  const answer = await askedWithFunctions(model, effort);
+  expect([answer.status, provider.requests[0]?.url]).toEqual([200, expect.stringContaining(path)]);
+  expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'Cats purr.' } }] });
+});
+
+test('a model that refuses function tools in chat completions is asked in them without any', async () => {
+  const answer = await askedWithFunctions('gpt-5.6-sol', { reasoning_effort: 'low' }, []);
+  expect([answer.status, provider.requests[0]?.url]).toEqual([
+    200,
+    expect.stringContaining('chat/completions'),
+  ]);
+});
+
+test.each([
+  ['only-5.6', {}, 'none'],
+  ['only-5.6', { reasoning_effort: 'low' }, 'none'],
+  ['only-5.5', { reasoning_effort: 'low' }, undefined],
+  // This model cannot be told not to think: the provider decides.
+  ['only-astra', { reasoning_effort: 'low' }, 'low'],
+])(
+  'a channel without Responses asks %s with %j and function tools for the effort %s',
+  async (model, effort, sent) => {
+    const answer = await askedWithFunctions(model, effort);
+    expect(answer.status).toBe(200);
+    const body = JSON.parse(String(provider.requests[0]?.body ?? '{}')) as {
+      readonly reasoning_effort?: string;
+    };
+    expect(body.reasoning_effort).toBe(sent);
+    expect(answer.headers.get('x-sluice-loss')?.includes('reasoning_effort') ?? false).toBe(sent !== 'low');
+  },
+);

@@ -4,7 +4,7 @@ import { toDataUrl } from '../_shared/data-url.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { thinksAbout } from '../_shared/reasoning.ts';
+import { thinksAbout } from '../../model/thinks.ts';
 import type { Inlined } from '../_shared/json-schema/references.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';

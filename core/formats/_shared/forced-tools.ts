@@ -1,6 +1,6 @@
 import type { ChatRequest, ChatSettings, ToolChoice } from '../../model/chat.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { canStopThinking, thinksAbout } from './reasoning.ts';
+import { canStopThinking, thinksAbout } from '../../model/thinks.ts';
 
 /** A request, and the traits of its model as they hold for it. */
 export interface SettledRequest {
@@ -70,8 +70,8 @@ function unforced(choice: ToolChoice): ToolChoice {
   return choice.type === 'allowed' ? { ...choice, mode: 'auto' } : { type: 'auto' };
 }
 
-/** A model that does not think by itself needs no word against it. */
-function withoutThinking(settings: ChatSettings, traits: ModelTraits): ChatSettings {
+/** Returns settings with which the model does not think. A model that does not think by itself needs no word against it. */
+export function withoutThinking(settings: ChatSettings, traits: ModelTraits): ChatSettings {
   const { reasoning: _, ...rest } = settings;
   return traits.thinksByDefault === true ? { ...rest, reasoning: { mode: 'off' } } : rest;
 }

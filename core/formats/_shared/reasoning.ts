@@ -27,32 +27,6 @@ export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefine
   return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
 }
 
-/** What a wish says of thinking at all; undefined where it says nothing. */
-function asksToThink({ mode, effort, budget }: Reasoning): boolean | undefined {
-  if (mode !== undefined) return mode !== 'off';
-  if (effort !== undefined) return effort !== 'none';
-  return budget === undefined ? undefined : budget !== 0;
-}
-
-/** True when a model can be told not to think. */
-export function takesOff({ stopsThinking, reasoning, efforts: taken }: ModelTraits): boolean {
-  return stopsThinking ?? (reasoning !== 'none' && (taken?.includes('none') ?? true));
-}
-
-/** True when a model that is asked in the right words does not think. */
-export function canStopThinking(traits: ModelTraits): boolean {
-  return traits.thinksByDefault !== true || takesOff(traits);
-}
-
-/** True when the model thinks about a request with this wish. */
-export function thinksAbout(wanted: Reasoning | undefined, traits: ModelTraits): boolean {
-  const byDefault = traits.thinksByDefault === true;
-  if (traits.reasoning === 'none') return byDefault;
-  const asks = wanted && asksToThink(wanted);
-  if (asks === false) return byDefault && !takesOff(traits);
-  return asks ?? byDefault;
-}
-
 type Lose = (path: string) => void;
 
 /** An effort stands for its budget; it is only a loss where the two say different things. */

@@ -1,7 +1,8 @@
 import { budgetOfEffort, type Effort, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { clampEffort, effortOf, loseBudget, takesOff, thinksAbout } from '../../_shared/reasoning.ts';
+import { takesOff, thinksAbout } from '../../../model/thinks.ts';
+import { clampEffort, effortOf, loseBudget } from '../../_shared/reasoning.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { moved } from '../../_shared/settings.ts';
 import { readReasoning } from './index.ts';
