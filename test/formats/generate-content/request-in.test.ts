@@ -43,6 +43,11 @@ describe('a wrong request is refused with the path of what is wrong', () => {
     ['no parts', { contents: [hi, { role: 'model' }] }, 'contents[1].parts'],
     ['parts a string', { contents: [{ parts: 'hi' }] }, 'contents[0].parts'],
     ['a part that is no object', { contents: [{ parts: [{ text: 'a' }, 7] }] }, 'contents[0].parts[1]'],
+    [
+      'a role that nobody has',
+      { contents: [hi, { role: 'narrator', parts: [{ text: 'x' }] }] },
+      'contents[1].role',
+    ],
     ['a role that is no string', { contents: [{ role: 1, parts: [] }] }, 'contents[0].role'],
     ['a text that is no string', { contents: [{ parts: [{ text: 5 }] }] }, 'contents[0].parts[0].text'],
     [
@@ -225,10 +230,16 @@ describe('a wrong request is refused with the path of what is wrong', () => {
 });
 
 describe('what is tolerated', () => {
-  test('unknown roles, fields and words of tomorrow are no error', () => {
+  test('other spellings of roles, fields and words of tomorrow are no error', () => {
     expect(() =>
       decode({
-        contents: [{ role: 'narrator', parts: [{ text: 'x', tomorrow: {} }] }],
+        contents: [
+          ...['', 'USER', 'assistant', 'function', 'tool', 'system', 'developer'].map((role) => ({
+            role,
+            parts: [{ text: 'x' }],
+          })),
+          { parts: [{ text: 'x', tomorrow: {} }] },
+        ],
         generationConfig: {
           temperature: 9,
           thinkingConfig: { thinkingLevel: 'ULTRA' },

@@ -94,7 +94,7 @@ function decodeContent(value: JsonValue, at: string, calls: CallPairs, instructs
   const content = official(value, 'content');
   const extras = leftovers().take(content, structures.content.known);
   const word = optionalString(content.role, `${at}.role`);
-  const role = instructs ? 'system' : neutralRole(word);
+  const role = instructs ? 'system' : neutralRole(word, `${at}.role`);
   const usual = instructs ? undefined : role === 'assistant' ? 'model' : 'user';
   if (word !== usual && (instructs || role !== 'system')) extras.put('$role', word ?? null);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
@@ -104,9 +104,16 @@ function decodeContent(value: JsonValue, at: string, calls: CallPairs, instructs
   return { role, content: blocks, ...plain, at, ...extras.extra() };
 }
 
-/** `user` and `model`; `function`, `system` and others are seen in the wild, and none at all is legal. */
-function neutralRole(word: string | undefined): Message['role'] {
+/**
+ * `user` and `model`. Clients also write `function` and `system`, and no role at all is legal. Throws 400 for others, as Google does:
+ * github:router-for-me/CLIProxyAPI#2791, `Please use a valid role: user, model.`
+ */
+function neutralRole(word: string | undefined, path: string): Message['role'] {
   switch (word?.toLowerCase()) {
+    case undefined:
+    case '':
+    case 'user':
+      return 'user';
     case 'model':
     case 'assistant':
       return 'assistant';
@@ -114,8 +121,9 @@ function neutralRole(word: string | undefined): Message['role'] {
     case 'tool':
       return 'tool';
     case 'system':
+    case 'developer':
       return 'system';
     default:
-      return 'user';
+      throw wrongValue(path, 'user or model');
   }
 }
