@@ -53,6 +53,7 @@ export const traitsOption = z.strictObject({
   forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
   namedTools: z.literal(false).optional(),
   outputLimit: tokens.optional(),
+  statesOutputLimit: z.boolean().optional(),
   refuses: words.optional(),
   refusedMembers: z.array(refusedMember).optional(),
   outputLimitField: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
@@ -85,3 +86,9 @@ export const traitsOption = z.strictObject({
   images: images.optional(),
   inputLimit: tokens.optional(),
 } satisfies Record<keyof ModelTraits, z.ZodType>);
+
+/** Returns traits of the config. An output limit that stands by the name of a model, not by a pattern, is that model's own. */
+export function statedTraits(names: readonly string[], traits: ModelTraits): ModelTraits {
+  if (traits.outputLimit === undefined) return traits;
+  return { statesOutputLimit: names.every((name) => !name.includes('*')), ...traits };
+}

@@ -67,6 +67,8 @@ export interface ModelTraits {
   readonly namedTools?: false;
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
+  /** True when {@link outputLimit} is stated for exactly this model, not for a pattern: the gateway holds requests to it. */
+  readonly statesOutputLimit?: boolean;
   /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */
   readonly refuses?: readonly string[];
   /**

@@ -35,7 +35,8 @@ export function modelProfile(sources: ProfileSources): ModelTraits {
 
 function withRow({ defaults, thinking, formats, known, name }: ProfileSources): ModelTraits {
   if (known === undefined) return defaults;
-  const limits = KnownModels.limits(known);
+  const own = KnownModels.limits(known);
+  const limits = own.outputLimit === undefined ? own : { ...own, statesOutputLimit: true };
   const chats = known.operation === undefined || known.operation === 'chat';
   if (!chats) return { ...defaults, ...limits };
   const { refuses = [], formats: only, efforts, cacheMark, ...stated } = known.traits ?? {};

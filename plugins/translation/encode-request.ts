@@ -31,7 +31,9 @@ export function encodeRequest(
 ): EncodedRequest {
   try {
     const lose = losesInto(losses, call, codec);
-    const settled = isChat(request) ? settle(request, target.traits, codec, lose) : { request, ...target };
+    const settled = isChat(request)
+      ? settle(request, target.traits, codec, options, lose)
+      : { request, ...target };
     return codec.encodeRequest(settled.request, {
       model: target.model,
       stream: call.stream,

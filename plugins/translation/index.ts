@@ -27,6 +27,7 @@ import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
 import { withoutRefused } from './refused-members.ts';
+import { refuseAboveLimit } from './output-limit.ts';
 import { adapt } from './profile.ts';
 import { passSocket } from './socket.ts';
 
@@ -47,6 +48,7 @@ export default definePlugin({
       const spoken = spokenBy(target, call);
       if (spoken === undefined) return countHere(call, target);
       call.codec.check?.(call.request, target.traits);
+      refuseAboveLimit(call, target, chosen);
       const format = formatFor(call, target, spoken) ?? '';
       const same = format === call.codec.format;
       const passes =

@@ -43,7 +43,7 @@ export function adapt(
   if (places === undefined || operation !== 'chat') return undefined;
   const { outline: request } = call;
   if (!isChat(request)) return undefined;
-  const settled = settle(request, target.traits, codec, () => {});
+  const settled = settle(request, target.traits, codec, chosen, () => {});
   if (reachesInside(request, settled)) return 'decode';
   const names = settledNames(request, settled).filter(
     (name) => name !== 'reasoning' || !isSpecWord(call, target),
@@ -109,7 +109,8 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
     if (typeof value === 'number' && moved(value, range) !== value) names.push(name as keyof ChatSettings);
   }
   if (settings.maxOutput !== undefined && traits.outputLimitField !== undefined) names.push('maxOutput');
-  if (settled.settings !== settings) names.push('reasoning');
+  else if (settled.settings.maxOutput !== settings.maxOutput) names.push('maxOutput');
+  if (settled.settings.reasoning !== settings.reasoning) names.push('reasoning');
   else if (settings.reasoning !== undefined && statesReasoning(traits)) names.push('reasoning');
   if (settled.toolChoice !== request.toolChoice) names.push('toolChoice');
   if (settled.tools !== tools) names.push('tools');

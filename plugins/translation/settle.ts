@@ -1,5 +1,7 @@
 import type { ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
 import { isObject, settleForcedTools, settleFunctionTools, type Codec } from 'sluice/internal';
+import type { TranslationOptions } from './options.ts';
+import { clampOutput } from './output-limit.ts';
 
 /** A request as a model with these traits can be asked it, before it is put into words. */
 export interface Settled {
@@ -17,9 +19,11 @@ export function settle(
   request: ChatRequest,
   traits: ModelTraits,
   codec: Pick<Codec, 'format' | 'forcedTools'>,
+  chosen: TranslationOptions,
   lose: (path: string) => void,
 ): Settled {
-  const whole = withoutStreamedThinking(request, traits, lose);
+  const limited = clampOutput(request, traits, chosen, lose);
+  const whole = withoutStreamedThinking(limited, traits, lose);
   const asked = settleFunctionTools(whole, traits, codec.format, lose);
   const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
   if (traits.refusesUnknown !== true || request.format !== codec.format) return { ...settled, unknown: none };

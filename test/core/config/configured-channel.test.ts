@@ -266,7 +266,7 @@ describe('names of models', () => {
       traits: { fast: { prefill: true }, 'big-*': { outputLimit: 1 }, 'gpt-*': { reasoning: 'none' } },
     });
     expect(channel?.traits('gpt-fast')).toEqual({ outputLimit: 8, prefill: true, reasoning: 'none' });
-    expect(channel?.traits('x/big-1')).toEqual({ outputLimit: 1 });
+    expect(channel?.traits('x/big-1')).toEqual({ outputLimit: 1, statesOutputLimit: false });
   });
 });
 
@@ -283,7 +283,8 @@ describe('base models', () => {
     expect(channel?.upstreamModel('fast')).toBe('blue');
     expect(channel?.upstreamModel('plain')).toBe('red');
     // The catalogue's limits come before those of the kind.
-    expect(channel?.traits('blue')).toEqual({ inputLimit: 128_000, outputLimit: 16_384 });
+    const limits = { inputLimit: 128_000, outputLimit: 16_384, statesOutputLimit: true };
+    expect(channel?.traits('blue')).toEqual(limits);
     expect(channel?.priceOf?.('dep-4o-mini')).toMatchObject({ name: 'openai/gpt-4o-mini' });
     expect(channel?.priceOf?.('red')).toBeUndefined();
   });

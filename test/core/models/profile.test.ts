@@ -25,7 +25,11 @@ describe('the profile of a model', () => {
   test('has the limits of the catalogue in place of those of a pattern', () => {
     const defaults: ModelTraits = { inputLimit: 128_000, outputLimit: 16_384, prefill: true };
     const known = { inputLimit: 922_000, outputLimit: 128_000 };
-    expect(modelProfile({ ...sources, defaults, known })).toEqual({ ...known, prefill: true });
+    expect(modelProfile({ ...sources, defaults, known })).toEqual({
+      ...known,
+      statesOutputLimit: true,
+      prefill: true,
+    });
   });
 
   test('sends an effort where the catalogue alone says that the model thinks', () => {
