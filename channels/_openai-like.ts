@@ -38,6 +38,8 @@ export interface OpenaiLike {
   readonly openModels?: ModelTraits;
   /** How models are told to think that think according to the catalogue alone. Default: by an effort. */
   readonly thinking?: ModelTraits;
+  /** True when the provider takes messages of the role `developer`. Default: they go as `system`, which all providers take. */
+  readonly developerRole?: boolean;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */
   readonly customTools?: readonly string[];
   /** False when a key is optional. Default true. */
@@ -62,12 +64,15 @@ export function openaiLike({
   openModels,
   headers,
   customTools = [],
+  developerRole = false,
   ...rest
 }: OpenaiLike): PlainChannelKind {
   const { '*': all = {}, ...some } = traits ?? {};
   const special = traitsByModel(some);
+  // LiteLLM 1.110.2, llms/base_llm/chat/transformation.py, `translate_developer_role_to_system_role`: of all but OpenAI.
+  const common = developerRole ? all : { systemRole: 'system' as const, ...all };
   const ofModel = (model: string): ModelTraits => ({
-    ...all,
+    ...common,
     ...(openModels === undefined ? {} : openModel(model, openModels)),
     ...special(model),
   });

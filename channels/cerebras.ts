@@ -1,6 +1,18 @@
 import { gptOss } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
+/** Members beyond the common ones. @cerebras/cerebras_cloud_sdk 1.91.0, resources/chat/completions.d.ts */
+const cerebrasMembers = [
+  'clear_thinking',
+  'disable_reasoning',
+  'min_completion_tokens',
+  'min_tokens',
+  'model_parameters',
+  'prediction',
+  'reasoning_format',
+  'stream_options.include_usage',
+];
+
 /** Cerebras. Penalties and the bias of tokens are answered 400. https://inference-docs.cerebras.ai/resources/openai */
 export default openaiLike({
   name: 'cerebras',
@@ -8,16 +20,29 @@ export default openaiLike({
   baseUrl: 'https://api.cerebras.ai/v1',
   models: ['llama*', 'gpt-oss-*', 'qwen-3-*', 'zai-glm-*'],
   discover: true,
-  fields: { logit_bias: null },
   thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   // https://inference-docs.cerebras.ai/capabilities/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
+  // https://inference-docs.cerebras.ai/api-reference/chat-completions
+  developerRole: true,
   traits: {
     '*': {
       reasoning: 'none',
       reasoningField: 'reasoning',
-      refuses: ['frequencyPenalty', 'presencePenalty', 'choices', 'topK'],
+      refuses: [
+        'frequencyPenalty',
+        'presencePenalty',
+        'choices',
+        'topK',
+        'verbosity',
+        'metadata',
+        'modalities',
+      ],
+      // https://inference-docs.cerebras.ai/resources/openai: 400 for members that it does not know.
+      refusesUnknown: true,
+      members: cerebrasMembers,
+      cacheMark: 'none',
     },
     'gpt-oss-*': gptOss,
     // https://inference-docs.cerebras.ai/capabilities/reasoning: `none` in place of `disable_reasoning`, which is deprecated.

@@ -18,6 +18,8 @@ const switched = {
   reasoning: 'enable-thinking',
   thinkingBudget: { min: 1 },
   forcedTools: 'without-thinking',
+  // "Json mode response is not supported when enable_thinking is true": https://www.alibabacloud.com/help/en/model-studio/error-code
+  jsonThinking: false,
 } as const;
 const thinking = { ...thinksAlike, forcedTools: 'without-thinking' } as const;
 const on = { ...switched, thinksByDefault: true } as const;
@@ -76,6 +78,8 @@ export default defineChannel({
         '*': {
           reasoning: 'none',
           outputLimitField: 'max_tokens',
+          // https://www.alibabacloud.com/help/en/model-studio/error-code
+          systemRole: 'system',
           // https://www.alibabacloud.com/help/en/model-studio/context-cache
           cacheMark: 'cache_control',
           refuses: ['customTools', 'frequencyPenalty'],

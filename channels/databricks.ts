@@ -69,7 +69,11 @@ function traitsOf(model: string): ModelTraits {
       ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
       : { reasoning: /gpt-[5-9]/.test(model) ? 'effort' : 'none' }),
     outputLimitField: 'max_tokens',
-    refuses: ['customTools', 'topK'],
-    refusedMembers: ['prompt_cache_key', 'top_k'],
+    systemRole: 'system',
+    // github:BerriAI/litellm#31633: "Multiple tool calls are not supported."
+    ...(/gpt-oss|llama/.test(model) ? { parallelHistory: false } : {}),
+    // github:databricks/databricks-sdk-py#1263; LiteLLM 1.110.2, llms/databricks/chat/transformation.py, `get_supported_openai_params`
+    refuses: ['customTools', 'topK', 'promptCacheKey', 'metadata', 'verbosity'],
+    refusedMembers: ['prompt_cache_key', 'top_k', 'store', 'metadata', 'verbosity', 'safety_identifier'],
   };
 }

@@ -9,7 +9,8 @@ export default openaiLike({
   traits: {
     '*': {
       reasoning: 'thinking',
-      efforts: ['none', 'low', 'high', 'max'],
+      // https://api-docs.deepseek.com/guides/thinking_mode: it maps them to its own low, high and max.
+      efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
       replaysReasoning: true,
       outputLimitField: 'max_tokens',
       // https://api-docs.deepseek.com/api/create-chat-completion: it asks for a later try where its own service is short of room.

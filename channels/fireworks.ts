@@ -4,6 +4,36 @@ import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { fireworksBatches } from './_fireworks-batches.ts';
 import { bearer, overHttp, traitsByModel, type HttpPlace } from './_http.ts';
 
+/**
+ * Members beyond the common ones. https://docs.fireworks.ai/api-reference/post-chatcompletions
+ * LiteLLM 1.110.2, litellm/llms/fireworks_ai/chat/transformation.py
+ */
+const fireworksMembers = [
+  'context_length_exceeded_behavior',
+  'echo',
+  'echo_last',
+  'functions',
+  'ignore_eos',
+  'logit_bias',
+  'min_p',
+  'mirostat_lr',
+  'mirostat_target',
+  'perf_metrics_in_response',
+  'prediction',
+  'prompt_cache_isolation_key',
+  'prompt_truncate_len',
+  'raw_output',
+  'reasoning_history',
+  'repetition_penalty',
+  'return_token_ids',
+  'safe_tokenization',
+  'sampling_mask',
+  'speculation',
+  'stream_options.include_usage',
+  'thinking',
+  'typical_p',
+];
+
 const place: HttpPlace = {
   baseUrl: 'https://api.fireworks.ai/inference/v1',
   headers: bearer,
@@ -20,8 +50,11 @@ const place: HttpPlace = {
       // https://docs.fireworks.ai/guides/reasoning
       reasoning: 'effort',
       efforts: ['none', 'low', 'medium', 'high'],
-      refuses: ['customTools'],
-      // Unknown members are refused.
+      systemRole: 'system',
+      refuses: ['customTools', 'verbosity', 'modalities'],
+      // github:anomalyco/opencode#4386: unknown members are refused.
+      refusesUnknown: true,
+      members: fireworksMembers,
       cacheMark: 'none',
     },
     '*kimi-k3*': { efforts: ['low', 'high', 'max'] },

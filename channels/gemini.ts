@@ -1,5 +1,8 @@
 import { httpChannel, traitsByModel } from './_http.ts';
 
+/** github:vercel/ai#8943, github:google-gemini/cookbook#1290: from 2.5 on "Penalty is not enabled for this model". */
+const noPenalties = { refuses: ['frequencyPenalty', 'presencePenalty'] } as const;
+
 /** What a Gemini model can do, by its name: the same wherever Google serves it. */
 export const geminiTraits = traitsByModel({
   '*': {
@@ -19,9 +22,19 @@ export const geminiTraits = traitsByModel({
   'gemini-4-hydrogen*': { efforts: ['low', 'medium', 'high', 'xhigh'] },
   '*-pro*': { efforts: ['low', 'medium', 'high'] },
   'gemini-3-pro*': { efforts: ['low', 'high'] },
-  'gemini-2.5-*': { reasoning: 'budget', efforts: ['none', 'minimal', 'low', 'medium', 'high'] },
-  // The one that cannot stop thinking; its budget goes higher than that of the others.
-  'gemini-2.5-pro*': { efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+  // https://ai.google.dev/gemini-api/docs/thinking#set-budget: 2.5 Pro cannot stop thinking.
+  'gemini-2.5-*': {
+    ...noPenalties,
+    reasoning: 'budget',
+    efforts: ['none', 'minimal', 'low', 'medium', 'high'],
+    thinkingBudget: { min: 1, max: 24_576 },
+  },
+  'gemini-2.5-flash-lite*': { thinkingBudget: { min: 512, max: 24_576 } },
+  'gemini-2.5-pro*': {
+    efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'],
+    thinkingBudget: { min: 128, max: 32_768 },
+  },
+  'gemini-3*': noPenalties,
   'gemini-3*image*': { images: { largest: '4K' } },
   'imagen-*': { images: { predicts: true } },
   'imagen-4.0-generate*': { images: { predicts: true, largest: '2K' } },

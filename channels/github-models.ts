@@ -1,34 +1,56 @@
+import type { ModelTraits } from 'sluice';
+import { bearer, httpChannel, traitsByModel } from './_http.ts';
+import { openaiTraits } from './_openai-models.ts';
 import { thinksAlike } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+
+/** What holds for every model. The service of Azure behind it answers 400 to members that it does not know: github:zed-industries/zed#52000. */
+const common = {
+  reasoning: 'none',
+  outputLimitField: 'max_tokens',
+  systemRole: 'system',
+  refusedMembers: ['prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity', 'top_k'],
+  refuses: ['topK', 'promptCacheKey', 'verbosity', 'customTools'],
+  cacheMark: 'none',
+} as const satisfies ModelTraits;
+
+const others = traitsByModel({
+  'deepseek/deepseek-r1*': { ...thinksAlike, inlineThinking: true },
+  'microsoft/*reasoning*': { ...thinksAlike, inlineThinking: true },
+});
+
+/** https://developers.openai.com/api/docs/guides/reasoning: the first GPT-5 models have no `none`. */
+const firstGpt5 = traitsByModel({
+  'gpt-5': { efforts: ['minimal', 'low', 'medium', 'high'] },
+  'gpt-5-mini': { efforts: ['minimal', 'low', 'medium', 'high'] },
+  'gpt-5-nano': { efforts: ['minimal', 'low', 'medium', 'high'] },
+});
 
 /** GitHub Models: `vendor/model`, with a token that has `models: read`. https://docs.github.com/en/rest/models/inference */
-export default openaiLike({
+export default httpChannel({
   name: 'github-models',
   catalogue: ['github'],
   baseUrl: 'https://models.github.ai/inference',
   models: ['*/*'],
+  headers: bearer,
+  modelList: '/models',
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
-  traits: {
-    // Azure AI answers 400 to members that it does not know (`extra_parameters`).
-    '*': {
-      reasoning: 'none',
-      outputLimitField: 'max_tokens',
-      refusedMembers: ['prompt_cache_key', 'top_k'],
-      refuses: ['topK'],
-      cacheMark: 'none',
-    },
-    'deepseek/deepseek-r1*': { ...thinksAlike, inlineThinking: true },
-    'microsoft/*reasoning*': { ...thinksAlike, inlineThinking: true },
-    'openai/o*': {
-      reasoning: 'effort',
-      efforts: ['low', 'medium', 'high'],
-      outputLimitField: 'max_completion_tokens',
-    },
-    'openai/gpt-5*': {
-      reasoning: 'effort',
-      outputLimitField: 'max_completion_tokens',
-      systemRole: 'developer',
-    },
-    'openai/gpt-5-chat*': { reasoning: 'none', systemRole: 'system' },
+  traits(model) {
+    const [, name] = /^openai\/(.+)$/.exec(model) ?? [];
+    return name === undefined ? { ...common, ...others(model) } : ofOpenai(name);
   },
 });
+
+/** The models of OpenAI take what they take elsewhere, in chat completions. */
+function ofOpenai(name: string): ModelTraits {
+  const { reasoning, systemRole, efforts, refuses = [], refusedMembers = [] } = openaiTraits(name);
+  const thinks = reasoning !== undefined && reasoning !== 'none';
+  return {
+    ...common,
+    ...(thinks ? { reasoning, outputLimitField: 'max_completion_tokens' } : {}),
+    ...(systemRole === undefined ? {} : { systemRole }),
+    ...(efforts === undefined ? {} : { efforts }),
+    ...firstGpt5(name),
+    refuses: [...new Set([...common.refuses, ...refuses])],
+    refusedMembers: [...common.refusedMembers, ...refusedMembers],
+  };
+}

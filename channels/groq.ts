@@ -19,6 +19,9 @@ const groqMembers = [
   'stream_options.include_usage',
 ];
 
+/** Models without structured output. https://console.groq.com/docs/structured-outputs#supported-models */
+const noSchema = { jsonSchema: false } as const;
+
 /** Groq. It answers 400 to log probabilities, to more than one choice, and to members that it does not know. */
 export default openaiLike({
   name: 'groq',
@@ -45,6 +48,8 @@ export default openaiLike({
   // https://console.groq.com/docs/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
+  // groq-sdk 1.6.0, resources/chat/completions.d.ts, `ChatCompletionSystemMessageParam`
+  developerRole: true,
   traits: {
     '*': {
       reasoning: 'none',
@@ -59,6 +64,8 @@ export default openaiLike({
     'playai-tts*': { streamsSpeech: false },
     'canopylabs/*': { streamsSpeech: false },
     'openai/gpt-oss-*': gptOss,
+    'llama-3*': noSchema,
+    'qwen/qwen3-*': noSchema,
     // Its thinking stands before the answer unless a client asks otherwise: https://console.groq.com/docs/reasoning
     'qwen/qwen3*': { inlineThinking: true, reasoning: 'effort', efforts: ['none'], thinksByDefault: true },
   },

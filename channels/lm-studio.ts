@@ -14,6 +14,8 @@ export default openaiLike({
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       fetchesUrls: false,
+      // https://lmstudio.ai/docs/developer/openai-compat/structured-output: `json_schema` or `text`.
+      jsonObject: false,
     },
   },
 });

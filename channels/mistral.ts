@@ -14,6 +14,8 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
     reasoning: 'none',
     outputLimitField: 'max_tokens',
     prefill: true,
+    // https://docs.mistral.ai/api/#tag/chat
+    ranges: { temperature: { min: 0, max: 1.5 } },
     refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
   },
   // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native

@@ -36,11 +36,21 @@ export default openaiLike({
       refuses: ['topK', 'logprobs', 'topLogprobs', 'seed'],
       ranges: { temperature: { min: 0, max: 1 } },
     },
+    // https://platform.moonshot.ai/docs/guide/migrating-from-openai-to-kimi#about-tool_choice: no `required`.
+    'moonshot-v1*': { requiredTools: false },
     // https://platform.kimi.ai/docs/api/chat and @ai-sdk/moonshotai@2.0.61: settings are fixed, tools cannot be forced while it thinks.
     ...Object.fromEntries(['kimi-k2.5*', 'kimi-k2.6*'].map((model) => [model, hybrid])),
     'kimi-k2.7*': { ...thinks, ...thinksAlike },
     'kimi-k2-thinking*': { ...thinksAlike, replaysReasoning: true },
     'kimi-thinking-*': { ...thinksAlike, forcedTools: 'never' },
-    'kimi-k3*': { ...thinks, reasoning: 'effort', efforts: ['low', 'high', 'max'] },
+    // github:UKGovernmentBEIS/inspect_ai#5152: it takes `required` while it thinks, and no named tool.
+    'kimi-k3*': {
+      ...thinks,
+      reasoning: 'effort',
+      efforts: ['low', 'high', 'max'],
+      stopsThinking: false,
+      forcedTools: 'always',
+      namedTools: false,
+    },
   },
 });

@@ -14,7 +14,9 @@ export default openaiLike({
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
-      refuses: ['choices', 'metadata', 'serviceTier'],
+      // github:sipeed/picoclaw#1019, github:NVIDIA/garak#748: "Extra inputs are not permitted".
+      refuses: ['choices', 'metadata', 'serviceTier', 'promptCacheKey', 'verbosity'],
+      refusedMembers: ['prompt_cache_key', 'store', 'verbosity', 'safety_identifier'],
     },
   },
 });

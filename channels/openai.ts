@@ -51,6 +51,7 @@ export default openaiLike({
   // https://developers.openai.com/api/docs/guides/batch
   batchShare: 0.5,
   customTools,
+  developerRole: true,
   thinking,
   // The limits are those of models that the catalogue does not know.
   traits: { ...openaiTable, '*': { ...openaiTable['*'], inputLimit: 128_000, outputLimit: 16_384 } },

@@ -22,6 +22,8 @@ export default openaiLike({
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
   routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
+  // @openrouter/sdk 1.3.19, esm/models/chatmessages.d.ts
+  developerRole: true,
   traits: {
     '*': {
       reasoning: 'object',

@@ -20,6 +20,9 @@ export default openaiLike({
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
+      // github:perplexityai/api-discussion#265, github:serac-labs/serac#53
+      alternates: true,
+      parallelHistory: false,
       refuses: ['parallelTools', 'choices', 'seed', 'stop', 'logprobs', 'topLogprobs', 'user'],
     },
     'sonar-deep-research*': { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },

@@ -1,3 +1,4 @@
+import { gptOss } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Scaleway Generative APIs. https://www.scaleway.com/en/docs/generative-apis/ */
@@ -9,5 +10,8 @@ export default openaiLike({
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], transcribe: ['audio'] },
   // https://www.scaleway.com/en/docs/generative-apis/how-to/query-reasoning-models/
   thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
-  traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+  traits: {
+    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    '*gpt-oss*': gptOss,
+  },
 });

@@ -9,6 +9,8 @@ export default openaiLike({
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   routingFields: ['models', 'providerOptions'],
+  // It serves the models of OpenAI too, in whose words clients ask.
+  developerRole: true,
   traits: {
     '*': {
       reasoning: 'object',

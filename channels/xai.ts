@@ -63,6 +63,8 @@ export default openaiLike({
       stopsThinking: true,
       refuses: ['topK'],
     },
+    // github:miaoxworld/NativeTavern#83: it takes no penalties, though it does not think.
+    'grok-4.20*non-reasoning*': { refuses: ['topK', 'presencePenalty', 'frequencyPenalty'] },
     'grok-*image*': { images: { streams: false, most: 10, qualities: [], styles: [] } },
   },
 });

@@ -18,12 +18,11 @@ export class JoinedReplies {
 
   /** Returns the usage of all replies so far; undefined where nothing is known of any. */
   get usage(): Usage | undefined {
-    return this.#parts
-      .map((part) => part.used)
-      .reduce<Usage | undefined>(
-        (sum, used) => (sum === undefined || used === undefined ? (sum ?? used) : sumUsage(sum, used)),
-        undefined,
-      );
+    const used = this.#parts.map((part) => part.used).filter((one) => one !== undefined);
+    const [first, ...others] = used;
+    if (first === undefined || others.length === 0) return first;
+    const sum = others.reduce<Usage>((so, one) => sumUsage(so, one), first);
+    return { ...sum, units: { ...sum.units, calls: used.length } };
   }
 
   /** Returns a number for a block that no other block of any reply has. */

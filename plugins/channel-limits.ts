@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
 import type { Call, InternalTools } from 'sluice/internal';
+import { requestsFor } from './quota/estimate.ts';
 import { limitsSchema, outputGuess, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /**
@@ -25,7 +26,7 @@ export default definePlugin({
     channels: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
-  setup({ channels, output }, { rates, catalog }: InternalTools) {
+  setup({ channels, output }, { rates, catalog, format }: InternalTools) {
     const ids = new Set(catalog.channels.map(({ id }) => id));
     for (const id of Object.keys(channels)) {
       if (!ids.has(id))
@@ -37,7 +38,12 @@ export default definePlugin({
         [{ subject: `channel:${id}`, who: 'The channel for this model', limits }],
       ]),
     );
-    const options = { rates, output, origin: 'gateway' } as const;
+    const options = {
+      rates,
+      output,
+      origin: 'gateway',
+      requests: (call: Call) => requestsFor(call, call.target === undefined ? [] : [call.target], format),
+    } as const;
 
     return function channelLimits(call: Call, next) {
       const limits = call.target === undefined ? undefined : limited.get(call.target.channel.id);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
 import { matchesModel, type Call, type InternalTools } from 'sluice/internal';
+import { requestsFor } from './quota/estimate.ts';
 import { limitsSchema, outputGuess, reachesModel, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */
@@ -22,7 +23,7 @@ export default definePlugin({
     models: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
-  setup({ models, output }, { rates }: InternalTools) {
+  setup({ models, output }, { rates, catalog, format }: InternalTools) {
     const rows = Object.entries(models).map(([pattern, limits]) => ({
       pattern: [pattern],
       limited: { subject: `model:${pattern}`, who: `The model ${pattern}`, limits } satisfies Limited,
@@ -36,7 +37,12 @@ export default definePlugin({
       }
       return limited;
     };
-    const options = { rates, output, origin: 'client' } as const;
+    const options = {
+      rates,
+      output,
+      origin: 'client',
+      requests: (call: Call) => requestsFor(call, catalog.targets(call.model), format),
+    } as const;
 
     return function modelLimits(call: Call, next) {
       if (rows.length === 0 || !reachesModel(call)) return next(call);

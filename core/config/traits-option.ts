@@ -52,6 +52,8 @@ export const traitsOption = z.strictObject({
   stopsThinking: z.boolean().optional(),
   forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
   namedTools: z.literal(false).optional(),
+  requiredTools: z.literal(false).optional(),
+  jsonThinking: z.literal(false).optional(),
   outputLimit: tokens.optional(),
   statesOutputLimit: z.boolean().optional(),
   refuses: words.optional(),
@@ -60,11 +62,14 @@ export const traitsOption = z.strictObject({
   systemRole: z.enum(['system', 'developer']).optional(),
   fetchesUrls: z.boolean().optional(),
   jsonSchema: z.boolean().optional(),
+  jsonObject: z.boolean().optional(),
   schemaSubset: z
     .strictObject({
       closesObjects: z.boolean().optional(),
       requiresAll: z.boolean().optional(),
       refuses: words.optional(),
+      formats: words.optional(),
+      highestMinItems: z.int().min(0).optional(),
     })
     .optional(),
   cacheMark: z.enum(['none', 'prompt_cache_breakpoint', 'cache_control', 'cachePoint']).optional(),
@@ -73,6 +78,8 @@ export const traitsOption = z.strictObject({
   ranges: z.record(word, range).optional(),
   reasoningField: z.enum(['reasoning_content', 'reasoning']).optional(),
   finishReasons: z.record(word, word).optional(),
+  alternates: z.boolean().optional(),
+  parallelHistory: z.boolean().optional(),
   midSystem: z.boolean().optional(),
   replaysReasoning: z.boolean().optional(),
   streamsArguments: z.boolean().optional(),

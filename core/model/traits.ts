@@ -52,7 +52,7 @@ export interface ModelTraits {
   readonly templateMember?: 'chat_template_kwargs' | 'chat_template_args';
   /** Word of `thinking.type` that switches thinking on. Default `enabled`. */
   readonly thinkingType?: 'enabled' | 'adaptive';
-  /** True when the model thinks in streams alone: a request for a whole reply must tell it not to think. */
+  /** True when the model thinks in streams alone: for a whole reply that it thinks about, the provider is asked for a stream. */
   readonly thinksInStreamsOnly?: boolean;
   /** True when the model thinks unless it is told not to. */
   readonly thinksByDefault?: boolean;
@@ -65,6 +65,10 @@ export interface ModelTraits {
   readonly forcedTools?: 'always' | 'without-thinking' | 'never';
   /** False when no tool can be forced by its name: the model gets that tool alone, and must call one. */
   readonly namedTools?: false;
+  /** False when the model takes no `required`: the only tool of a request is forced by its name, and among several the model chooses. */
+  readonly requiredTools?: false;
+  /** False when the model gives no JSON while it thinks, by a schema or without one: it does not think then. */
+  readonly jsonThinking?: false;
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
   /** True when {@link outputLimit} is stated for exactly this model, not for a pattern: the gateway holds requests to it. */
@@ -84,6 +88,8 @@ export interface ModelTraits {
   readonly fetchesUrls?: boolean;
   /** False when the model has no native JSON-schema output: a forced tool stands in. */
   readonly jsonSchema?: boolean;
+  /** False when the model has no JSON output without a schema (`json_object`): a schema of any object stands in. */
+  readonly jsonObject?: boolean;
   /** Subset of JSON Schema that the model takes for structured output and strict tools. Schemas are adapted to it. Default: all of it. */
   readonly schemaSubset?: SchemaSubset;
   /**
@@ -105,6 +111,10 @@ export interface ModelTraits {
   readonly reasoningField?: 'reasoning_content' | 'reasoning';
   /** Finish reasons of the provider that its format does not have, and the format's reason for each: `{ eos: 'stop' }`. */
   readonly finishReasons?: Readonly<Record<string, string>>;
+  /** True when turns of the user and of the assistant must alternate: adjacent turns of one of them go as one. */
+  readonly alternates?: boolean;
+  /** False when a turn of the history can hold one tool call alone: a turn with several goes as turns with a call and its result each. */
+  readonly parallelHistory?: boolean;
   /** False when the model takes no system message in the middle of the history. */
   readonly midSystem?: boolean;
   /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`). */

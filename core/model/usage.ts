@@ -14,6 +14,8 @@ export interface Units {
   readonly imagesAt?: Readonly<Record<string, number>>;
   /** The parts of `seconds` with a resolution, by its name: `720p`. */
   readonly secondsAt?: Readonly<Record<string, number>>;
+  /** Requests to providers that the call took, where there were several: each has its own fee. */
+  readonly calls?: number;
   /** The size of the search context of a call: `{ high: 1 }`. */
   readonly callsAt?: Readonly<Record<string, number>>;
   /** Uses of services that a provider runs for the model, by their names: `web-search`. */
@@ -193,7 +195,7 @@ export function sumUnits(one: Units | undefined, other: Units | undefined): Unit
     const parts = sumNames(one[part], other[part]);
     if (parts !== undefined) sum[part] = parts as Readonly<Record<string, number>>;
   }
-  for (const unit of ['images', 'seconds', 'characters'] as const) {
+  for (const unit of ['images', 'seconds', 'characters', 'calls'] as const) {
     const more = other[unit];
     if (more !== undefined) sum[unit] = (sum[unit] ?? 0) + more;
   }

@@ -4,6 +4,7 @@ import {
   estimateInput as estimateChat,
   isObject,
   isSingleChoice,
+  plainMember,
   type Call,
   type Format,
   type Target,
@@ -38,12 +39,27 @@ export function estimateInput({ outline: request, leftOut, codec }: Call): numbe
   return within(isChat(request) ? estimateChat(request, leftOut) : (codec.estimate?.(request).input ?? 0));
 }
 
-/** The tokens that a call is expected to have, its output at the most that it allows. `usual` is the limit of answers that have none. */
-export function estimateTokens(call: Call, usual: number): number {
+/**
+ * The tokens that a call is expected to have, its output at the most that it allows. `usual` is the limit of answers that have none. Each of the
+ * `requests` in which it is sent reads the input.
+ */
+export function estimateTokens(call: Call, usual: number, requests: number): number {
   const { outline: request, codec } = call;
   if (!isChat(request)) return estimateInput(call) + (codec.estimate?.(request).output ?? 0);
   const { maxOutput = usual, choices = 1 } = request.settings;
-  return estimateInput(call) + Math.max(0, maxOutput) * Math.max(1, choices);
+  return estimateInput(call) * requests + Math.max(0, maxOutput) * Math.max(1, choices);
+}
+
+/** The most requests in which a call is sent: one for each answer where a target makes one answer for each request. */
+export function requestsFor(
+  call: Call,
+  targets: readonly Target[],
+  formatNamed: (name: string) => Format | undefined,
+): number {
+  const { outline: request } = call;
+  if (!isChat(request)) return 1;
+  const { choices = 1 } = request.settings;
+  return choices > 1 && targets.some((target) => isSingleChoice(call, target, formatNamed)) ? choices : 1;
 }
 
 /** Output tokens of a call. */
@@ -89,10 +105,8 @@ export function boundOf(
     edits: call.edits,
   });
   const input = mostInput(needs, call.leftOut, targets);
-  const { choices = 1 } = request.settings;
-  const isSplit = choices > 1 && targets.some((target) => isSingleChoice(call, target, formatNamed));
   return {
-    requests: isSplit ? choices : 1,
+    requests: requestsFor(call, targets, formatNamed),
     input: within(summarises(call) ? 2 * input + summaryInstructions : input),
     output: mostOutput(call, needs, targets, assumed),
     units: searchContextOf(call),
@@ -122,12 +136,17 @@ function mostInput(
 }
 
 function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], assumed: number): MostOutput {
-  const { limit: asked, answers, thinking, predicted } = needs;
+  const { answers, thinking, predicted } = needs;
+  const keepsLimit = targets.every(({ traits }) => takesLimit(traits));
+  const asked = keepsLimit ? needs.limit : undefined;
   const limits = targets.map(({ traits }) => traits.outputLimit);
   const known = limits.filter((limit) => limit !== undefined);
   const model = known.length === limits.length && known.length > 0 ? greatest(known) : undefined;
   const open = model ?? greatest([longest.answer, ...known]) + thinking;
-  const least = targets.some((target) => isForeignResponses(target, call)) ? leastResponse : 1;
+  const least = greatest([
+    targets.some((target) => isForeignResponses(target, call)) ? leastResponse : 1,
+    ...targets.map(({ traits }) => traits.ranges?.maxOutput?.min ?? 1),
+  ]);
   // A summary has no limit of its own.
   const besides = predicted + (summarises(call) ? open : 0);
   const all = (limit: number): number => within(Math.ceil(Math.max(limit, least) * answers) + besides);
@@ -135,7 +154,23 @@ function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], as
   const limit = Math.min(asked ?? usual, model ?? Number.POSITIVE_INFINITY);
   const most = all(asked ?? open);
   const heldMost = all(limit);
-  return heldMost < most && call.operation === 'chat' ? { most, held: { limit, most: heldMost } } : { most };
+  return keepsLimit && heldMost < most && call.operation === 'chat'
+    ? { most, held: { limit, most: heldMost } }
+    : { most };
+}
+
+/** Names of the output limit in requests of all formats. */
+const limitNames: ReadonlySet<string> = new Set(
+  ['max_tokens', 'max_completion_tokens', 'max_output_tokens'].map(plainMember),
+);
+
+/** False for a model that is sent no output limit, whatever the client says: its longest answer counts. */
+function takesLimit({ refuses, refusedMembers = [] }: Target['traits']): boolean {
+  if (refuses?.includes('maxOutput') === true) return false;
+  return !refusedMembers.some((member) => {
+    const { path, as } = typeof member === 'string' ? { path: member, as: undefined } : member;
+    return as === undefined && limitNames.has(plainMember(path.split('.').at(-1) ?? ''));
+  });
 }
 
 /** True where the gateway may ask for a summary of the conversation before the answer. */

@@ -137,7 +137,7 @@ export class Meter implements Observing {
     const { requests } = this.#bound(this.#call);
     const { serviceTier } = used;
     const hedged: Usage = {
-      ...this.#estimated(this.#hedged * requests * this.#input(), 0),
+      ...this.#read(this.#hedged * requests),
       ...(serviceTier === undefined ? {} : { serviceTier }),
     };
     return { usage: sumUsage(used, hedged), parts: [used, hedged] };
@@ -179,14 +179,26 @@ export class Meter implements Observing {
   #asked(): Usage | undefined {
     const readers = (this.#call.get(reachedProviders) ?? 0) - this.#before;
     if (readers <= 0) return undefined;
-    return isChat(this.#call.outline) ? this.#estimated(readers * this.#input(), 0) : this.#whole(readers);
+    return isChat(this.#call.outline) ? this.#read(readers) : this.#whole(readers);
+  }
+
+  /** The input of a chat in so many requests, each with its fee. */
+  #read(requests: number): Usage {
+    return {
+      ...this.#estimated(requests * this.#input(), 0),
+      ...(requests > 1 ? { units: { calls: requests } } : {}),
+    };
   }
 
   /** What is no chat is made as a whole or not at all, so that the client may leave as late as it likes. */
   #whole(readers: number): Usage {
     const { outline: request, codec } = this.#call;
     const output = isChat(request) ? 0 : (codec.estimate?.(request).output ?? 0);
-    return { ...this.#estimated(readers * this.#input(), output), units: expectedUnits(this.#call) };
+    const units = expectedUnits(this.#call);
+    return {
+      ...this.#estimated(readers * this.#input(), output),
+      units: readers > 1 ? { ...units, calls: readers } : units,
+    };
   }
 
   #estimated(input: number, output: number): Usage {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { caller, definePlugin, type ApiKey } from 'sluice';
 import type { Call, InternalTools } from 'sluice/internal';
+import { requestsFor } from '../quota/estimate.ts';
 import {
   limitsAnything,
   limitsSchema,
@@ -26,7 +27,7 @@ export default definePlugin({
     default: limitsSchema.default({}),
     output: outputGuess,
   }),
-  setup({ default: fallback, output }, { rates }: InternalTools) {
+  setup({ default: fallback, output }, { rates, catalog, format }: InternalTools) {
     /** A changed record is another object. */
     const known = new WeakMap<ApiKey, readonly Limited[]>();
     const limitsOf = (key: ApiKey): readonly Limited[] => {
@@ -42,7 +43,12 @@ export default definePlugin({
       }
       return limited;
     };
-    const options = { rates, output, origin: 'client' } as const;
+    const options = {
+      rates,
+      output,
+      origin: 'client',
+      requests: (call: Call) => requestsFor(call, catalog.targets(call.model), format),
+    } as const;
 
     return function rateLimit(call: Call, next) {
       const key = call.get(caller);

@@ -66,6 +66,8 @@ export interface LimitOptions {
   readonly rates: Rates;
   /** Output tokens counted beforehand where a request sets no limit. */
   readonly output: number;
+  /** The most requests to providers in which a call is sent. */
+  readonly requests: (call: Call) => number;
   /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
   readonly origin: 'client' | 'gateway';
 }
@@ -77,7 +79,7 @@ export async function runLimited(
   limited: readonly Limited[],
   options: LimitOptions,
 ): Promise<Observable<GatewayEvent>> {
-  const { rules, slots, tokens } = rulesOf(call, limited, options.output);
+  const { rules, slots, tokens } = rulesOf(call, limited, options);
   const verdict = await options.rates.take(rules, slots);
   if (options.origin === 'client') tellStandings(call, verdict);
   const { grant } = verdict;
@@ -124,16 +126,21 @@ function tokensOf({ input, output }: Usage): number {
   return input + output;
 }
 
-function rulesOf(call: Call, limited: readonly Limited[], output: number) {
+function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {
   const rules: RateRule[] = [];
   const slots: SlotRule[] = [];
   const tokens: RateRule[] = [];
   for (const { subject, limits } of limited) {
     const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
     if (requestsPerMinute !== undefined)
-      rules.push({ subject: `${subject}:requests`, limit: requestsPerMinute, cost: 1 });
+      // A caller has made one request, and the account of a channel sees each.
+      rules.push({
+        subject: `${subject}:requests`,
+        limit: requestsPerMinute,
+        cost: origin === 'gateway' ? requests(call) : 1,
+      });
     if (tokensPerMinute !== undefined && call.operation !== 'count-tokens') {
-      const cost = estimateTokens(call, output);
+      const cost = estimateTokens(call, output, requests(call));
       tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute, cost });
     }
     if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
@@ -163,7 +170,7 @@ function refusal(
   call: Call,
   limited: readonly Limited[],
   { exceeded, retryMs, degraded }: RateVerdict,
-  { origin, output }: LimitOptions,
+  { origin, output, requests }: LimitOptions,
 ): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(retryMs / 1_000));
   const cut = exceeded?.lastIndexOf(':') ?? -1;
@@ -180,7 +187,7 @@ function refusal(
   const { who, limits } = one;
   const sentences: Readonly<Record<string, string>> = {
     requests: `${who} may be used for ${limits.requestsPerMinute} requests a minute. Try again in ${retryAfter} s.`,
-    tokens: `${who} may be used for ${limits.tokensPerMinute} tokens a minute, and this request may need ${estimateTokens(call, output)}. Try again in ${retryAfter} s.`,
+    tokens: `${who} may be used for ${limits.tokensPerMinute} tokens a minute, and this request may need ${estimateTokens(call, output, requests(call))}. Try again in ${retryAfter} s.`,
     calls: `${who} may be used for ${limits.concurrency} calls at the same time. Try again when one of them has ended.`,
   };
   return new GatewayError(

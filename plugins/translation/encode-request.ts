@@ -18,7 +18,11 @@ import { undoingOf, type Undoing } from './undo-spelling.ts';
 import { unreadOf, type Unread } from './unread.ts';
 
 /** An encoded request, and its body as it is sent where that is written already. */
-export type Encoded = EncodedRequest & { readonly written?: Buffer };
+export type Encoded = EncodedRequest & {
+  readonly written?: Buffer;
+  /** True when the provider is asked for a stream. */
+  readonly stream: boolean;
+};
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(
@@ -28,20 +32,22 @@ export function encodeRequest(
   options: TranslationOptions,
   losses: Loss[],
   request: GatewayRequest = call.request,
-): EncodedRequest {
+): Encoded {
   try {
     const lose = losesInto(losses, call, codec);
     const settled = isChat(request)
       ? settle(request, target.traits, codec, options, lose)
-      : { request, ...target };
-    return codec.encodeRequest(settled.request, {
+      : { request, traits: target.traits, stream: call.stream };
+    const { stream } = settled;
+    const encoded = codec.encodeRequest(settled.request, {
       model: target.model,
-      stream: call.stream,
+      stream,
       traits: withRoom(request, settled.traits),
       headers: plainHeaders(call),
       unsupported: options.unsupported,
       lose,
     });
+    return { ...encoded, stream };
   } catch (error) {
     throw respelled(error, call.codec);
   }
@@ -121,12 +127,12 @@ export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarge
 
 /** An encoded request as it goes to the channel. */
 export function upstreamRequest(call: Call, target: Target, codec: Codec, encoded: Encoded): UpstreamRequest {
-  const { path, query, headers, method, form, body, written } = encoded;
+  const { path, query, headers, method, form, body, written, stream } = encoded;
   return {
     operation: call.operation,
     format: codec.format,
     model: target.model,
-    stream: call.stream,
+    stream,
     path,
     query: query ?? {},
     headers: headers ?? {},

@@ -141,6 +141,7 @@ async function translate(
   }
   const { undoing } = written;
   const upstream = withoutRefused(call, target, codec, written.upstream, losses);
+  const { stream } = upstream;
   written = undefined;
   const before = told(losses);
   const source = await next(call.with({ upstream }));
@@ -148,7 +149,7 @@ async function translate(
     decodeReply(source, {
       codec,
       traits: target.traits,
-      stream: call.stream,
+      stream,
       undoing,
       wholeLimit: chosen.wholeLimit,
       estimateInput: () => estimateInput(chatOf(call)),

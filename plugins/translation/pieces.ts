@@ -4,14 +4,13 @@ import {
   sumUsage,
   type Call,
   type Codec,
-  type EncodedRequest,
   type Loss,
   type Next,
   type OperationResult,
   type Target,
 } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
-import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { encodeRequest, upstreamRequest, type Encoded } from './encode-request.ts';
 import { withoutRefused } from './refused-members.ts';
 import { undoingOf } from './undo-spelling.ts';
 import type { TranslationOptions } from './options.ts';
@@ -38,7 +37,7 @@ export async function inPieces(
 ): Promise<Observable<GatewayEvent>> {
   const losses: Loss[] = [];
   const encoded = pieces.map((piece) => encodeRequest(call, target, codec, options, losses, piece));
-  const written = (one: EncodedRequest, lost: Loss[]): UpstreamRequest =>
+  const written = (one: Encoded, lost: Loss[]): UpstreamRequest =>
     withoutRefused(call, target, codec, upstreamRequest(call, target, codec, one), lost);
   // All pieces have the same settings. None is written before its turn, because the bytes of all of them would be held.
   const [first] = encoded;

@@ -44,6 +44,7 @@ export function adapt(
   const { outline: request } = call;
   if (!isChat(request)) return undefined;
   const settled = settle(request, target.traits, codec, chosen, () => {});
+  if (settled.stream !== call.stream) return 'decode';
   if (reachesInside(request, settled)) return 'decode';
   const names = settledNames(request, settled).filter(
     (name) => name !== 'reasoning' || !isSpecWord(call, target),
@@ -114,6 +115,7 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
   else if (settings.reasoning !== undefined && statesReasoning(traits)) names.push('reasoning');
   if (settled.toolChoice !== request.toolChoice) names.push('toolChoice');
   if (settled.tools !== tools) names.push('tools');
+  if (traits.jsonObject === false && settings.responseFormat?.type === 'json') names.push('responseFormat');
   if (traits.schemaSubset !== undefined) {
     if (settings.responseFormat?.schema !== undefined) names.push('responseFormat');
     if (tools.some((tool) => tool.type === 'function' && tool.strict === true)) names.push('tools');
@@ -140,9 +142,16 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
     if (tools.some(isMarked)) return true;
   }
   if (request.format !== 'chat-completions') return false;
+  if (traits.parallelHistory === false && messages.some(callsSeveral)) return true;
+  if (traits.alternates === true && messages.some((turn, index) => turn.role === messages[index - 1]?.role))
+    return true;
   if (traits.systemRole === 'system' && [...system, ...messages].some(isOfDeveloper)) return true;
   if (traits.replaysReasoning !== true || !thinksAbout(settled.settings.reasoning, traits)) return false;
   return messages.some(lacksReasoning);
+}
+
+function callsSeveral({ content }: ChatRequest['messages'][number]): boolean {
+  return content.filter(({ type }) => type === 'tool-call').length > 1;
 }
 
 function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {

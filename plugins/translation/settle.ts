@@ -1,5 +1,5 @@
 import type { ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
-import { isObject, settleForcedTools, settleFunctionTools, type Codec } from 'sluice/internal';
+import { isObject, settleForcedTools, settleFunctionTools, thinksAbout, type Codec } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { clampOutput } from './output-limit.ts';
 
@@ -7,6 +7,8 @@ import { clampOutput } from './output-limit.ts';
 export interface Settled {
   readonly request: ChatRequest;
   readonly traits: ModelTraits;
+  /** True when the provider is asked for a stream: also for a whole reply, where the model thinks in streams alone. */
+  readonly stream: boolean;
   /** Members at the top of the client's body of which the provider refuses something that it does not know. */
   readonly unknown: readonly string[];
 }
@@ -23,23 +25,22 @@ export function settle(
   lose: (path: string) => void,
 ): Settled {
   const limited = clampOutput(request, traits, chosen, lose);
-  const whole = withoutStreamedThinking(limited, traits, lose);
-  const asked = settleFunctionTools(whole, traits, codec.format, lose);
+  const asked = settleFunctionTools(withoutDefaultThinking(limited, traits), traits, codec.format, lose);
   const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
-  if (traits.refusesUnknown !== true || request.format !== codec.format) return { ...settled, unknown: none };
-  return { ...settled, ...withoutUnknown(settled.request, traits, lose) };
+  const { stream, settings, operation } = settled.request;
+  const isStream =
+    stream ||
+    (traits.thinksInStreamsOnly === true && operation === 'chat' && thinksAbout(settings.reasoning, traits));
+  if (traits.refusesUnknown !== true || request.format !== codec.format)
+    return { ...settled, stream: isStream, unknown: none };
+  return { ...settled, stream: isStream, ...withoutUnknown(settled.request, traits, lose) };
 }
 
-/** Switches thinking off for a whole reply, where the model thinks in streams alone and answers 400 to a request that lets it think. */
-function withoutStreamedThinking(
-  request: ChatRequest,
-  { thinksInStreamsOnly, thinksByDefault }: ModelTraits,
-  lose: (path: string) => void,
-): ChatRequest {
+/** A whole reply that nobody wishes thinking for is asked for without it, where the model would think by itself and in streams alone. */
+function withoutDefaultThinking(request: ChatRequest, traits: ModelTraits): ChatRequest {
   const { stream, settings } = request;
-  if (thinksInStreamsOnly !== true || stream || settings.reasoning?.mode === 'off') return request;
-  if (settings.reasoning === undefined && thinksByDefault !== true) return request;
-  if (settings.reasoning !== undefined && settings.reasoning.effort !== 'none') lose('settings.reasoning');
+  if (traits.thinksInStreamsOnly !== true || stream || traits.thinksByDefault !== true) return request;
+  if (thinksAbout(settings.reasoning, { ...traits, thinksByDefault: false })) return request;
   return { ...request, settings: { ...settings, reasoning: { mode: 'off' } } };
 }
 

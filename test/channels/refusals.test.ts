@@ -5,7 +5,7 @@ import { everything } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
 import { judge } from './_refusing/fake.ts';
 import { reportOf, runMatrix, type Outcome } from './_refusing/matrix.ts';
-import { isKnown, isOpen, writeOpen } from './_refusing/open-cases.ts';
+import { isKnown, isOpen, unexplainedCases, writeOpen } from './_refusing/open-cases.ts';
 import { bodyFor, clients, ordinary, suffixes, type Client } from './_refusing/requests.ts';
 import { rows, type Row } from './_refusing/rows.ts';
 import { rules } from './_refusing/table.ts';
@@ -37,6 +37,10 @@ test('ordinary requests of all clients are accepted by providers that refuse wha
     return;
   }
   expect(outcomes.filter((one) => isOpen(one) && !isKnown(one)).map(said)).toEqual([]);
+});
+
+test('every case that stays open says why', () => {
+  expect(unexplainedCases()).toEqual([]);
 });
 
 const anyRow = (kind: string, model: string): Row => ({ kind, model, control: 'never' });

@@ -151,7 +151,19 @@ async function send(
 }
 
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } };
+const otherTool = {
+  type: 'function',
+  function: { name: 'g', parameters: { type: 'object', properties: {} } },
+};
 const chat = plain['chat-completions'] ?? {};
+
+const asks = { role: 'user', content: 'Do it.' };
+const callsOf = (...ids: readonly string[]): Json => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })),
+});
+const gave = (id: string): Json => ({ role: 'tool', tool_call_id: id, content: id });
 
 describe('a client of chat completions on a channel of chat completions', () => {
   const cases: readonly (readonly [
@@ -200,11 +212,32 @@ describe('a client of chat completions on a channel of chat completions', () => 
       '',
     ],
     [
-      'and named where the client wanted it to think',
+      'and asked for a stream where the client wants it to think',
       { reasoning: 'enable-thinking', thinksByDefault: true, thinksInStreamsOnly: true },
       { enable_thinking: true },
-      { enable_thinking: false },
+      { enable_thinking: true, stream: true, stream_options: { include_usage: true } },
+      '',
+    ],
+    // https://www.alibabacloud.com/help/en/model-studio/error-code: "Json mode response is not supported when enable_thinking is true".
+    [
+      'a model that gives no JSON while it thinks does not think about a schema',
+      { reasoning: 'enable-thinking', thinksByDefault: true, jsonThinking: false },
+      { response_format: { type: 'json_object' }, reasoning_effort: 'high' },
+      { response_format: { type: 'json_object' }, enable_thinking: false },
       'reasoning_effort',
+    ],
+    // https://lmstudio.ai/docs/developer/openai-compat/structured-output
+    [
+      'a schema of any object stands in for JSON without a schema',
+      { jsonObject: false },
+      { response_format: { type: 'json_object' } },
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'response', schema: { type: 'object' } },
+        },
+      },
+      '',
     ],
     [
       'a range is no reason to change what is in it',
@@ -333,6 +366,45 @@ describe('a client of chat completions on a channel of chat completions', () => 
       'tool_choice',
     ],
     [
+      'a choice among several tools is left to a model that takes named tools alone',
+      { requiredTools: false },
+      { tools: [tool, otherTool], tool_choice: 'required' },
+      { tools: [tool, otherTool], tool_choice: 'auto' },
+      'tool_choice',
+    ],
+    [
+      'the one tool of a request is named to such a model',
+      { requiredTools: false },
+      { tools: [tool], tool_choice: 'required' },
+      { tools: [tool], tool_choice: { type: 'function', function: { name: 'f' } } },
+      '',
+    ],
+    [
+      'a named tool is the only one for a model that takes no names',
+      { namedTools: false },
+      { tools: [tool, otherTool], tool_choice: { type: 'function', function: { name: 'g' } } },
+      { tools: [otherTool], tool_choice: 'required' },
+      '',
+    ],
+    [
+      'several calls of a turn go in turns of their own, each with its result',
+      { parallelHistory: false },
+      { messages: [asks, callsOf('1', '2'), gave('2'), gave('1')] },
+      {
+        messages: [asks, callsOf('1'), gave('1'), { ...callsOf('2'), content: null }, gave('2')],
+      },
+      '',
+    ],
+    [
+      'adjacent turns of one speaker are joined where turns must alternate',
+      { alternates: true },
+      { messages: [asks, { role: 'user', content: 'Now.' }, { role: 'assistant', content: 'Yes.' }, asks] },
+      {
+        messages: [{ role: 'user', content: 'Do it.\n\nNow.' }, { role: 'assistant', content: 'Yes.' }, asks],
+      },
+      '',
+    ],
+    [
       'a client that switched thinking off itself keeps its forced tool',
       { reasoning: 'thinking', thinksByDefault: true, forcedTools: 'without-thinking' },
       { tools: [tool], tool_choice: 'required', thinking: { type: 'disabled' } },
@@ -356,6 +428,52 @@ describe('a client of chat completions on a channel of chat completions', () => 
     expect(got.status).toBe(400);
     expect(there.upstream.requests).toEqual([]);
   });
+
+  // https://www.alibabacloud.com/help/en/model-studio/deep-thinking: "parameter.enable_thinking must be set to false for non-streaming calls".
+  test.each(['chat-completions', 'messages'])(
+    'a client of %s gets the thinking of a model that thinks in streams alone in its whole reply',
+    async (client) => {
+      const there = await stage(
+        'chat-completions',
+        { reasoning: 'enable-thinking', thinksByDefault: true, thinksInStreamsOnly: true },
+        (sent, response) => {
+          if (sent['stream'] !== true) {
+            const error = {
+              message: 'parameter.enable_thinking must be set to false for non-streaming calls',
+            };
+            response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+            return;
+          }
+          const chunk = (more: object): string =>
+            `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...more })}\n\n`;
+          const choice = (delta: object, reason: string | null = null): string =>
+            chunk({ choices: [{ index: 0, delta, finish_reason: reason }] });
+          response
+            .writeHead(200, { 'content-type': 'text/event-stream' })
+            .end(
+              choice({ role: 'assistant', reasoning_content: 'Hm.' }) +
+                choice({ content: 'fine' }) +
+                choice({}, 'stop') +
+                chunk({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 } }) +
+                'data: [DONE]\n\n',
+            );
+        },
+      );
+      const wish =
+        client === 'messages'
+          ? { thinking: { type: 'enabled', budget_tokens: 2000 } }
+          : { reasoning_effort: 'high' };
+      const got = await send(there, client, { ...plain[client], ...wish });
+      expect(got.status).toBe(200);
+      expect(got.sent).toMatchObject({ stream: true, enable_thinking: true });
+      expect(JSON.stringify(got.reply)).toMatch(/"(?:reasoning_content|thinking)":"Hm\."/);
+      expect(got.reply).toMatchObject(
+        client === 'messages'
+          ? { content: [{}, { text: 'fine' }], usage: { input_tokens: 5, output_tokens: 7 } }
+          : { choices: [{ message: { content: 'fine' } }], usage: { total_tokens: 12 } },
+      );
+    },
+  );
 
   test('only the members that change are edited in the bytes', async () => {
     const there = await stage('chat-completions', { outputLimitField: 'max_tokens', refuses: ['seed'] });

@@ -38,6 +38,24 @@ describe('limits of a channel', () => {
     expect(await run({ model: 'at-one' })).toMatchObject({ status: 200 });
   });
 
+  test('count every request of a call of several answers that the provider makes one by one', async () => {
+    const taken: unknown[] = [];
+    const rates: Rates = {
+      take: async (rules) => {
+        taken.push(...rules);
+        return { allowed: false, states: [], retryMs: 1000 };
+      },
+      state: 'ok',
+      close: async () => {},
+    };
+    const { run } = await withLimits(
+      { channels: { one: { requestsPerMinute: 10 } } },
+      { tools: { rates }, channels: { one: { models: ['at-one'], traits: { refuses: ['choices'] } } } },
+    );
+    await run({ model: 'at-one', settings: { choices: 3 } });
+    expect(taken).toMatchObject([{ subject: 'channel:one:requests', cost: 3 }]);
+  });
+
   test('of other channels cost nothing', async () => {
     const take = vi.fn<Rates['take']>();
     const rates: Rates = { take, state: 'ok', close: async () => {} };

@@ -432,6 +432,25 @@ describe('budgets', () => {
     await eventually(async () => expect(await state()).toMatchObject({ spent: 5 * 13, reserved: 0 }));
   });
 
+  test('pay the fee of each request', async () => {
+    const provider = await startUpstream((_request, response) => json(response, 200, message('red')));
+    closing.push(() => provider.close());
+    const gateway = await startGateway({
+      prices: { [model]: { perCall: 0.01 } },
+      channels: [anthropic({ key: 'k', baseUrl: `${provider.url}/v1`, models: [model] })],
+    });
+    closing.push(() => gateway.close());
+    const dollars: Budget = { unit: 'micro-dollar', period: 'total', amount: 1_000_000 };
+    const { value, record } = await gateway.apiKeys.create({ name: 'small', budgets: [dollars] });
+    const answer = await ask({ url: gateway.url, key: value }, { ...question, n: 3 });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    await eventually(async () => {
+      const [state] = await openLedger(gateway.stores).states(record.id, [dollars]);
+      expect(state).toMatchObject({ spent: 30_000, reserved: 0 });
+    });
+  });
+
   test('are never exceeded by calls at the same time', async () => {
     const limit = 50;
     const { gateway } = await overMessages((_request, response) =>

@@ -488,6 +488,31 @@ describe('the most that a chat may come to', () => {
     const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 1 });
     expect(boundOf(call, foreign, assumed).output.most).toBe(16);
   });
+
+  const withTraits = (traits: Target['traits']): Target[] =>
+    [{ traits, channel: { speaks: { chat: ['chat-completions'] }, codecs: {} } }] as unknown as Target[];
+
+  test('has room for the least limit that a model takes, to which a lower one is raised', () => {
+    const raised = withTraits({ ranges: { maxOutput: { min: 200 } } });
+    const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 15, n: 2 });
+    expect(boundOf(call, raised, assumed).output.most).toBe(400);
+  });
+
+  test.each<[string, Target['traits']]>([
+    ['a refused setting', { refuses: ['maxOutput'] }],
+    ['a refused member', { refusedMembers: ['max_tokens'] }],
+    ['a refused member with its path', { refusedMembers: [{ path: 'generationConfig.maxOutputTokens' }] }],
+  ])('has room for the longest answer of a model that is sent no limit: %s', (_how, traits) => {
+    const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 15 });
+    const { output } = boundOf(call, withTraits({ ...traits, outputLimit: 8000 }), assumed);
+    expect(output).toEqual({ most: 8000 });
+  });
+
+  test('is the limit where a model takes it under another name', () => {
+    const renamed = withTraits({ refusedMembers: [{ path: 'max_tokens', as: 'max_completion_tokens' }] });
+    const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 15 });
+    expect(boundOf(call, renamed, assumed).output.most).toBe(15);
+  });
 });
 
 describe('the most that other requests may come to is no less than what is counted', () => {

@@ -1,5 +1,5 @@
 import { of } from 'rxjs';
-import { definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
+import { definePlugin, GatewayError, type ApiKey, type GatewayEvent, type ModelTraits } from 'sluice';
 import type { InternalTools, Rates, RateVerdict } from 'sluice/internal';
 import {
   ended,
@@ -32,9 +32,13 @@ async function gatewayFor(
   options: Parameters<typeof rateLimit>[0] = {},
   rates: Rates = new MemoryRates(),
   more: Parameters<typeof testPlugins>[0] = [],
+  traits: ModelTraits = {},
 ) {
   const plugins = [rateLimit(options), ...(Array.isArray(more) ? more : [more])];
-  const tested = await testPlugins(plugins, { tools: { rates } });
+  const tested = await testPlugins(plugins, {
+    tools: { rates },
+    channels: { script: { models: ['*'], traits } },
+  });
   onTestFinished(() => tested.close());
   const key = { id: 'key_1', ...limits };
   const ask = (run: RunOptions = {}, call: CallOptions = {}): Promise<Outcome> =>
@@ -128,6 +132,19 @@ describe('tokens a minute', () => {
         `^This API key may be used for 1500 tokens a minute, and this request may need ${1_000 + input}\\. Try again in \\d+ s\\.$`,
       ),
     );
+  });
+
+  test('count the input of every request that a call of several answers takes', async () => {
+    const { ask, remaining } = await gatewayFor({ tokensPerMinute: 1_500 }, {}, new MemoryRates(), [], {
+      refuses: ['choices'],
+    });
+    let seen: number | undefined;
+    const answer = async () => {
+      seen = await remaining();
+      return [head];
+    };
+    await ask({ reply: answer }, { settings: { maxOutput: 100, choices: 4 } });
+    expect(seen).toBe(1_500 - 4 * (100 + input));
   });
 
   test('are counted as they were used, once the reply has ended', async () => {

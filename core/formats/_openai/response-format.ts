@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { defined, setOf } from '../_shared/fields.ts';
 import { adaptSchema } from '../_shared/json-schema/adapt.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** Members of a schema's object that the neutral model has words for. */
@@ -62,7 +63,8 @@ export function writeAnswerForm(
 ): string | undefined {
   if (format === undefined) return undefined;
   if (format.type !== 'json-schema') {
-    words.place({ type: format.type === 'json' ? 'json_object' : 'text' });
+    if (format.type === 'json') placeObject(traits, words);
+    else words.place({ type: 'text' });
     return undefined;
   }
   if (traits.jsonSchema !== false) {
@@ -78,17 +80,25 @@ export function writeAnswerForm(
   const { schema } = format;
   if (schema === undefined || body.tools !== undefined || body.tool_choice !== undefined) {
     lose('settings.responseFormat');
-    words.place({ type: 'json_object' });
+    placeObject(traits, words);
     return undefined;
   }
   const description = format.description ?? 'Gives the answer in the required form.';
   body.tools = [words.tool({ name: outputTool, description, parameters: schema })];
-  if (traits.forcedTools !== 'never') body.tool_choice = words.choice(outputTool);
+  if (traits.forcedTools !== 'never')
+    body.tool_choice = traits.namedTools === false ? 'required' : words.choice(outputTool);
   else {
     lose('settings.responseFormat');
     words.instruct(`Give your final answer by calling the tool ${outputTool}.`);
   }
   return outputTool;
+}
+
+/** Asks for JSON without a schema. */
+function placeObject({ jsonObject }: ModelTraits, { place, holder }: FormWords): void {
+  if (jsonObject !== false) return place({ type: 'json_object' });
+  const members = { name: 'response', schema: { type: 'object' } };
+  place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
 }
 
 function schemaMembers({ name, description, schema, strict }: ResponseFormat, named: boolean): JsonObject {

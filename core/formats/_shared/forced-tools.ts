@@ -19,8 +19,11 @@ export function settleForcedTools(
   usual: ModelTraits['forcedTools'],
   lose: (path: string) => void,
 ): SettledRequest {
-  const settled = settleByRule(request, traits, traits.forcedTools ?? usual ?? 'always', lose);
-  return traits.namedTools === false ? { ...settled, request: withTheOnlyTool(settled.request) } : settled;
+  const asked = isJsonWithoutThinking(request, traits) ? thoughtless(request, traits, lose) : request;
+  const settled = settleByRule(asked, traits, traits.forcedTools ?? usual ?? 'always', lose);
+  if (traits.namedTools === false) return { ...settled, request: withTheOnlyTool(settled.request) };
+  if (traits.requiredTools === false) return { ...settled, request: withNamedTool(settled.request, lose) };
+  return settled;
 }
 
 function settleByRule(
@@ -35,10 +38,7 @@ function settleByRule(
   if (!isForced && !standsIn(settings, traits)) return { request, traits };
   if (rule === 'without-thinking') {
     if (!thinksAbout(settings.reasoning, traits)) return { request, traits };
-    if (canStopThinking(traits)) {
-      lose('settings.reasoning');
-      return { request: { ...request, settings: withoutThinking(settings, traits) }, traits };
-    }
+    if (canStopThinking(traits)) return { request: thoughtless(request, traits, lose), traits };
   }
   const free = { ...traits, forcedTools: 'never' } as const;
   if (!isForced) return { request, traits: free };
@@ -54,10 +54,30 @@ function withTheOnlyTool(request: ChatRequest): ChatRequest {
   return named.length === 0 ? request : { ...request, tools: named, toolChoice: { type: 'required' } };
 }
 
+/** A tool that must be called, where the model can only be told which: the only one. Among several the model chooses whether to call any. */
+function withNamedTool(request: ChatRequest, lose: (path: string) => void): ChatRequest {
+  const { toolChoice, tools } = request;
+  if (tools.length === 0 || !isForcedChoice(toolChoice) || toolChoice.type === 'tool') return request;
+  const names = toolChoice.type === 'allowed' ? toolChoice.names : tools.map(({ name = '' }) => name);
+  const [name = ''] = names;
+  if (names.length === 1 && name !== '') return { ...request, toolChoice: { type: 'tool', name } };
+  lose('tool_choice');
+  return { ...request, toolChoice: unforced(toolChoice) };
+}
+
 /** True for a choice that leaves the model no answer without a call. */
 export function isForcedChoice(choice: ToolChoice | undefined): choice is ToolChoice {
   if (choice?.type === 'allowed') return choice.mode === 'required';
   return choice !== undefined && choice.type !== 'auto' && choice.type !== 'none';
+}
+
+/** True for JSON from a model that would think about it, gives none then, and can be told not to think. */
+function isJsonWithoutThinking({ operation, settings }: ChatRequest, traits: ModelTraits): boolean {
+  const { responseFormat, reasoning } = settings;
+  if (operation !== 'chat') return false;
+  if (traits.jsonThinking !== false || responseFormat === undefined || responseFormat.type === 'text')
+    return false;
+  return thinksAbout(reasoning, traits) && canStopThinking(traits);
 }
 
 /** True where a forced tool stands in for structured output. */
@@ -74,4 +94,9 @@ function unforced(choice: ToolChoice): ToolChoice {
 export function withoutThinking(settings: ChatSettings, traits: ModelTraits): ChatSettings {
   const { reasoning: _, ...rest } = settings;
   return traits.thinksByDefault === true ? { ...rest, reasoning: { mode: 'off' } } : rest;
+}
+
+function thoughtless(request: ChatRequest, traits: ModelTraits, lose: (path: string) => void): ChatRequest {
+  lose('settings.reasoning');
+  return { ...request, settings: withoutThinking(request.settings, traits) };
 }

@@ -6,6 +6,7 @@ import type { Proof } from '../../model/extra.ts';
 import { sealProof, unsealProof } from '../_shared/proof.ts';
 import { formatName } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
+import { moved } from '../_shared/settings.ts';
 import { defined, setOf } from '../_shared/fields.ts';
 
 const base = 'generationConfig.thinkingConfig';
@@ -64,19 +65,25 @@ function askByLevel(wish: ReasoningWish): JsonObject {
   return { thinkingLevel: effortFor(wish, levels) };
 }
 
-/** Most thinking tokens that every model with budgets takes, and those that list `xhigh`. */
-const budgetLimits = { usual: 24_576, larger: 32_768 };
+/** Thinking tokens that every model with budgets takes. */
+const usualBudget = { min: 512, max: 24_576 };
 
 function askByBudget(wish: ReasoningWish): JsonObject {
   const { mode, budget } = wish.reasoning;
-  const limit = wish.traits.efforts?.includes('xhigh') ? budgetLimits.larger : budgetLimits.usual;
+  const range = wish.traits.thinkingBudget ?? usualBudget;
   if (mode !== 'off' && budget !== undefined && budget !== 0) {
-    if (budget > limit) wish.lose('settings.reasoning.budget');
-    return { thinkingBudget: Math.min(budget, limit) };
+    // -1 leaves the number to the model.
+    const taken = budget < 0 ? budget : moved(budget, range);
+    if (taken !== budget) wish.lose('settings.reasoning.budget');
+    return { thinkingBudget: taken };
   }
   const effort = effortFor(wish, ['none', ...levels]);
   if (effort === undefined) return mode === 'on' || mode === 'adaptive' ? { thinkingBudget: -1 } : {};
-  return { thinkingBudget: Math.min(effort === 'minimal' ? 512 : budgetOfEffort[effort], limit) };
+  if (effort === 'none') return { thinkingBudget: 0 };
+  // The least that there is, where the wish is not to think at all.
+  const wanted =
+    effortOf(wish.reasoning) === 'none' ? 0 : effort === 'minimal' ? 512 : budgetOfEffort[effort];
+  return { thinkingBudget: moved(wanted, range) };
 }
 
 /** The effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */

@@ -6,7 +6,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
-import type { ReasoningDraft } from '../_shared/reasoning.ts';
+import { takesOff, type ReasoningDraft } from '../_shared/reasoning.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
 import type { ThinkingWords } from '../_shared/thinking/room.ts';
 import { settingRows } from './settings.ts';
@@ -51,6 +51,7 @@ function readEffort(value: JsonValue | undefined, reasoning: ReasoningDraft, lef
 export function isNative(reasoning: Reasoning, kept: JsonObject, traits: ModelTraits): boolean {
   const { mode, effort, budget } = reasoning;
   if (!isDeepStrictEqual(kept.$reasoning, reasoning) || (mode === 'on' && budget === undefined)) return false;
+  if (mode === 'off' && !takesOff(traits)) return false;
   if (traits.reasoning === 'adaptive') return mode !== 'on';
   if (traits.reasoning === 'budget')
     return mode !== 'adaptive' && (mode !== undefined || effort === undefined);

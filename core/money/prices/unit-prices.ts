@@ -24,10 +24,10 @@ export class UnitPrices {
     this.#character = pico(perCharacter, 12);
   }
 
-  /** Of one call. */
-  cost({ images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt }: Units): bigint {
+  /** Of one call, in however many requests. */
+  cost({ images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt, calls }: Units): bigint {
     return (
-      this.#callPrice(callsAt) +
+      this.#callPrice(callsAt, calls) +
       costOf(images, imagesAt, this.#images) +
       // Seconds are told in fractions: their price is that of the milliseconds begun.
       (costOf(milliseconds(seconds), inMilliseconds(secondsAt), this.#seconds) + 999n) / 1000n +
@@ -47,8 +47,8 @@ export class UnitPrices {
     return largest(this.#call, highest(this.#callAt)) + PICO + this.#seconds.highest / 1000n + 2n;
   }
 
-  #callPrice(callsAt: Units['callsAt']): bigint {
-    if (callsAt === undefined || this.#callAt.size === 0) return this.#call;
+  #callPrice(callsAt: Units['callsAt'], calls = 1): bigint {
+    if (callsAt === undefined || this.#callAt.size === 0) return BigInt(count(calls)) * this.#call;
     let sum = 0n;
     for (const size in callsAt)
       sum += BigInt(count(callsAt[size] ?? 0)) * (this.#callAt.get(size) ?? highest(this.#callAt));

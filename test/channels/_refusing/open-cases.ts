@@ -4,8 +4,17 @@ import { rows, type Row } from './rows.ts';
 
 const file = new URL('open-cases.json', import.meta.url);
 
-/** Cases that do not hold, by kind and model and by request: the clients for whom they do not. */
-type Open = Record<string, Record<string, string[]>>;
+/** Clients of a case that does not hold, and why that stays so. */
+interface OpenCase {
+  readonly clients: string[];
+  readonly reason: string;
+}
+
+/** Cases that do not hold, by kind and model and by request. */
+type Open = Record<string, Record<string, OpenCase>>;
+
+/** Reason of a case that was found and that nobody has looked at yet. */
+export const unexplained = 'unexplained';
 
 /** A case that does not hold. */
 export const isOpen = ({ result, wish }: Outcome): boolean => result !== 'accepted' || wish === 'lost';
@@ -16,17 +25,26 @@ const nameOf = ({ row: { kind, model } }: Pick<Outcome, 'row'>): string => `${ki
 
 /** True for a case that is known not to hold. */
 export function isKnown(outcome: Outcome): boolean {
-  return open[nameOf(outcome)]?.[outcome.request]?.includes(outcome.client) === true;
+  return open[nameOf(outcome)]?.[outcome.request]?.clients.includes(outcome.client) === true;
 }
 
-/** Cases that are listed and hold. */
+/** Known cases without a reason. */
+export function unexplainedCases(): readonly string[] {
+  return Object.entries(open).flatMap(([name, requests]) =>
+    Object.entries(requests)
+      .filter(([, { reason }]) => reason === unexplained || !/\w+ \w+ \w+/.test(reason))
+      .map(([request]) => `${name} · ${request}`),
+  );
+}
+
+/** Known cases that hold by now. */
 export function heldOf(outcomes: readonly Outcome[]): readonly string[] {
   return outcomes
     .filter((one) => !isOpen(one) && isKnown(one))
     .map((one) => `${nameOf(one)} · ${one.request} · ${one.client}`);
 }
 
-/** Writes the list anew. Models that were not tried keep what is listed of them. */
+/** Writes the list anew. Reasons stay, and models that were not tried keep what is listed of them. */
 export function writeOpen(outcomes: readonly Outcome[], tried: readonly Row[]): void {
   const found: Open = {};
   for (const row of rows) {
@@ -34,8 +52,11 @@ export function writeOpen(outcomes: readonly Outcome[], tried: readonly Row[]): 
     const kept = tried.includes(row) ? {} : open[name];
     if (kept !== undefined) found[name] = kept;
   }
-  for (const outcome of outcomes.filter(isOpen))
-    ((found[nameOf(outcome)] ??= {})[outcome.request] ??= []).push(outcome.client);
+  for (const outcome of outcomes.filter(isOpen)) {
+    const [name, { request, client }] = [nameOf(outcome), outcome];
+    const reason = open[name]?.[request]?.reason ?? unexplained;
+    ((found[name] ??= {})[request] ??= { clients: [], reason }).clients.push(client);
+  }
   for (const [name, cases] of Object.entries(found)) if (Object.keys(cases).length === 0) delete found[name];
   writeFileSync(file, `${JSON.stringify(found, null, 1)}\n`);
 }

@@ -91,7 +91,7 @@ export const hostRules: readonly Rule[] = [
   },
   {
     kinds: ['groq'],
-    models: ['llama-3*', 'qwen/*', 'gemma*'],
+    models: ['llama-3*', 'qwen/qwen3-*', 'gemma*'],
     refuses: hasJsonSchema,
     says: 'This model does not support response format `json_schema`.',
     source: 'https://console.groq.com/docs/structured-outputs#supported-models',

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import openaiCompatible from '../../../channels/openai-compatible.ts';
+import { traitsOption } from '../../../core/config/traits-option.ts';
 import { channelOf } from '../models/_channels.ts';
 
 const problemsOf = (traits: unknown): readonly string[] =>
@@ -32,4 +34,15 @@ test('right traits are taken, whatever they are about', () => {
     },
   };
   expect(problemsOf(traits)).toEqual([]);
+});
+
+test('every trait that a config may state is in the table of the page for channels', () => {
+  const page = readFileSync(new URL('../../../channels/README.md', import.meta.url), 'utf8');
+  const names = page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .flatMap((line) => (line.split('|')[1] ?? '').match(/\w+/g) ?? []);
+  expect(Object.keys(traitsOption.shape).filter((trait) => !names.includes(trait))).toEqual([]);
+  for (const member of Object.keys(traitsOption.shape.schemaSubset.unwrap().shape))
+    expect(page).toMatch(new RegExp(`\\| \`schemaSubset\`.*\\b${member}\\b`));
 });

@@ -175,7 +175,7 @@ test.each<[string, ModelTraits, ModelTraits]>([
   [
     'grok-4.20-non-reasoning',
     profileOf(xai({ key }), 'grok-4.20-non-reasoning'),
-    { reasoning: 'none', refuses: ['topK', 'customTools'] },
+    { reasoning: 'none', refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'customTools'] },
   ],
   [
     'kimi-k2.6',

@@ -729,7 +729,7 @@ describe('settings of another format', () => {
     ],
     [
       { effort: 'xhigh' },
-      { reasoning: 'budget', efforts: ['high', 'xhigh'] },
+      { reasoning: 'budget', efforts: ['high', 'xhigh'], thinkingBudget: { max: 32_768 } },
       { thinkingBudget: 32_768, includeThoughts: true },
       [],
     ],

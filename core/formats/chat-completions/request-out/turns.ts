@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import { writeAssistant } from './assistant.ts';
+import { orderedTurns } from '../../_openai/turn-order.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
@@ -22,7 +23,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
     loseBeside(message, scope);
     for (const written of writeMessage(message, scope)) wire.push(written);
   }
-  return scope.foreign ? withoutOrphans(wire) : wire;
+  return orderedTurns(scope.foreign ? withoutOrphans(wire) : wire, scope.target.traits);
 }
 
 function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {

@@ -4,7 +4,8 @@ import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts'
 import type { ModelTraits } from '../../../model/traits.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { putAt, writeSettings } from '../../_shared/settings.ts';
+import { moved, putAt, writeSettings } from '../../_shared/settings.ts';
+import { effortOf, takesOff } from '../../_shared/reasoning.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeContents } from './turns.ts';
 import { encodeBlock } from './parts.ts';
@@ -127,8 +128,10 @@ function standsAsWritten(
 ): boolean {
   if (name === 'responseFormat') return traits.jsonSchema !== false || responseFormat?.type !== 'json-schema';
   if (name !== 'reasoning' || traits.reasoning === undefined || reasoning === undefined) return true;
-  const { effort } = reasoning;
+  const { effort, budget = 0 } = reasoning;
   if (effort !== undefined && traits.efforts?.includes(effort) === false) return false;
+  if (effortOf(reasoning) === 'none' && !takesOff(traits)) return false;
+  if (budget > 0 && moved(budget, traits.thinkingBudget) !== budget) return false;
   // Models with levels take budgets too: https://ai.google.dev/gemini-api/docs/thinking
   return traits.reasoning === 'level' || (traits.reasoning === 'budget' && effort === undefined);
 }

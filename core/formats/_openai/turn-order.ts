@@ -1,0 +1,68 @@
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { listOf, objectsOf } from '../_shared/fields.ts';
+
+/** Puts messages in an order that the model takes: {@link ModelTraits.parallelHistory} and {@link ModelTraits.alternates}. */
+export function orderedTurns(wire: JsonObject[], traits: ModelTraits): JsonObject[] {
+  const split = traits.parallelHistory === false ? splitCalls(wire) : wire;
+  return traits.alternates === true ? joinSpeakers(split) : split;
+}
+
+/** Each call in a turn of its own, with its result behind it. What the turn says beside its calls stays with the first of them. */
+function splitCalls(wire: readonly JsonObject[]): JsonObject[] {
+  const ordered: JsonObject[] = [];
+  for (let index = 0; index < wire.length; index += 1) {
+    const message = wire[index] ?? {};
+    const calls = message.role === 'assistant' ? objectsOf(message.tool_calls) : [];
+    if (calls.length < 2) {
+      ordered.push(message);
+      continue;
+    }
+    const results = new Map<JsonValue | undefined, JsonObject[]>();
+    while (wire[index + 1]?.role === 'tool') {
+      index += 1;
+      const result = wire[index] ?? {};
+      const id = result.tool_call_id;
+      const known = results.get(id);
+      if (known === undefined) results.set(id, [result]);
+      else known.push(result);
+    }
+    for (const [place, call] of calls.entries()) {
+      ordered.push(
+        place === 0
+          ? { ...message, tool_calls: [call] }
+          : { role: 'assistant', content: null, tool_calls: [call] },
+      );
+      for (const result of results.get(call.id) ?? []) ordered.push(result);
+      results.delete(call.id);
+    }
+    for (const rest of results.values()) for (const result of rest) ordered.push(result);
+  }
+  return ordered;
+}
+
+/** Adjacent turns of the user, and adjacent turns of the assistant without calls, as one. */
+function joinSpeakers(wire: readonly JsonObject[]): JsonObject[] {
+  const groups: JsonObject[][] = [];
+  for (const message of wire) {
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    if (group !== undefined && last !== undefined && canJoin(last, message)) group.push(message);
+    else groups.push([message]);
+  }
+  return groups.map((group) => ({ ...group[0], ...(group.length < 2 ? {} : { content: joined(group) }) }));
+}
+
+function canJoin(before: JsonObject, after: JsonObject): boolean {
+  if (before.role !== after.role) return false;
+  if (after.role === 'user') return true;
+  return after.role === 'assistant' && before.tool_calls === undefined && after.tool_calls === undefined;
+}
+
+function joined(group: readonly JsonObject[]): JsonValue {
+  const contents = group.map(({ content }) => content);
+  if (contents.every((content) => typeof content === 'string')) return contents.join('\n\n');
+  return contents.flatMap((content) =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content),
+  );
+}
