@@ -140,7 +140,9 @@ export class Meter implements Observing {
       ...this.#read(this.#hedged * requests),
       ...(serviceTier === undefined ? {} : { serviceTier }),
     };
-    return { usage: sumUsage(used, hedged), parts: [used, hedged] };
+    const sum = sumUsage(used, hedged);
+    const calls = (used.units?.calls ?? 1) + this.#hedged * requests;
+    return { usage: { ...sum, units: { ...sum.units, calls } }, parts: [used, hedged] };
   }
 
   /** Adds the service tier that was asked for where the provider does not tell which one it used. */

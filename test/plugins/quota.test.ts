@@ -239,8 +239,18 @@ describe('what a call is charged', () => {
     const inputAfter = async (...before: readonly GatewayEvent[]) =>
       (await run(undefined, [...before, attempt, told])).charged?.usage;
     expect(await inputAfter(failed)).toEqual(usage);
-    expect(await inputAfter(hedged)).toEqual({ ...usage, input: 125, estimated: true });
-    expect(await inputAfter(hedged, hedged)).toEqual({ ...usage, input: 150, estimated: true });
+    expect(await inputAfter(hedged)).toEqual({
+      ...usage,
+      input: 125,
+      estimated: true,
+      units: { calls: 2 },
+    });
+    expect(await inputAfter(hedged, hedged)).toEqual({
+      ...usage,
+      input: 150,
+      estimated: true,
+      units: { calls: 3 },
+    });
   });
 
   test('is estimated from the words of frames that pass, which the frames are mostly not', async () => {
