@@ -6,6 +6,7 @@ import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
+import type { Upkeep } from '../state/upkeep.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
 import type { Processes } from '../state/links/processes.ts';
@@ -42,6 +43,8 @@ export interface InternalTools {
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
+  /** How everything stands that is kept, and by which rule. */
+  readonly upkeep: Upkeep;
   readonly rates: Rates;
   /** What is known of channels' health. */
   readonly health: Health;

@@ -8,6 +8,8 @@ import { type Health, type HealthChange } from '../sdk/health.ts';
 import { TargetLoads } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
+import { startLedgerPruning } from '../money/ledger/pruning.ts';
+import { Upkeep } from '../state/upkeep.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
 import { openRates } from '../money/rates/open.ts';
@@ -32,6 +34,10 @@ export interface Surroundings {
   readonly overload: Overload;
   readonly processes: Processes;
   readonly detached: DetachedCalls;
+  /** How everything stands that is kept. */
+  readonly upkeep: Upkeep;
+  /** Ends the removal of old spending. */
+  readonly stopPruning: () => void;
 }
 
 /** How the processes of one gateway count calls, and tell each other of channels' health; nothing in one that is alone. */
@@ -49,6 +55,7 @@ export function openSurroundings(
   processes: Processes & ProcessLines = alone(),
 ): Surroundings {
   const ledger = openLedger(stores);
+  const upkeep = new Upkeep();
   const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
   ownHealth.follow((change) => logChange(log, change));
   return {
@@ -72,6 +79,10 @@ export function openSurroundings(
     overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
     processes,
     detached: new DetachedCalls(),
+    upkeep,
+    stopPruning: startLedgerPruning(stores.database, upkeep, (error) =>
+      log.error({ error }, 'old spending could not be removed'),
+    ),
   };
 }
 
@@ -82,7 +93,9 @@ export async function closeSurroundings({
   bookkeeper,
   apiKeys,
   overload,
+  stopPruning,
 }: Surroundings): Promise<void> {
+  stopPruning();
   overload.close();
   await health.close();
   await rates.close();

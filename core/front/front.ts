@@ -5,6 +5,7 @@ import type { Rates } from '../money/rates/index.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Health } from '../sdk/health.ts';
 import type { Stores } from '../state/stores.ts';
+import type { Upkeep } from '../state/upkeep.ts';
 import { createClientAddress } from './client-address.ts';
 import type { Gateway } from './gateway.ts';
 import type { Overload } from './overload.ts';
@@ -16,6 +17,7 @@ export interface FrontParts {
   readonly rates: Pick<Rates, 'state'>;
   readonly health: Health;
   readonly overload: Overload;
+  readonly upkeep: Pick<Upkeep, 'warned'>;
 }
 
 /** What all routes of one gateway share: the configuration in force, and the replies that are being written. */

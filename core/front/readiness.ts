@@ -46,7 +46,13 @@ export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
       status: ready ? 'ready' : isEnding ? 'draining' : 'not ready',
       database,
       shared: parts.rates.state,
-      ...(isKnown ? { channels: standings(gateway.catalog.channels, parts.health) } : {}),
+      ...(isKnown
+        ? {
+            channels: standings(gateway.catalog.channels, parts.health),
+            // Names alone: the sentences say how much others use.
+            warnings: parts.upkeep.warned.map(({ what }) => what),
+          }
+        : {}),
     };
   };
 }

@@ -149,6 +149,7 @@ export {
 } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
+export type { Kept, Upkeep } from '../state/upkeep.ts';
 export type {
   UsageGrouping,
   UsageLog,

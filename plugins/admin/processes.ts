@@ -4,7 +4,7 @@ import type { Handlers } from './serve.ts';
 
 /** The processes that serve: how they stand, how much this one has to do, and the wish for a reload. */
 export function processHandlers(
-  { processes, overload }: Pick<InternalTools, 'processes' | 'overload'>,
+  { processes, overload, upkeep }: Pick<InternalTools, 'processes' | 'overload' | 'upkeep'>,
   audit: Audit,
 ): Handlers<'status' | 'reload'> {
   return {
@@ -13,6 +13,7 @@ export function processHandlers(
       return {
         ...(await processes.status()),
         worker: processes.worker,
+        kept: upkeep.all(),
         load: { running, waiting, refused, bodies, lag, memory, strain },
       };
     },

@@ -22,11 +22,11 @@ const ranges: Readonly<Record<OverviewRange, { readonly length: number; readonly
   '30d': { length: 30 * 24 * hour, bucket: 12 * hour },
 };
 
-type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog'>;
+type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
 
 /** The routes about what was called. `running` says how many calls run now. */
 export function usageHandlers(
-  { usageLog, apiKeys, rates, bookkeeper, catalog }: UsageTools,
+  { usageLog, apiKeys, rates, bookkeeper, catalog, upkeep }: UsageTools,
   audit: Audit,
   running: () => Promise<number>,
 ): Handlers<'listUsage' | 'findUsage' | 'sumUsage' | 'exportUsage' | 'overview'> {
@@ -101,6 +101,7 @@ export function usageHandlers(
           rates: rates.state,
           unsettled: bookkeeper.waiting,
           disabledChannels: catalog.channels.map(({ id }) => id).filter((id) => !catalog.isOn(id)),
+          warnings: upkeep.warned.map(({ warning }) => warning),
         },
       };
     },

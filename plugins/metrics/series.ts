@@ -5,7 +5,7 @@ import type { CallRecord } from '../_record.ts';
 /** What the series are made from. */
 export type SeriesTools = Pick<
   InternalTools,
-  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'rates'
+  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'rates' | 'upkeep'
 >;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
@@ -139,7 +139,7 @@ export class Series {
   }
 
   /** What is not counted but stands somewhere already. */
-  #look({ bookkeeper, catalog, health, overload, rates }: SeriesTools): void {
+  #look({ bookkeeper, catalog, health, overload, rates, upkeep }: SeriesTools): void {
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
@@ -184,6 +184,27 @@ export class Series {
             for (const one of standings)
               standing.set({ channel: id, key, standing: one }, one === now ? 1 : 0);
           }
+      },
+    });
+    const rows: Gauge<'kept'> = new Gauge({
+      name: 'sluice_kept_rows',
+      help: 'Rows in the database of what is kept, where they are counted. kept: usage-records, usage-sums (records that are in no sums yet) and others.',
+      labelNames: ['kept'],
+      registers,
+      aggregator: 'max',
+      collect: () => {
+        for (const { what, rows: count } of upkeep.all())
+          if (count !== undefined) rows.set({ kept: what }, count);
+      },
+    });
+    const overdue: Gauge<'kept'> = new Gauge({
+      name: 'sluice_kept_overdue_seconds',
+      help: 'For how long the oldest that should have been removed, or done, is overdue.',
+      labelNames: ['kept'],
+      registers,
+      aggregator: 'max',
+      collect: () => {
+        for (const { what, overdueSeconds } of upkeep.all()) overdue.set({ kept: what }, overdueSeconds);
       },
     });
     const enabled = new Gauge({

@@ -62,6 +62,10 @@ const options = z.strictObject({
         .default(1_095)
         .describe('days for which sums of hours and days are kept, from which overviews and bills are made'),
     })
+    .refine(
+      ({ days, sumDays }) => sumDays >= days,
+      'sumDays must be at least days: lists find records by their sums',
+    )
     .prefault({}),
   /** Whether model lists, and answers from what the gateway keeps, are recorded too. */
   lists: z.boolean().default(false),
@@ -78,10 +82,10 @@ export default definePlugin({
   options,
   setup(
     { capture, retention, lists },
-    { bookkeeper, prices, usageLog, log, notices, onClose }: InternalTools,
+    { bookkeeper, prices, usageLog, upkeep, log, notices, onClose }: InternalTools,
   ) {
     const redact = redactor(capture === false ? [] : capture.redact);
-    startTending(usageLog, retention, log, onClose);
+    startTending(usageLog, retention, upkeep, log, onClose);
     onClose(() => doneInNextTurn());
 
     const failed = (error: unknown, { call }: CallRecord, what: string): void => {

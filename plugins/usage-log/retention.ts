@@ -1,16 +1,22 @@
-import type { InternalTools, Log, UsageLog, UsageRetention } from 'sluice/internal';
+import type { InternalTools, Log, Upkeep, UsageLog, UsageRetention } from 'sluice/internal';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
 const pruning = { first: 30_000, pause: 600_000 };
-/** When records are added to the sums, in milliseconds. `busy`: when there are more than one step adds. */
-const summing = { first: 1_000, pause: 1_000, busy: 20 };
+/**
+ * When records are added to the sums, in milliseconds. Where there are more than one step adds, the next follows after `busy` milliseconds, and
+ * not before twice the time that the step took: calls need the rest.
+ */
+const summing = { first: 1_000, pause: 1_000, busy: 20, rest: 2 };
+/** When it is said how records and sums stand, in milliseconds. */
+const telling = { first: 5_000, pause: 300_000 };
 
 /**
  * Adds records to the sums, and removes records and sums that are too old or too many, now and then, until the gateway closes.
  */
 export function startTending(
-  usageLog: Pick<UsageLog, 'prune' | 'addToSums'>,
+  usageLog: Pick<UsageLog, 'prune' | 'addToSums' | 'standing'>,
   keep: UsageRetention,
+  upkeep: Pick<Upkeep, 'set'>,
   log: Log,
   onClose: InternalTools['onClose'],
 ): void {
@@ -26,13 +32,25 @@ export function startTending(
       return pruning.pause;
     }),
   );
+  onClose(
+    repeat(telling.first, async () => {
+      try {
+        for (const kept of await usageLog.standing(keep)) upkeep.set(kept);
+      } catch {
+        // The work itself tells the log why the database does not answer.
+      }
+      return telling.pause;
+    }),
+  );
   let isFailing = false;
   onClose(
     repeat(summing.first, async () => {
       try {
+        const begun = performance.now();
         const hasMore = await usageLog.addToSums();
         isFailing = false;
-        return hasMore ? summing.busy : summing.pause;
+        if (!hasMore) return summing.pause;
+        return Math.max(summing.busy, summing.rest * (performance.now() - begun));
       } catch (error) {
         // Until then they are summed when somebody asks.
         if (!isFailing) log.error({ error }, 'records could not be added to the sums of the usage log');

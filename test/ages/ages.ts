@@ -71,11 +71,7 @@ async function report(tree: string, statements: Statements, now: number): Promis
 /** Waits until the sums of what was there before are made, where the gateway has such. */
 async function catchUp(gateway: AgedGateway): Promise<void> {
   const begun = performance.now();
-  for (;;) {
-    const [, left = '0'] = /^sluice_usage_sums_behind_days\S* (\S+)$/m.exec(await gateway.metrics()) ?? [];
-    if (Number(left) === 0) break;
-    await pause(500);
-  }
+  while ((await gateway.ask('usage/sums?by=status&limit=1')).includes('incompleteBefore')) await pause(500);
   console.log(`records were summed after ${seconds(begun)} s`);
 }
 

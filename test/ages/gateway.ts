@@ -14,8 +14,6 @@ export interface AgedGateway {
   ask(path: string): Promise<string>;
   /** Makes one small call; resolves with the milliseconds that it took. */
   call(): Promise<number>;
-  /** Text of `/metrics`. */
-  metrics(): Promise<string>;
   /** Milliseconds of CPU time: of the threads that serve, and of all threads. */
   cpu(): { readonly main: number; readonly all: number };
   readonly startMs: number;
@@ -71,7 +69,6 @@ export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, chan
   return {
     startMs,
     ask: async (path) => text(await fetch(`${url}/api/admin/${path}`, { headers: { cookie } })),
-    metrics: async () => text(await fetch(`${url}/metrics`, { headers: { cookie } })),
     async call() {
       const start = performance.now();
       const response = await fetch(`${url}/v1/chat/completions`, {

@@ -95,6 +95,7 @@ test('a scrape tells of calls, tokens, money, failures, channels and this proces
   ).toHaveLength(8);
   expect(found.get('sluice_channel_enabled{channel="broken"}')).toBe(1);
   expect(found.get('sluice_shared_store_up')).toBe(1);
+  expect(found.get('sluice_kept_overdue_seconds{kept="spending"}')).toBe(0);
   expect(found.get('sluice_running_calls')).toBe(0);
   expect(found.has('sluice_unsettled_calls')).toBe(true);
   expect(found.get('sluice_open_sockets')).toBeGreaterThan(0);

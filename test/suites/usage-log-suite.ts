@@ -303,23 +303,78 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
 
   test('one page reads so many records at most, and its cursor leads on also where it found none', async () => {
     await insert(
-      usageRecord('rare', { keyId: 'rare' }),
+      usageRecord('rare', { keyId: 'rare', microDollars: 5 }),
       ...Array.from({ length: 12_000 }, (_, index) =>
         usageRecord(`r${index}`, { at: newYear + 1 + Math.floor(index / 3), keyId: 'other' }),
       ),
     );
     const bounded = openUsageLog(stores, { slices: 1 });
-    const pages: string[][] = [];
-    let after: string | undefined;
-    do {
-      const page = await bounded.page({ keyId: 'rare' }, 5, after);
-      pages.push(idsOf(page.records));
-      after = page.next;
-    } while (after !== undefined);
-    expect(pages).toEqual([[], [], ['rare']]);
+    const pagesOf = async (filter: UsageFilter): Promise<string[][]> => {
+      const pages: string[][] = [];
+      let after: string | undefined;
+      do {
+        const page = await bounded.page(filter, 5, after);
+        pages.push(idsOf(page.records));
+        after = page.next;
+      } while (after !== undefined);
+      return pages;
+    };
+    // Costs are told apart by the records alone.
+    expect(await pagesOf({ minMicroDollars: 1 })).toEqual([[], [], ['rare']]);
+    expect(await pagesOf({ keyId: 'rare' })).toEqual([['rare']]);
     // The unique index of ids needs no walk.
     expect(await bounded.page({ id: 'rare' }, 5)).toMatchObject({ records: [{ id: 'rare' }] });
     expect(await bounded.page({}, 5)).toMatchObject({ records: { length: 5 } });
+  });
+
+  test('what is rare is found in the hours that have it, whether these are in the sums or not', async () => {
+    const rare = (index: number): boolean => index % 9 === 0;
+    const records = Array.from({ length: 90 }, (_, index) =>
+      usageRecord(`r${String(index).padStart(2, '0')}`, {
+        at: newYear + index * hour + (index % 3) * 1_000_000,
+        ...(rare(index) && {
+          keyId: 'rare',
+          model: 'seldom',
+          status: 418,
+          channel: 'far',
+          operation: 'video',
+        }),
+      }),
+    );
+    const expected = idsOf(records.filter((_, index) => rare(index)).toReversed());
+    const pagesOf = async (filter: UsageFilter): Promise<string[]> => {
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await log.page(filter, 3, after);
+        seen.push(...idsOf(page.records));
+        after = page.next;
+      } while (after !== undefined);
+      return seen;
+    };
+    const look = async (): Promise<void> => {
+      for (const filter of [
+        { keyId: 'rare' },
+        { model: 'seldom' },
+        { status: 418 },
+        { channel: 'far' },
+        { operation: 'video' },
+        { outcome: 'failed' as const },
+        { keyId: 'rare', status: 418, minMs: 1 },
+      ])
+        expect(await pagesOf(filter)).toEqual(expected);
+      expect(await pagesOf({ keyId: 'rare', status: 200 })).toEqual([]);
+      expect(await pagesOf({ status: 404 })).toEqual([]);
+      expect(
+        await pagesOf({ status: 418, since: newYear + 9 * hour + 1, until: newYear + 36 * hour }),
+      ).toEqual(['r27', 'r18']);
+    };
+    await insert(...records.slice(0, 40));
+    await addAll();
+    await insert(...records.slice(40));
+    await look();
+    await addAll();
+    await look();
   });
 
   describe('filters by duration, cost and id', () => {
@@ -742,6 +797,53 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     ]);
     await log.prune({ days: 36_000, records: 1, sumDays: 36_000 });
     expect((await log.failedAttempts(0)).get('first')).toMatchObject({ count: 1 });
+  });
+
+  describe('how records stand to their rule', () => {
+    const keep = { days: 10, records: 1_000, sumDays: 100 };
+    const standing = async () =>
+      new Map((await log.standing(keep)).map((kept) => [kept.what, kept] as const));
+
+    test('tells how long the limit of records lasts at the rate of the last day', async () => {
+      const now = Date.now();
+      await insert(
+        ...Array.from({ length: 800 }, (_, index) =>
+          usageRecord(`r${index}`, { at: now - index * ((2 * day) / 800) }),
+        ),
+      );
+      expect((await standing()).get('usage-sums')).toMatchObject({ rows: 800, overdueSeconds: 0 });
+      await addAll();
+      const found = await standing();
+      expect(found.get('usage-records')).toMatchObject({ rows: 800, overdueSeconds: 0 });
+      // 400 a day.
+      expect(found.get('usage-records')?.rule).toMatch(
+        /up to 1,000 of them: at the rate of the last day that is 2\.\d days/,
+      );
+      expect(found.get('usage-records')?.warning).toMatch(/keeps 1,000 records, which are 2\.\d days/);
+      expect(found.get('usage-sums')).toMatchObject({ rows: 0 });
+      expect(found.get('usage-sums')).not.toHaveProperty('warning');
+    });
+
+    test('warns of records that should have gone', async () => {
+      await insert(usageRecord('old', { at: Date.now() - 12 * day }));
+      await addAll();
+      const found = await standing();
+      expect(found.get('usage-records')?.overdueSeconds).toBeGreaterThan(1.9 * 86_400);
+      expect(found.get('usage-records')?.warning).toMatch(/not removed: the oldest is 12 days old/);
+      await log.prune(keep);
+      expect((await standing()).get('usage-records')).toMatchObject({ rows: 0, overdueSeconds: 0 });
+      expect((await standing()).get('usage-records')).not.toHaveProperty('warning');
+    });
+
+    test('warns of records that are not in the sums yet', async () => {
+      await withoutSums();
+      expect((await standing()).get('usage-sums')).toMatchObject({
+        overdueSeconds: expect.toSatisfy((seconds: number) => seconds > 5_000),
+        warning: expect.stringContaining('older records are still being added'),
+      });
+      await addAll();
+      expect((await standing()).get('usage-sums')).not.toHaveProperty('warning');
+    });
   });
 
   describe('retention', () => {

@@ -1,4 +1,5 @@
 import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Kept } from '../../state/upkeep.ts';
 
 /** Which records are wanted; all members narrow. Times are milliseconds since 1970, `until` is exclusive. */
 export interface UsageFilter {
@@ -135,6 +136,8 @@ export interface UsageLog {
   failedAttempts(since: number): Promise<ReadonlyMap<string, FailedAttempts>>;
   /** All records of a filter, oldest first, in pages and without captured bodies: for exports. */
   each(filter: UsageFilter): AsyncIterable<UsageRecord>;
+  /** How records and sums stand to the rule by which they are kept. */
+  standing(keep: UsageRetention): Promise<readonly Kept[]>;
   /**
    * Removes records that are too old or too many, and sums that are too old. Returns how many records went, and how many minutes, hours and
    * days of sums. Records that are in no sums yet stay.

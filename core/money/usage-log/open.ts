@@ -7,6 +7,7 @@ import {
   maxSlices,
   questions,
   rangeOf,
+  slice,
   sliceEnd,
   sliceStart,
   type Cursor,
@@ -14,10 +15,14 @@ import {
 import { recordColumns, recordOf } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
 import { createLargest } from './largest.ts';
+import { knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
+import { standingOf } from './standing.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
+
+const hourLength = 3_600_000;
 
 /** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
 export function openUsageLog(
@@ -38,8 +43,8 @@ export function openUsageLog(
   };
 
   /**
-   * Returns the newest records of a filter. Reads in slices, because the next record that fits may be far back. Stops after the maximum
-   * number of slices: `unread` is then the time before which nothing was read.
+   * Returns the newest records of a filter. The sums tell in which hours there are any; where they do not, it reads in slices, because the
+   * next record that fits may be far back. Stops after the maximum number of records: `unread` is then the time before which nothing was read.
    */
   const newest = async (
     filter: UsageFilter,
@@ -55,6 +60,21 @@ export function openUsageLog(
       return { found: await select({ ...filter, since: start, until: end }, 'DESC', limit, before) };
     const found: UsageRecord[] = [];
     let until = before === undefined ? end : Math.min(end, before.at + 1);
+    if (await knowsHours(ask, filter)) {
+      let read = 0;
+      for await (const hour of matchingHours(ask, filter, start, until)) {
+        if (read > slices * slice) return { found, unread: Math.min(until, hour.start + hourLength) };
+        const part = {
+          ...filter,
+          since: Math.max(start, hour.start),
+          until: Math.min(until, hour.start + hourLength),
+        };
+        found.push(...(await select(part, 'DESC', limit - found.length, before)));
+        if (found.length >= limit) break;
+        read += hour.records;
+      }
+      return { found };
+    }
     for (let count = 0; until > start && found.length < limit; count += 1) {
       if (count === slices) return { found, unread: until };
       const since = isNarrow ? await sliceStart(ask, until, start) : start;
@@ -94,6 +114,7 @@ export function openUsageLog(
         since = until;
       }
     },
+    standing: (keep) => standingOf(ask, keep),
     prune: createPruning(database, ask, addToSums),
   };
 }

@@ -2,8 +2,8 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Sql, type Work } from '../../state/database/sql.ts';
 import { levels, minutesKept } from './levels.ts';
 
-/** Records that are added up at once: some tens of milliseconds of a database's time. */
-const batch = 1_000;
+/** Records that are added up at once: some tens of milliseconds of a database's time, in which SQLite holds the event loop up. */
+const batches: Readonly<Record<Database['kind'], number>> = { sqlite: 250, postgres: 2_000 };
 
 /** Any number that no other lock of this database has. */
 const advisoryLock = 5_717_440_151_030;
@@ -117,6 +117,7 @@ interface Added {
  */
 export function createSumming(database: Database): () => Promise<boolean> {
   const sql = sqlOf(database);
+  const batch = batches[database.kind];
   const { records, unsummed } = statementsOf(database.kind);
   const minutesSince = (): number => Date.now() - minutesKept;
 

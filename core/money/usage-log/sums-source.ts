@@ -78,8 +78,8 @@ const binsOf: Readonly<Record<Database['kind'], string>> = {
   postgres: `CASE WHEN first_bin IS NULL THEN jsonb_build_object(ms_bin::text, 1) ELSE jsonb_build_object(ms_bin::text, 1, 'f' || first_bin, 1) END`,
 };
 
-/** Conditions of the members that sums are told apart by. */
-function narrowing(filter: UsageFilter): Source {
+/** Conditions of the members that sums are told apart by, each with an AND before it. */
+export function narrowing(filter: UsageFilter): Source {
   const parts: string[] = [];
   const values: (string | number)[] = [];
   for (const [member, column] of Object.entries(equal)) {

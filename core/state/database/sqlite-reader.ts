@@ -20,11 +20,11 @@ interface Waiting {
 }
 
 /** How long the thread is kept without a question, in milliseconds. */
-const idle = 60_000;
+const idle = 20_000;
 
 /**
  * Reads an SQLite file in a thread of its own, one question after the other: long reads of an operator hold no call up. The thread comes
- * with the first question and ends when nobody asks for a minute.
+ * with the first question and ends when nobody asks for a while.
  */
 export class SqliteReader {
   readonly #path: string;

@@ -30,6 +30,8 @@ export const overview = z.object({
     unsettled: count,
     /** Channels that are switched off. */
     disabledChannels: z.array(z.string()),
+    /** What of all that is kept is behind, or goes sooner than it was meant to. */
+    warnings: z.array(z.string()),
   }),
 });
 

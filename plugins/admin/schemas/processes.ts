@@ -22,6 +22,19 @@ export const status = z.object({
       since: time,
     }),
   ),
+  kept: z
+    .array(
+      z.object({
+        what: z.string(),
+        rule: z.string().describe('what is kept for how long'),
+        rows: count.optional(),
+        overdueSeconds: count.describe(
+          'for how long the oldest that should have gone or been done is overdue',
+        ),
+        warning: z.string().optional(),
+      }),
+    )
+    .describe('what is kept in the database, and how it stands'),
   /** Of the worker that answers. */
   load: z.object({
     running: count,

@@ -38,6 +38,7 @@ async function readyz(
       stores: { health: state.database ?? (() => Promise.resolve()) },
       rates: { state: state.shared ?? 'ok' },
       health: { report: () => [] },
+      upkeep: { warned: [{ what: 'usage-records' }] },
     },
     gateway: {
       operators: state.operators ?? [],
@@ -104,6 +105,7 @@ describe('/readyz', () => {
       // oxlint-disable-next-line no-await-in-loop
       const { body } = await readyz({}, headers, query);
       expect(body).toHaveProperty('channels', []);
+      expect(body).toHaveProperty('warnings', ['usage-records']);
       expect(asked).toHaveLength(1);
       expect([asked[0]?.operation, asked[0]?.wire.method, asked[0]?.wire.path, asked[0]?.wire.ip]).toEqual([
         'state',

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UsageLog } from 'sluice/internal';
 import { testPlugins, virtualClock, type VirtualClock } from 'sluice/testing';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Upkeep } from '../../../core/state/upkeep.ts';
 import usageLog from '../../../plugins/usage-log/index.ts';
 
 let clock: VirtualClock;
@@ -16,9 +17,14 @@ async function hour(): Promise<void> {
   for (let minute = 0; minute < 60; minute += 5) await clock.advance(300_000);
 }
 
+const upkeep = new Upkeep();
+const rule = 'Records are kept for a day.';
+const standing: UsageLog['standing'] = () =>
+  Promise.resolve([{ what: 'usage-records', rule, overdueSeconds: 5, warning: 'The oldest is old.' }]);
+
 const pruning = (prune: UsageLog['prune'], addToSums: UsageLog['addToSums'] = () => Promise.resolve(false)) =>
   testPlugins(usageLog({ retention: { days: 1, records: 10, sumDays: 100 } }), {
-    tools: { usageLog: { prune, addToSums } as UsageLog },
+    tools: { usageLog: { prune, addToSums, standing } as UsageLog, upkeep },
   });
 
 describe('old records', () => {
@@ -82,4 +88,12 @@ describe('records are added to the sums', () => {
     expect(lines).toMatchObject([{ level: 'error', error: { message: 'gone' } }]);
     await close();
   });
+});
+
+test('how records stand to their rule is said from time to time', async () => {
+  const { close } = await pruning(() => Promise.resolve({ records: 0, sums: 0 }));
+  await clock.advance(10_000);
+  expect(upkeep.all()).toMatchObject([{ what: 'usage-records', rule, overdueSeconds: 5 }]);
+  expect(upkeep.warned).toMatchObject([{ warning: 'The oldest is old.' }]);
+  await close();
 });

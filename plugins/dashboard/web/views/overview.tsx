@@ -99,6 +99,7 @@ function Health({ health }: { readonly health: OverviewData['health'] }) {
     health.rates === 'degraded' && 'The shared store of rate limits does not answer.',
     health.unsettled > 100 &&
       `${count(health.unsettled)} calls wait to be charged: the database is slow or gone.`,
+    ...health.warnings,
     health.disabledChannels.length > 0 && `Switched off: ${health.disabledChannels.join(', ')}.`,
   ].filter((text) => text !== false);
   return notices.map((text) => (

@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Fragment } from 'react';
 import type { Status } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
@@ -59,7 +60,7 @@ export function Processes() {
         </div>
       </header>
       <Await query={state} what="the processes">
-        {({ version, since, lastReload, watching, crashes, workers, worker, load }) => (
+        {({ version, since, lastReload, watching, crashes, workers, worker, load, kept }) => (
           <>
             <div className="card">
               <div className="body stack">
@@ -85,6 +86,28 @@ export function Processes() {
                 </dl>
               </div>
             </div>
+            {kept.length > 0 && (
+              <div className="card">
+                <header>
+                  <h2>What is kept</h2>
+                </header>
+                <div className="body stack">
+                  <dl className="facts">
+                    {kept.map(({ what, rule, rows, overdueSeconds, warning }) => (
+                      <Fragment key={what}>
+                        <dt>{what.replaceAll('-', ' ')}</dt>
+                        <dd>
+                          {rule}
+                          {rows !== undefined && ` ${count(rows)} now.`}
+                          {overdueSeconds > 0 && ` Behind by ${duration(overdueSeconds * 1_000)}.`}
+                          {warning !== undefined && <strong> {warning}</strong>}
+                        </dd>
+                      </Fragment>
+                    ))}
+                  </dl>
+                </div>
+              </div>
+            )}
             <div className="card">
               <DataTable label="Workers" columns={columns} rows={workers} rowId={({ pid }) => String(pid)} />
             </div>

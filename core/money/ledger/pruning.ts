@@ -1,0 +1,67 @@
+import type { Database } from '../../state/database/index.ts';
+import { rows, sqlOf } from '../../state/database/sql.ts';
+import { startSweeping } from '../../state/database/sweeping.ts';
+import type { Upkeep } from '../../state/upkeep.ts';
+
+const day = 86_400_000;
+
+/** How long spending by day and by month is kept, in days. Budgets look at the current day and month alone. */
+const kept = { day: 62, month: 400 } as const;
+
+/** Keys that one step looks at. */
+const batch = 200;
+
+/** How often everything is looked at, in milliseconds, and the pause between two steps. */
+const times = { pause: 3_600_000, pauseWhenFull: 1_000 };
+
+/**
+ * Removes what keys spent on days and in months long past, some keys at a time, until the returned function is called. Tells the upkeep how
+ * long ago all of it was looked at.
+ */
+export function startLedgerPruning(
+  database: Database,
+  upkeep: Upkeep,
+  failed: (error: unknown) => void,
+): () => void {
+  const { run } = sqlOf(database);
+  let after = '';
+  let doneAt = Date.now();
+  const tell = (): void =>
+    upkeep.set({
+      what: 'spending',
+      rule: `What keys spent is kept by day for ${kept.day} days, by month for ${kept.month} days, and in total for good.`,
+      overdueSeconds: Math.max(0, Math.round((Date.now() - doneAt - 2 * times.pause) / 1_000)),
+    });
+  tell();
+  return startSweeping(
+    async () => {
+      tell();
+      const found = await run(() =>
+        rows(
+          "SELECT key_id FROM ledger_spent WHERE key_id > ? AND period = 'total' ORDER BY key_id LIMIT ?",
+          after,
+          batch,
+        ),
+      );
+      const last = found.at(-1)?.['key_id'];
+      if (last !== undefined)
+        for (const period of ['day', 'month'] as const)
+          await run(() =>
+            rows(
+              'DELETE FROM ledger_spent WHERE key_id > ? AND key_id <= ? AND period = ? AND since < ?',
+              after,
+              String(last),
+              period,
+              Date.now() - kept[period] * day,
+            ),
+          );
+      const isFull = found.length === batch;
+      after = isFull ? String(last) : '';
+      if (!isFull) doneAt = Date.now();
+      tell();
+      return isFull;
+    },
+    times,
+    failed,
+  );
+}

@@ -1,0 +1,74 @@
+import type { UsageFilter } from './index.ts';
+import type { Ask } from './questions.ts';
+import { narrowing } from './sums-source.ts';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+/** An hour that has records of a filter, and how many records a look into it reads. */
+export interface MatchingHour {
+  readonly start: number;
+  readonly records: number;
+}
+
+/** Members of a filter by which the sums tell records apart. */
+const told = ['keyId', 'model', 'channel', 'format', 'operation', 'status', 'outcome'] as const;
+
+/** True when the sums know in which hours there are records of a filter. */
+export async function knowsHours(ask: Ask, filter: UsageFilter): Promise<boolean> {
+  if (told.every((name) => filter[name] === undefined)) return false;
+  return (await ask('SELECT 1 FROM usage_summing', [])).length === 0;
+}
+
+/**
+ * Gives the hours from the newest to the oldest in which there are records of a filter, as far as the sums tell them apart. What is rare, or
+ * never occurs, is found without a look at the records in between.
+ */
+export async function* matchingHours(
+  ask: Ask,
+  filter: UsageFilter,
+  since: number,
+  until: number,
+): AsyncGenerator<MatchingHour> {
+  const { sql, values } = narrowing(filter);
+  const from = Math.floor(since / hour) * hour;
+  // First what is in no sums yet: what is added to them meanwhile is found in the sums.
+  const unsummed = await ask(
+    `SELECT DISTINCT at - at % ${hour} AS start FROM usage_unsummed WHERE at >= ? AND at < ?${sql} ORDER BY start DESC`,
+    [since, until, ...values],
+  );
+  const waiting = unsummed.map(({ start }) => Number(start));
+  const startsOf = async (level: number, first: number, end: number): Promise<number[]> => {
+    const rows = await ask(
+      `SELECT DISTINCT start FROM usage_sums WHERE level = ${level}${level === 5 ? ' AND level >= 5' : ''} AND start >= ? AND start < ?${sql}
+       ORDER BY start DESC`,
+      [first, end, ...values],
+    );
+    return rows.map(({ start }) => Number(start));
+  };
+  const withTotals = async (start: number): Promise<MatchingHour> => {
+    // The index by keys reads the records of the key alone.
+    if (filter.keyId !== undefined) return { start, records: 0 };
+    const [row] = await ask('SELECT SUM(calls) AS calls FROM usage_sums WHERE level = 1 AND start = ?', [
+      start,
+    ]);
+    return { start, records: Number(row?.['calls'] ?? 0) };
+  };
+  const isOfKey = filter.keyId !== undefined;
+  // Days first, of which there are fewer sums than of hours.
+  const stretches = isOfKey ? [undefined] : await startsOf(4, Math.floor(since / day) * day, until);
+  for (const stretch of stretches) {
+    const hours =
+      stretch === undefined
+        ? await startsOf(5, from, until)
+        : await startsOf(3, Math.max(from, stretch), Math.min(until, stretch + day));
+    for (const start of hours) {
+      while (waiting[0] !== undefined && waiting[0] >= start) {
+        const next = waiting.shift() ?? start;
+        if (next > start) yield withTotals(next);
+      }
+      yield withTotals(start);
+    }
+  }
+  for (const start of waiting) yield withTotals(start);
+}
