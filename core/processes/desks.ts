@@ -1,4 +1,4 @@
-import { RatesDesk } from '../money/rates/primary.ts';
+import { RatesDesk } from '../money/rates/desk.ts';
 import { HealthDesk } from '../routing/health/primary.ts';
 import { PeersDesk } from '../state/links/peers-primary.ts';
 import type { Question, WorkerProcess } from './worker-process.ts';
@@ -8,17 +8,20 @@ export type Shared = Extract<Question, { type: 'rates' | 'health' | 'peers' }>;
 
 /** Where workers count together, tell each other how providers are, and ask each other. */
 export class Desks {
-  readonly #rates = new RatesDesk();
+  readonly #workers = new Map<number, WorkerProcess>();
+  readonly #rates = new RatesDesk((id, answer) => this.#workers.get(id)?.tell({ type: 'rates', answer }));
   readonly #health = new HealthDesk();
   readonly #peers = new PeersDesk();
 
   /** The worker serves from now on. */
   join(worker: WorkerProcess): void {
+    this.#workers.set(worker.id, worker);
     this.#peers.join(worker.id, (news) => worker.offer({ type: 'peers', news }));
   }
 
   /** The worker has ended. */
   forget({ id }: WorkerProcess): void {
+    this.#workers.delete(id);
     this.#rates.forget(id);
     this.#health.forget(id);
     this.#peers.forget(id);
@@ -26,11 +29,9 @@ export class Desks {
 
   hear(worker: WorkerProcess, shared: Shared): void {
     switch (shared.type) {
-      case 'rates': {
-        const answer = this.#rates.ask(worker.id, shared.question);
-        if (answer !== undefined) worker.tell({ type: 'rates', answer });
+      case 'rates':
+        this.#rates.ask(worker.id, shared.question);
         return;
-      }
       case 'health':
         this.#health.hear(worker.id, shared.word, (news) => worker.offer({ type: 'health', news }));
         return;

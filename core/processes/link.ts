@@ -1,5 +1,5 @@
 import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
-import type { RatesAnswer, RatesLine } from '../money/rates/index.ts';
+import type { RatesAnswer, RatesLine, RatesRecall } from '../money/rates/index.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
@@ -17,7 +17,7 @@ export interface Orders {
 export class PrimaryLink {
   readonly #asked = new Map<number, (answer: ToWorker) => void>();
   #ids = 0;
-  #onRates: ((answer: RatesAnswer) => void) | undefined;
+  #onRates: ((news: RatesAnswer | RatesRecall) => void) | undefined;
   #onHealth: ((news: HealthNews) => void) | undefined;
   #onPeers: ((news: PeerNews) => void) | undefined;
 

@@ -1,5 +1,5 @@
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
-import type { RatesAnswer, RatesQuestion } from '../money/rates/index.ts';
+import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
 import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 
@@ -68,7 +68,7 @@ export type ToWorker =
   | { readonly type: 'stop' }
   | { readonly type: 'reloaded'; readonly id: number; readonly outcome: ReloadOutcome }
   | { readonly type: 'told'; readonly id: number; readonly status: ProcessesStatus }
-  | { readonly type: 'rates'; readonly answer: RatesAnswer }
+  | { readonly type: 'rates'; readonly answer: RatesAnswer | RatesRecall }
   | { readonly type: 'health'; readonly news: HealthNews }
   | { readonly type: 'peers'; readonly news: PeerNews };
 

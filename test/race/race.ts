@@ -2,6 +2,7 @@
  * `npm run race`: 200 calls at once through each of four gateways, on one database and against one key whose budget is enough for about a
  * third of them; then the same with a provider that gives more than it is asked for, and with one gateway killed in the middle, which tells
  * how many answers it had delivered that nobody is charged for. `--postgres` for a PostgreSQL of its own instead of an SQLite file. The last line of each part says what must be zero, and the exit code is 1 unless it is.
+ * Then a call needs what other gateways have reserved ahead under load, also when one of them was killed: none may be refused without need.
  * Then clients try to start what keys with budgets may not start, and create batches, some of which are cancelled and some of whose clients
  * leave; `--objects` runs this part alone.
  *
@@ -13,6 +14,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import { runLeavers } from './leavers.ts';
 import { raceForObjects } from './objects.ts';
+import { raceForRecalls } from './recalls.ts';
 import { race } from './run.ts';
 
 const { values } = parseArgs({
@@ -45,6 +47,12 @@ async function raceBatches(): Promise<boolean> {
   return Object.values(faults).every((count) => count === 0) && events.refused > 0 && events.withoutRoom > 0;
 }
 
+async function raceRecalls(): Promise<boolean> {
+  const { overshoot, unfair, left } = await raceForRecalls({ gateways: 4, ...shared });
+  console.log(`recalls: overshoot ${overshoot}, refused without need ${unfair}, left reserved ${left}`);
+  return overshoot + unfair + left === 0;
+}
+
 async function leaveEarly(leavers: number): Promise<boolean> {
   if (!Number.isSafeInteger(leavers) || leavers < 1)
     throw new Error('--leavers must be a whole number from 1.');
@@ -63,7 +71,9 @@ async function leaveEarly(leavers: number): Promise<boolean> {
 try {
   const isSound =
     values.leavers === undefined
-      ? [values.objects || (await raceForBudget()), await raceBatches()].every(Boolean)
+      ? [values.objects || ((await raceForBudget()) && (await raceRecalls())), await raceBatches()].every(
+          Boolean,
+        )
       : await leaveEarly(Number(values.leavers));
   process.exitCode = isSound ? 0 : 1;
 } finally {

@@ -1,4 +1,5 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { RatesWorld } from './rates-world.ts';
 import { BrokenRule, World, type Outcome } from './world.ts';
 
 /** Which worlds to simulate. */
@@ -7,6 +8,8 @@ export interface Seeds {
   readonly count: number;
   /** Number of broken worlds after which the run ends. */
   readonly most: number;
+  /** Those of budgets (`ledger`) or of limits (`rates`) alone. */
+  readonly only?: string;
 }
 
 /** What became of some worlds. */
@@ -19,12 +22,15 @@ export interface Summary extends Outcome {
 const nothing: Summary = { worlds: 0, calls: 0, refused: 0, fromMemory: 0, broken: [] };
 
 /** Simulates worlds one after the other: every `step`-th of the seeds. */
-export async function runWorlds({ from, count, most }: Seeds, step = 1): Promise<Summary> {
+export async function runWorlds({ from, count, most, only = '' }: Seeds, step = 1): Promise<Summary> {
   let summary = nothing;
   for (let seed = from; seed < from + count && summary.broken.length < most; seed += step) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one world after the other: each has its thread for itself
-      summary = added(summary, { ...nothing, ...(await new World(seed).run()), worlds: 1 });
+      // oxlint-disable no-await-in-loop -- one world after the other: each has its thread for itself
+      if (only !== 'rates') summary = added(summary, { ...nothing, ...(await new World(seed).run()) });
+      if (only !== 'ledger') summary = added(summary, { ...nothing, ...(await new RatesWorld(seed).run()) });
+      // oxlint-enable no-await-in-loop
+      summary = added(summary, { ...nothing, worlds: 1 });
     } catch (error) {
       if (!(error instanceof BrokenRule)) throw error;
       summary = added(summary, { ...nothing, worlds: 1, broken: [`seed ${seed}: ${error.message}`] });

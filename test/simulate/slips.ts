@@ -1,7 +1,7 @@
-/** A small mistake in the code of the ledger that simulations must notice. */
+/** A small mistake in the code of budgets and limits that simulations must notice. */
 export interface Slip {
   readonly what: string;
-  /** Below core/money/ledger. */
+  /** Below core/money. */
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -11,80 +11,146 @@ export interface Slip {
 export const slips: readonly Slip[] = [
   {
     what: 'calls are served from an allotment whose lease may be over',
-    file: 'allotment.ts',
+    file: 'ledger/allotment.ts',
     from: 'isWithin(this.lease, this.#renewedAt, this.#clock) &&',
     to: '',
   },
   {
     what: 'a call is served from a reservation that was made before its process stood still',
-    file: 'bookkeeper.ts',
+    file: 'ledger/bookkeeper.ts',
     from: 'if (!isWithin(reservation.lease, sent, this.#clock)) {',
     to: 'if (reservation.lease < 0) {',
   },
   {
     what: 'a call gives back all that was reserved for it, and what it was charged too',
-    file: 'allotment.ts',
+    file: 'ledger/allotment.ts',
     from: 'this.#free = difference(sum(this.#free, most), amounts);',
     to: 'this.#free = sum(this.#free, most);',
   },
   {
     what: 'charges that wait are not counted in what an allotment needs',
-    file: 'allotment.ts',
+    file: 'ledger/allotment.ts',
     from: 'return sum(this.#claimed, this.#unsettled);',
     to: 'return this.#claimed;',
   },
   {
     what: 'a charge that is settled again is taken off its allotment again',
-    file: 'sql.ts',
+    file: 'ledger/sql.ts',
     from: 'if (!undrawn.delete(record.id) || allotment === undefined) continue;',
     to: 'if (allotment === undefined) continue;',
   },
   {
     what: 'a call that ends in a closed allotment gives nothing back',
-    file: 'allotment.ts',
+    file: 'ledger/allotment.ts',
     from: 'else this.isDirty = true;',
     to: '',
   },
   {
     what: 'what could not be given back is forgotten',
-    file: 'allotments.ts',
+    file: 'ledger/allotments.ts',
     from: 'if (allotment !== undefined) allotment.isDirty = true;',
     to: '',
   },
   {
     what: 'a reservation that a renewal made anew stays when its first release is answered late',
-    file: 'bookkeeper.ts',
-    from: 'await this.#ledger.release(ids);',
-    to: 'await this.#ledger.release(ids); for (const id of ids) this.#released.delete(id);',
+    file: 'ledger/bookkeeper.ts',
+    from: 'await this.#inOrder.run(() => this.#ledger.release(ids));',
+    to: 'await this.#inOrder.run(() => this.#ledger.release(ids)); for (const id of ids) this.#released.delete(id);',
   },
   {
     what: 'a call that costs more than was reserved for it takes what is reserved for others',
-    file: 'allotment.ts',
+    file: 'ledger/allotment.ts',
     from: 'const amounts = smaller(charged, most);',
     to: 'const amounts = charged;',
   },
   {
     what: 'the reservation of a call whose end nobody reports is kept',
-    file: 'allotments.ts',
+    file: 'ledger/allotments.ts',
     from: 'if (now - since >= (this.#of(reservation)?.lease ?? 0)) this.release(reservation);',
     to: 'if (now < since) this.release(reservation);',
   },
   {
+    what: 'renewals overtake what ends reservations',
+    file: 'ledger/in-order.ts',
+    from: 'this.#last = result.catch(() => {});',
+    to: '',
+  },
+  {
     what: 'a call is refused while another process gives back what it has reserved ahead',
-    file: 'bookkeeper.ts',
+    file: 'ledger/bookkeeper.ts',
     from: 'if (!refusal.claimed || !refusal.recalls) throw refusal;',
     to: 'throw refusal;',
   },
   {
     what: 'no process looks whether others want its allotments back',
-    file: 'claim-watch.ts',
+    file: 'ledger/claim-watch.ts',
     from: 'if (this.#allotments.hasOpen) this.#allotments.recall',
     to: 'if (this.#clock.now() < 0) this.#allotments.recall',
   },
   {
     what: 'allotments are not renewed',
-    file: 'allotments.ts',
+    file: 'ledger/allotments.ts',
     from: '.filter(({ renewAt }) => renewAt <= now)',
     to: '.filter(({ renewAt }) => renewAt < 0 * now)',
+  },
+  {
+    what: 'what was counted ahead is used after its slice',
+    file: 'rates/shares.ts',
+    from: 'sentAt + sliceMs,',
+    to: 'sentAt + 30 * sliceMs,',
+  },
+  {
+    what: 'what is left of a slice is not given back',
+    file: 'rates/shares.ts',
+    from: 'this.#returns.lower(subject, share.slice, share.free);',
+    to: '',
+  },
+  {
+    what: 'slots that nobody uses are not given back',
+    file: 'rates/shares.ts',
+    from: 'if (slots !== undefined) this.#returns.release(subject, slots.free);',
+    to: '',
+  },
+  {
+    what: 'tokens that a call of an earlier slice did not use are used in this one',
+    file: 'rates/shares.ts',
+    from: 'if (isCurrent && share.slice === slice)',
+    to: 'if (isCurrent)',
+  },
+  {
+    what: 'tokens that a call used beyond its estimate are not counted',
+    file: 'rates/shares.ts',
+    from: 'this.#returns.raise(subject, slice, difference - own);',
+    to: '',
+  },
+  {
+    what: 'a call is refused while other workers hold what they do not use',
+    file: 'rates/desk.ts',
+    from: 'if (holders.size > 0)',
+    to: 'if (holders.size < 0)',
+  },
+  {
+    what: 'what is counted ahead is not counted for the others',
+    file: 'rates/memory.ts',
+    from: 'count(minute, slice, ahead);',
+    to: '',
+  },
+  {
+    what: 'slots that are taken ahead are not counted for the others',
+    file: 'rates/memory.ts',
+    from: 'this.#running.set(subject, running + taken);',
+    to: '',
+  },
+  {
+    what: 'slots of a worker that was killed stay taken',
+    file: 'rates/desk.ts',
+    from: 'this.#rates.release(subject, count);\n    this.#held.delete(asker);',
+    to: 'this.#held.delete(asker);',
+  },
+  {
+    what: 'what was taken ahead is kept when its answer comes too late',
+    file: 'rates/primary.ts',
+    from: 'this.#shares.giveBackSlots([...slots, ...ahead]);',
+    to: 'this.#shares.giveBackSlots(slots);',
   },
 ];

@@ -219,9 +219,12 @@ export class World {
     const chance = this.#chance;
     return new Promise((resolve, reject) => {
       const giveUp = clock.after(patience, () => reject(new Error('The database did not answer in time.')));
-      const isLost = (): boolean =>
-        worker.cutUntil > this.#time.now ||
-        (this.#faults.losses && !this.#isEnding && chance.is(this.#lossRate));
+      const isLost = (): boolean => {
+        if (worker.cutUntil > this.#time.now) return true;
+        if (!this.#faults.losses || this.#isEnding || !chance.is(this.#lossRate)) return false;
+        this.#trouble(0);
+        return true;
+      };
       if (isLost()) return;
       this.#time.after(this.#delay(), () => {
         let result: T;
@@ -374,7 +377,7 @@ export class World {
   /** Faults come now and then. */
   #goWrong(end: number): void {
     const chance = this.#chance;
-    const { cuts, stops, kills, clocks, losses } = this.#faults;
+    const { cuts, stops, kills, clocks } = this.#faults;
     const pause = chance.whole(300, 6_000);
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
@@ -401,7 +404,6 @@ export class World {
       }
       this.#goWrong(end);
     });
-    if (losses) this.#trouble(pause);
   }
 
   #kill(worker: Worker): void {

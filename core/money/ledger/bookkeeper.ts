@@ -3,6 +3,7 @@ import type { Budget } from '../../sdk/api-key.ts';
 import { isWithin } from './allotment.ts';
 import { Allotments } from './allotments.ts';
 import { ClaimWatch } from './claim-watch.ts';
+import { InOrder } from './in-order.ts';
 import { passed, systemClock, type Clock } from './clock.ts';
 import { BudgetExhausted } from './periods.ts';
 import type { Bookkeeper, Ledger, Reservation, Settlement } from './index.ts';
@@ -50,6 +51,7 @@ class QueueingBookkeeper implements Bookkeeper {
   readonly #clock: Clock;
   readonly #allotments: Allotments;
   readonly #watch: ClaimWatch;
+  readonly #inOrder = new InOrder();
   #queue: Settlement[] = [];
   readonly #released = new Set<string>();
   #flushing: Promise<void> | undefined;
@@ -74,7 +76,7 @@ class QueueingBookkeeper implements Bookkeeper {
     this.#clock = clock;
     this.#allotments = new Allotments(clock);
     this.#watch = new ClaimWatch(
-      { ledger, allotments: this.#allotments, clock },
+      { ledger, allotments: this.#allotments, clock, inOrder: this.#inOrder },
       { report, release: (id) => this.release(id), changed: () => this.#later() },
     );
     this.book = this.book.bind(this);
@@ -217,7 +219,7 @@ class QueueingBookkeeper implements Bookkeeper {
     const batch = this.#queue.slice(0, this.#size);
     try {
       if (batch.length > 0) {
-        await this.#ledger.settle(batch);
+        await this.#inOrder.run(() => this.#ledger.settle(batch));
         this.#allotments.settled(batch.flatMap(({ allotment }) => allotment ?? []));
       } else await this.#giveBack();
     } catch (error) {
@@ -240,7 +242,7 @@ class QueueingBookkeeper implements Bookkeeper {
       // Taken out first, because one may be released again meanwhile: when a renewal that was under way has made it anew.
       this.#released.clear();
       try {
-        await this.#ledger.release(ids);
+        await this.#inOrder.run(() => this.#ledger.release(ids));
       } catch (error) {
         for (const id of ids) this.#released.add(id);
         throw error;
@@ -249,7 +251,7 @@ class QueueingBookkeeper implements Bookkeeper {
     const returns = this.#allotments.returns();
     if (returns === undefined) return;
     try {
-      await this.#ledger.giveBack(returns);
+      await this.#inOrder.run(() => this.#ledger.giveBack(returns));
       this.#allotments.returned(returns);
     } catch (error) {
       this.#allotments.failed(returns);

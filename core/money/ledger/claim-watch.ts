@@ -1,4 +1,5 @@
 import { passed, type Clock } from './clock.ts';
+import type { InOrder } from './in-order.ts';
 import type { Allotments } from './allotments.ts';
 import type { Ledger, Reservation } from './index.ts';
 
@@ -21,6 +22,7 @@ export class ClaimWatch {
   readonly #ledger: Ledger;
   readonly #allotments: Allotments;
   readonly #clock: Clock;
+  readonly #inOrder: InOrder;
   readonly #report: (error: Error) => void;
   readonly #release: (reservation: string) => void;
   readonly #changed: () => void;
@@ -35,7 +37,12 @@ export class ClaimWatch {
   #isClosed = false;
 
   constructor(
-    { ledger, allotments, clock }: { ledger: Ledger; allotments: Allotments; clock: Clock },
+    {
+      ledger,
+      allotments,
+      clock,
+      inOrder,
+    }: { ledger: Ledger; allotments: Allotments; clock: Clock; inOrder: InOrder },
     on: {
       readonly report: (error: Error) => void;
       readonly release: (reservation: string) => void;
@@ -46,6 +53,7 @@ export class ClaimWatch {
     this.#ledger = ledger;
     this.#allotments = allotments;
     this.#clock = clock;
+    this.#inOrder = inOrder;
     this.#report = on.report;
     this.#release = on.release;
     this.#changed = on.changed;
@@ -91,22 +99,9 @@ export class ClaimWatch {
 
   /** Renews what is due, and sweeps what others have left. The time of day is not used for what is due: it may be set. */
   async #tend(): Promise<void> {
-    const sent = { now: this.#clock.now(), wall: this.#clock.wall() };
     try {
-      const calls: Reservation[] = [];
-      for (const { dueAt, reservation } of this.#watched.values())
-        if (dueAt <= sent.now) calls.push(reservation);
-      const allotments = this.#allotments.due();
-      if (calls.length + allotments.length > 0) {
-        const lost = await this.#ledger.renew([...calls, ...allotments]);
-        for (const { id, lease } of calls) {
-          const watched = this.#watched.get(id);
-          if (watched !== undefined) watched.dueAt = sent.now + lease / 3;
-        }
-        this.#allotments.renewed(allotments, new Set(lost), sent);
-        this.#reportLost(lost);
-      }
-      if (this.#sweepAt <= sent.now) {
+      await this.#inOrder.run(() => this.#renew());
+      if (this.#sweepAt <= this.#clock.now()) {
         await this.#ledger.sweep();
         this.#sweepAt = this.#clock.now() + Math.min(sweepEvery, this.#shortest);
       }
@@ -116,6 +111,22 @@ export class ClaimWatch {
         this.#report(new Error('Claims of running calls cannot be renewed or swept now.', { cause: error }));
       this.#isFailing = true;
     }
+  }
+
+  async #renew(): Promise<void> {
+    const sent = { now: this.#clock.now(), wall: this.#clock.wall() };
+    const calls: Reservation[] = [];
+    for (const { dueAt, reservation } of this.#watched.values())
+      if (dueAt <= sent.now) calls.push(reservation);
+    const allotments = this.#allotments.due();
+    if (calls.length + allotments.length === 0) return;
+    const lost = await this.#ledger.renew([...calls, ...allotments]);
+    for (const { id, lease } of calls) {
+      const watched = this.#watched.get(id);
+      if (watched !== undefined) watched.dueAt = sent.now + lease / 3;
+    }
+    this.#allotments.renewed(allotments, new Set(lost), sent);
+    this.#reportLost(lost);
   }
 
   /** Reports reservations that were made anew. A call that has ended meanwhile needs none any more. */

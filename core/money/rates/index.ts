@@ -5,12 +5,16 @@ export interface RateRule {
   readonly limit: number;
   /** How much this call counts: 1 for a request, its tokens for tokens. More than the limit counts as the whole limit, or the call could never run. */
   readonly cost: number;
+  /** How much more is counted, for calls that follow, where the limit has ample room. Only the process that counts for workers heeds it. */
+  readonly ahead?: number;
 }
 
 /** A limit on how many calls of one subject run at the same time. */
 export interface SlotRule {
   readonly subject: string;
   readonly limit: number;
+  /** How many more slots are taken, as for {@link RateRule.ahead}. */
+  readonly ahead?: number;
 }
 
 /** How a minute stands after a call was counted, or refused. */
@@ -21,6 +25,8 @@ export interface RateState {
   readonly remaining: number;
   /** Milliseconds until the whole limit is free again. */
   readonly resetMs: number;
+  /** What was counted for calls that follow; `remaining` is without it. */
+  readonly ahead?: number;
 }
 
 /** What a call holds once it was counted. Nothing in it throws, waits, or keeps the process alive. */
@@ -83,7 +89,21 @@ export type RatesQuestion =
       readonly difference: number;
       readonly slice: number;
     }
-  | { readonly kind: 'release'; readonly slots: readonly string[] };
+  | { readonly kind: 'release'; readonly slots: readonly string[] }
+  /** Many of both at once; `recalled`: the recall that is obeyed with it. */
+  | {
+      readonly kind: 'give-back';
+      readonly corrections: readonly RateCorrection[];
+      readonly slots: readonly (readonly [subject: string, count: number])[];
+      readonly recalled?: number;
+    };
+
+/** As {@link RateGrant.correct}, for what was counted in this slice. */
+export interface RateCorrection {
+  readonly subject: string;
+  readonly difference: number;
+  readonly slice: number;
+}
 
 /** What it is answered when it took something. */
 export interface RatesAnswer {
@@ -91,8 +111,18 @@ export interface RatesAnswer {
   readonly verdict: Omit<RateVerdict, 'grant' | 'degraded'>;
   /** The piece of the minute in which it was counted. */
   readonly slice: number;
+  /** Milliseconds until that piece is over. */
+  readonly sliceMs?: number;
   /** Subjects whose slots it holds from now on. */
   readonly slots: readonly string[];
+  /** How many more it holds of each. */
+  readonly slotsAhead?: readonly number[];
+}
+
+/** Asks a worker to give back what is free of these subjects, because another one finds no room. */
+export interface RatesRecall {
+  readonly recall: number;
+  readonly subjects: readonly string[];
 }
 
 /** The way to the process that counts for all. */
@@ -100,5 +130,5 @@ export interface RatesLine {
   /** False when it leads nowhere any more. */
   send(question: RatesQuestion): boolean;
   /** Tells who wants to hear the answers. */
-  listen(listener: (answer: RatesAnswer) => void): void;
+  listen(listener: (news: RatesAnswer | RatesRecall) => void): void;
 }

@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from '../ledger/clock.ts';
 import type { RateGrant, RateRule, Rates, RateState, RateTimes, RateVerdict, SlotRule } from './index.ts';
 
 /** Pieces into which a minute is cut. */
@@ -8,6 +9,9 @@ const mostSubjects = 50_000;
 
 /** Milliseconds after which a call that found no slot may try again: nobody knows when one is given back. */
 export const slotRetry = 1_000;
+
+/** Share of what is left of a limit that may be counted ahead at once: other workers serve calls too. */
+const maxShare = 1 / 8;
 
 /** What the last minute counted, slice by slice. */
 interface Minute {
@@ -28,9 +32,11 @@ export class MemoryRates implements Rates {
   readonly #slice: number;
   readonly #minutes = new Map<string, Minute>();
   readonly #running = new Map<string, number>();
+  readonly #clock: Clock;
 
-  constructor({ minute = 60_000 }: RateTimes = {}) {
+  constructor({ minute = 60_000 }: RateTimes = {}, clock: Clock = systemClock) {
     this.#slice = minute / slices;
+    this.#clock = clock;
   }
 
   take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
@@ -41,7 +47,7 @@ export class MemoryRates implements Rates {
   takeNow(
     rules: readonly RateRule[],
     slots: readonly SlotRule[],
-    now = performance.now(),
+    now = this.#clock.now(),
     slice = this.sliceAt(now),
   ): RateVerdict {
     const minutes = rules.map(({ subject }) => this.#minute(subject, slice));
@@ -59,35 +65,54 @@ export class MemoryRates implements Rates {
       retryMs = Math.max(retryMs, this.#freeAfter(minute, minute.total + Math.min(cost, limit) - limit, now));
     });
     const allowed = exceeded === undefined;
-    const states = rules.map(({ subject, limit, cost }, index): RateState => {
+    const states = rules.map(({ subject, limit, cost, ahead: wanted = 0 }, index): RateState => {
       const minute = minutes[index];
       if (minute === undefined) return { subject, limit, remaining: limit, resetMs: 0 };
-      if (allowed) count(minute, slice, Math.min(cost, limit));
+      let ahead = 0;
+      if (allowed) {
+        count(minute, slice, Math.min(cost, limit));
+        ahead = within(limit - minute.total, wanted, Math.min(cost, limit));
+        count(minute, slice, ahead);
+      }
       const newest = minute.at.at(-1);
       const resetMs = newest === undefined ? 0 : this.#end(newest) - now;
-      return { subject, limit, remaining: Math.max(0, limit - minute.total), resetMs };
+      const remaining = Math.max(0, limit - minute.total);
+      return { subject, limit, remaining, resetMs, ...(ahead === 0 ? {} : { ahead }) };
     });
     if (exceeded !== undefined) return { allowed, states, exceeded, retryMs: Math.ceil(retryMs) };
     for (const { subject } of slots) this.#running.set(subject, (this.#running.get(subject) ?? 0) + 1);
     return { allowed, states, retryMs: 0, grant: this.#grant(slice, slots) };
   }
 
-  /** The piece of the minute at this time of `performance.now()`. */
+  /** Takes further slots of a subject, where there is ample room. Returns how many. */
+  takeAhead({ subject, limit, ahead = 0 }: SlotRule): number {
+    const running = this.#running.get(subject) ?? 0;
+    const taken = within(limit - running, ahead, 1);
+    if (taken > 0) this.#running.set(subject, running + taken);
+    return taken;
+  }
+
+  /** The piece of the minute at this time of the clock. */
   sliceAt(now: number): number {
     return Math.floor(now / this.#slice);
   }
 
+  /** Milliseconds until the piece of the minute is over. */
+  untilNext(now: number): number {
+    return (this.sliceAt(now) + 1) * this.#slice - now;
+  }
+
   /** {@link RateGrant.correct} for a call that was counted in this slice. */
   correct(subject: string, difference: number, slice: number): void {
-    const now = this.sliceAt(performance.now());
+    const now = this.sliceAt(this.#clock.now());
     const minute = this.#minute(subject, now);
     if (difference > 0) count(minute, now, difference);
     else giveBack(minute, slice, -difference);
   }
 
-  /** Gives one slot of the subject back. */
-  release(subject: string): void {
-    const left = (this.#running.get(subject) ?? 1) - 1;
+  /** Gives slots of the subject back. */
+  release(subject: string, slots = 1): void {
+    const left = (this.#running.get(subject) ?? slots) - slots;
     if (left > 0) this.#running.set(subject, left);
     else this.#running.delete(subject);
   }
@@ -150,6 +175,12 @@ export class MemoryRates implements Rates {
   #end(slice: number): number {
     return (slice + slices + 1) * this.#slice;
   }
+}
+
+/** Returns so much of what is wanted ahead as there is ample room for; nothing where that is not enough for another such call. */
+function within(left: number, wanted: number, cost: number): number {
+  const ahead = Math.min(wanted, Math.floor(left * maxShare));
+  return ahead < Math.max(1, cost) ? 0 : ahead;
 }
 
 function count(minute: Minute, slice: number, amount: number): void {

@@ -1,6 +1,7 @@
+import { systemClock, type Clock } from '../ledger/clock.ts';
 import { MemoryRates } from './memory.ts';
+import { Shares } from './shares.ts';
 import type {
-  RateGrant,
   RateRule,
   Rates,
   RateTimes,
@@ -9,7 +10,6 @@ import type {
   SlotRule,
   RatesAnswer,
   RatesLine,
-  RatesQuestion,
 } from './index.ts';
 import type { ReportShared } from '../../state/links/shared-link.ts';
 
@@ -24,16 +24,21 @@ const downRetry = 1_000;
 
 /** A question on its way. Emptied when it is answered, as an old table of the map may live on for a while, with all that was in it. */
 interface Open {
-  timer: NodeJS.Timeout | undefined;
+  timer: (() => void) | undefined;
   settle: ((answer: RatesAnswer | undefined) => void) | undefined;
 }
 
-/** Counts in another process, for all workers of this gateway together. While it does not answer each counts for itself, or refuses. */
+/**
+ * Counts in another process, for all workers of this gateway together; most calls of busy keys in this one, from what the other has counted
+ * ahead. While it does not answer each counts for itself, or refuses.
+ */
 export class PrimaryRates implements Rates {
   readonly #line: RatesLine;
   readonly #whenDown: SharedSettings['whenDown'];
   readonly #report: ReportShared;
   readonly #local: MemoryRates;
+  readonly #shares: Shares;
+  readonly #clock: Clock;
   readonly #open = new Map<number, Open>();
   #ids = 0;
   #state: Rates['state'] = 'ok';
@@ -43,12 +48,18 @@ export class PrimaryRates implements Rates {
     whenDown: SharedSettings['whenDown'],
     report: ReportShared,
     times: RateTimes = {},
+    clock: Clock = systemClock,
   ) {
     this.#line = line;
+    this.#clock = clock;
+    this.#shares = new Shares(line, clock);
     this.#whenDown = whenDown;
     this.#report = report;
-    this.#local = new MemoryRates(times);
-    line.listen((answer) => this.#answered(answer));
+    this.#local = new MemoryRates(times, clock);
+    line.listen((news) => {
+      if ('recall' in news) this.#shares.recall(news);
+      else this.#answered(news);
+    });
   }
 
   get state(): Rates['state'] {
@@ -56,13 +67,23 @@ export class PrimaryRates implements Rates {
   }
 
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
-    const answer = await this.#ask(rules, slots);
+    const served = this.#shares.take(rules, slots);
+    if (served !== undefined) return served;
+    const wanted = this.#shares.wanted(rules, slots);
+    const sentAt = this.#clock.now();
+    const answer = await this.#ask(wanted.rules, wanted.slots);
+    this.#shares.asked(wanted, answer, sentAt);
     if (answer === undefined) return this.#alone(rules, slots);
     const { verdict, slice } = answer;
-    return verdict.allowed ? { ...verdict, grant: this.#grant(slice, answer.slots) } : verdict;
+    return {
+      ...verdict,
+      states: this.#shares.statesOf(answer),
+      ...(verdict.allowed ? { grant: this.#shares.grant(slice, answer.slots) } : {}),
+    };
   }
 
   close(): Promise<void> {
+    this.#shares.close();
     for (const id of this.#open.keys()) this.#settle(id, undefined);
     return Promise.resolve();
   }
@@ -74,7 +95,7 @@ export class PrimaryRates implements Rates {
         settle(undefined);
         return;
       }
-      this.#open.set(id, { timer: setTimeout(() => this.#settle(id, undefined), patience), settle });
+      this.#open.set(id, { timer: this.#clock.after(patience, () => this.#settle(id, undefined)), settle });
     });
   }
 
@@ -86,7 +107,7 @@ export class PrimaryRates implements Rates {
     const { timer, settle } = open;
     open.timer = undefined;
     open.settle = undefined;
-    clearTimeout(timer);
+    timer?.();
     settle?.(answer);
     return true;
   }
@@ -96,8 +117,14 @@ export class PrimaryRates implements Rates {
       this.#state = 'ok';
       this.#report();
     }
-    if (!this.#settle(answer.id, answer) && answer.slots.length > 0)
-      this.#line.send({ kind: 'release', slots: answer.slots });
+    if (this.#settle(answer.id, answer)) return;
+    const { slots, slotsAhead = [], verdict, slice } = answer;
+    const ahead = slots.flatMap((subject, index) =>
+      Array.from({ length: slotsAhead[index] ?? 0 }, () => subject),
+    );
+    for (const { subject, ahead: counted = 0 } of verdict.states)
+      if (counted > 0) this.#line.send({ kind: 'correct', subject, difference: -counted, slice });
+    this.#shares.giveBackSlots([...slots, ...ahead]);
   }
 
   #alone(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {
@@ -108,73 +135,5 @@ export class PrimaryRates implements Rates {
     if (this.#whenDown === 'refuse')
       return { allowed: false, states: [], retryMs: downRetry, degraded: true };
     return { ...this.#local.takeNow(rules, slots), degraded: true };
-  }
-
-  #grant(slice: number, slots: readonly string[]): RateGrant {
-    let held = slots;
-    return {
-      correct: (subject, difference) => {
-        if (difference !== 0) this.#line.send({ kind: 'correct', subject, difference, slice });
-      },
-      release: () => {
-        if (held.length > 0) this.#line.send({ kind: 'release', slots: held });
-        held = [];
-      },
-    };
-  }
-}
-
-/** Counts for several processes, each known by a number. */
-export class RatesDesk {
-  readonly #rates: MemoryRates;
-  /** What each process holds: slots by subject. */
-  readonly #held = new Map<number, Map<string, number>>();
-
-  constructor(times: RateTimes = {}) {
-    this.#rates = new MemoryRates(times);
-  }
-
-  /** Does what a process asks; an answer where it waits for one. */
-  ask(asker: number, question: RatesQuestion): RatesAnswer | undefined {
-    switch (question.kind) {
-      case 'correct':
-        this.#rates.correct(question.subject, question.difference, question.slice);
-        return undefined;
-      case 'release':
-        for (const subject of question.slots) this.#release(asker, subject);
-        return undefined;
-      case 'take':
-        return this.#take(asker, question);
-    }
-  }
-
-  /** Gives back all slots of a process that has ended. */
-  forget(asker: number): void {
-    for (const [subject, count] of this.#held.get(asker) ?? [])
-      for (let left = count; left > 0; left -= 1) this.#rates.release(subject);
-    this.#held.delete(asker);
-  }
-
-  #take(asker: number, { id, rules, slots }: Extract<RatesQuestion, { kind: 'take' }>): RatesAnswer {
-    const now = performance.now();
-    const slice = this.#rates.sliceAt(now);
-    const { grant, ...verdict } = this.#rates.takeNow(rules, slots, now, slice);
-    const taken = grant === undefined ? [] : slots.map(({ subject }) => subject);
-    if (taken.length > 0) {
-      const held = this.#held.get(asker) ?? new Map<string, number>();
-      this.#held.set(asker, held);
-      for (const subject of taken) held.set(subject, (held.get(subject) ?? 0) + 1);
-    }
-    return { id, verdict, slice, slots: taken };
-  }
-
-  #release(asker: number, subject: string): void {
-    const held = this.#held.get(asker);
-    const count = held?.get(subject);
-    // What it does not hold was given back when it was taken for gone.
-    if (held === undefined || count === undefined) return;
-    if (count > 1) held.set(subject, count - 1);
-    else held.delete(subject);
-    this.#rates.release(subject);
   }
 }

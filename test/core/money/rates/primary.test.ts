@@ -1,73 +1,85 @@
 import { describe, expect, test } from 'vitest';
-import { PrimaryRates, RatesDesk } from '../../../../core/money/rates/primary.ts';
-import { type RatesAnswer, type RatesLine } from '../../../../core/money/rates/index.ts';
+import { RatesDesk } from '../../../../core/money/rates/desk.ts';
+import { PrimaryRates } from '../../../../core/money/rates/primary.ts';
+import type {
+  RateRule,
+  Rates,
+  RatesAnswer,
+  RatesLine,
+  RatesQuestion,
+  RatesRecall,
+  RateTimes,
+  RateVerdict,
+  SlotRule,
+} from '../../../../core/money/rates/index.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
 
 const times = { minute: 1_200, lease: 600 };
 
-/** A worker's way to a desk, that can be cut. */
-class Line implements RatesLine {
-  cut = false;
-  readonly #desk: RatesDesk;
-  readonly #worker: number;
-  #listener: ((answer: RatesAnswer) => void) | undefined;
+type News = RatesAnswer | RatesRecall;
 
-  constructor(desk: RatesDesk, worker: number) {
-    this.#desk = desk;
-    this.#worker = worker;
+/** The process that counts, with the ways of its workers, which can be cut. */
+class Office {
+  readonly cut = new Set<number>();
+  readonly questions: RatesQuestion[] = [];
+  readonly desk: RatesDesk;
+  readonly #listeners = new Map<number, (news: News) => void>();
+
+  constructor(lengths: RateTimes = {}) {
+    this.desk = new RatesDesk((worker, news) => {
+      if (!this.cut.has(worker)) setImmediate(() => this.#listeners.get(worker)?.(news));
+    }, lengths);
   }
 
-  send(question: Parameters<RatesLine['send']>[0]): boolean {
-    // As it goes between processes.
-    const copy = JSON.parse(JSON.stringify(question)) as typeof question;
-    setImmediate(() => {
-      const answer = this.#desk.ask(this.#worker, copy);
-      if (answer !== undefined && !this.cut) this.#listener?.(answer);
-    });
-    return true;
-  }
-
-  listen(listener: (answer: RatesAnswer) => void): void {
-    this.#listener = listener;
+  line(worker: number): RatesLine {
+    return {
+      send: (question) => {
+        this.questions.push(question);
+        // As it goes between processes.
+        const copy = JSON.parse(JSON.stringify(question)) as typeof question;
+        setImmediate(() => this.desk.ask(worker, copy));
+        return true;
+      },
+      listen: (listener) => void this.#listeners.set(worker, listener),
+    };
   }
 }
 
 const quietly = (): void => {};
 
 describe('rates that another process counts', () => {
-  const desk = new RatesDesk(times);
-  ratesSuite(() => new PrimaryRates(new Line(desk, 1), 'refuse', quietly, times));
+  const office = new Office(times);
+  ratesSuite(() => new PrimaryRates(office.line(1), 'refuse', quietly, times));
 });
 
 test('workers share a limit, and the slots of one that has ended are free', async () => {
-  const desk = new RatesDesk();
-  const [here, there] = [1, 2].map((worker) => new PrimaryRates(new Line(desk, worker), 'refuse', quietly));
+  const office = new Office();
+  const [here, there] = [1, 2].map((worker) => new PrimaryRates(office.line(worker), 'refuse', quietly));
   const [subject, running] = [newSubject(), newSubject()];
   const slots = [{ subject: running, limit: 2 }];
   expect((await here!.take([one(subject, 10)], slots)).allowed).toBe(true);
   expect((await there!.take([one(subject, 10)], slots)).allowed).toBe(true);
   expect(await there!.take([one(subject, 10)], slots)).toMatchObject({ allowed: false, exceeded: running });
-  desk.forget(1);
+  office.desk.forget(1);
   const { states, allowed } = await there!.take([one(subject, 10)], slots);
   expect([allowed, states[0]?.remaining]).toEqual([true, 7]);
 });
 
 describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (whenDown) => {
   test('calls with limits are treated as the config says, and what came too late is given back', async () => {
-    const desk = new RatesDesk();
-    const line = new Line(desk, 1);
+    const office = new Office();
     const told: string[] = [];
-    const rates = new PrimaryRates(line, whenDown, (error) =>
+    const rates = new PrimaryRates(office.line(1), whenDown, (error) =>
       told.push(error === undefined ? 'back' : 'gone'),
     );
     const subject = newSubject();
     const slots = [{ subject, limit: 1 }];
-    line.cut = true;
+    office.cut.add(1);
     const verdict = await rates.take([], slots);
     expect(verdict).toMatchObject({ allowed: whenDown === 'local', degraded: true });
     expect(rates.state).toBe('degraded');
-    line.cut = false;
-    desk.forget(1);
+    office.cut.delete(1);
+    office.desk.forget(1);
     expect(await rates.take([], slots)).toMatchObject({ allowed: true });
     expect(rates.state).toBe('ok');
     expect(told).toEqual(['gone', 'back']);
@@ -75,14 +87,13 @@ describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (wh
 });
 
 test('an answer that comes too late keeps no slot', async () => {
-  const desk = new RatesDesk();
-  const answers: RatesAnswer[] = [];
-  let hear: ((answer: RatesAnswer) => void) | undefined;
+  const answers: News[] = [];
+  const desk = new RatesDesk((_worker, answer) => answers.push(answer));
+  let hear: ((news: News) => void) | undefined;
   const rates = new PrimaryRates(
     {
       send(question) {
-        const answer = desk.ask(1, question);
-        if (answer !== undefined) answers.push(answer);
+        desk.ask(1, question);
         return true;
       },
       listen: (listener) => {
@@ -98,4 +109,51 @@ test('an answer that comes too late keeps no slot', async () => {
   const second = rates.take([], slots);
   for (const answer of answers.splice(0)) hear?.(answer);
   expect((await second).allowed).toBe(true);
+});
+
+describe('a busy key', () => {
+  const many = async (
+    rates: Rates,
+    calls: number,
+    rules: readonly RateRule[],
+    slots: readonly SlotRule[],
+  ) => {
+    const verdicts: RateVerdict[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- one call after the other
+    for (let call = 0; call < calls; call += 1) verdicts.push(await rates.take(rules, slots));
+    return verdicts;
+  };
+
+  test('is served from what was counted ahead, and told what is left of its limits', async () => {
+    const office = new Office();
+    const rates = new PrimaryRates(office.line(1), 'refuse', quietly);
+    const rules = [one(newSubject(), 100_000), { subject: newSubject(), limit: 10_000_000, cost: 100 }];
+    const slots = [{ subject: newSubject(), limit: 10_000 }];
+    const verdicts = await many(rates, 500, rules, slots);
+    expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
+    // A slice may have ended meanwhile.
+    const left = verdicts.map(({ states }) => states[0]?.remaining);
+    expect(left).toEqual(Array.from({ length: 500 }, (_, call) => 100_000 - call - 1));
+    expect(office.questions.filter(({ kind }) => kind === 'take').length).toBeLessThan(100);
+    for (const { grant } of verdicts) grant?.release();
+    await rates.close();
+  });
+
+  test('of one worker leaves all that it does not use to the others', async () => {
+    const office = new Office();
+    const [here, there] = [1, 2].map((worker) => new PrimaryRates(office.line(worker), 'refuse', quietly));
+    const [requests, running] = [one(newSubject(), 400), { subject: newSubject(), limit: 300 }];
+    const first = await many(here!, 20, [requests], [running]);
+    expect(first.every(({ allowed }) => allowed)).toBe(true);
+    const others = await many(there!, 280, [requests], [running]);
+    expect(others.filter(({ allowed }) => allowed)).toHaveLength(280);
+    expect(await there!.take([requests], [running])).toMatchObject({
+      allowed: false,
+      exceeded: running.subject,
+    });
+    first[0]?.grant?.release();
+    await new Promise(setImmediate);
+    expect(await there!.take([requests], [running])).toMatchObject({ allowed: true });
+    expect(await here!.take([requests], [running])).toMatchObject({ allowed: false });
+  });
 });

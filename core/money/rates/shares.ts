@@ -1,0 +1,259 @@
+import type { Clock } from '../ledger/clock.ts';
+import { FrequentKeys } from '../ledger/frequent-keys.ts';
+import { Returns } from './returns.ts';
+import type {
+  RateGrant,
+  RateRule,
+  RatesAnswer,
+  RatesRecall,
+  RateState,
+  RateVerdict,
+  SlotRule,
+  RatesLine,
+} from './index.ts';
+
+/** How many further calls like the one that asks are counted ahead. */
+const callsAhead = 15;
+
+/** Time in ms without a call after which slots are given back, and what is known of a subject is forgotten. */
+const idle = 1_000;
+
+/** Time in ms between two looks for what has to be given back. */
+const lookEvery = 25;
+
+/** Part of a minute's limit that was counted ahead for this process, of use in the slice in which it was counted alone. */
+interface MinuteShare {
+  readonly slice: number;
+  readonly limit: number;
+  /** When the slice is over, by the clock of this process. */
+  readonly until: number;
+  free: number;
+  /** What calls have taken of it. */
+  served: number;
+  /** What is left of the limit, besides `free`. */
+  readonly remaining: number;
+  readonly resetAt: number;
+}
+
+/** Slots of a limit that this process holds. */
+interface SlotShare {
+  readonly limit: number;
+  free: number;
+  /** The most that are kept free. */
+  most: number;
+  usedAt: number;
+}
+
+/**
+ * What the process that counts for all workers has counted ahead for this one, so that most calls of a busy key ask nobody. It counts as used
+ * for everybody until it is given back: at the end of its slice, when it is idle, and when another worker finds no room.
+ */
+export class Shares {
+  readonly #clock: Clock;
+  readonly #returns: Returns;
+  readonly #busy: FrequentKeys;
+  readonly #minutes = new Map<string, MinuteShare>();
+  readonly #slots = new Map<string, SlotShare>();
+  #stopLooking: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(line: RatesLine, clock: Clock) {
+    this.#clock = clock;
+    this.#returns = new Returns(line, clock);
+    this.#busy = new FrequentKeys(clock);
+  }
+
+  /** Counts a call in memory. Undefined when one of the shares has no room for it. */
+  take(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict | undefined {
+    const now = this.#clock.now();
+    let slice = 0;
+    for (const { subject, limit, cost } of rules) {
+      const share = this.#minutes.get(subject);
+      if (share?.limit !== limit || now >= share.until || share.free < Math.min(cost, limit))
+        return undefined;
+      ({ slice } = share);
+    }
+    for (const { subject, limit } of slots) {
+      const share = this.#slots.get(subject);
+      if (share?.limit !== limit || share.free < 1) return undefined;
+    }
+    const states: RateState[] = [];
+    for (const { subject, limit, cost } of rules) {
+      const share = this.#minutes.get(subject);
+      if (share === undefined) continue;
+      share.free -= Math.min(cost, limit);
+      share.served += Math.min(cost, limit);
+      states.push({ subject, limit, remaining: share.remaining + share.free, resetMs: share.resetAt - now });
+    }
+    for (const { subject } of slots) {
+      const share = this.#slots.get(subject);
+      if (share === undefined) continue;
+      share.free -= 1;
+      share.usedAt = now;
+    }
+    const held = slots.map(({ subject }) => subject);
+    return { allowed: true, states, retryMs: 0, grant: this.grant(slice, held) };
+  }
+
+  /**
+   * Returns the rules with what is to be counted ahead, where calls like this one come often. {@link asked} must be called when the answer
+   * is there, with its `subject`.
+   */
+  wanted(rules: readonly RateRule[], slots: readonly SlotRule[]): Wanted {
+    this.#returns.flush();
+    const subject = rules[0]?.subject ?? slots[0]?.subject ?? '';
+    const now = this.#clock.now();
+    const isServed = now - (this.#minutes.get(subject)?.until ?? Number.NEGATIVE_INFINITY) < idle;
+    if (this.#isClosed || !this.#busy.begin(subject, isServed)) return { rules, slots };
+    return {
+      subject,
+      rules: rules.map((rule) => {
+        const { free = 0, served = 0, until = 0 } = this.#minutes.get(rule.subject) ?? {};
+        const wanted = Math.max(callsAhead * Math.min(rule.cost, rule.limit), served);
+        return { ...rule, ahead: Math.max(0, wanted - (now < until ? free : 0)) };
+      }),
+      slots: slots.map((slot) => ({
+        ...slot,
+        ahead: Math.max(0, callsAhead - (this.#slots.get(slot.subject)?.free ?? 0)),
+      })),
+    };
+  }
+
+  /** The answer to what {@link wanted} gave is there, or none will come. `sentAt`: when it was asked. */
+  asked({ subject, rules, slots }: Wanted, answer: RatesAnswer | undefined, sentAt: number): void {
+    if (subject !== undefined) this.#busy.end(subject);
+    if (answer === undefined) return;
+    const { verdict, slice, sliceMs, slotsAhead = [] } = answer;
+    if (sliceMs === undefined) return;
+    this.#returns.areTakenTogether = true;
+    const now = this.#clock.now();
+    verdict.states.forEach(({ ahead = 0, remaining, resetMs }, index) => {
+      const rule = rules[index];
+      if (rule === undefined || ahead === 0) return;
+      const before = this.#minutes.get(rule.subject);
+      const isSame = before?.slice === slice && before.limit === rule.limit;
+      if (before !== undefined && !isSame) this.#returns.lower(rule.subject, before.slice, before.free);
+      this.#minutes.set(rule.subject, {
+        slice,
+        limit: rule.limit,
+        // The slice is as old as the answer at least.
+        until: Math.max(sentAt + sliceMs, isSame ? before.until : 0),
+        free: ahead + (isSame ? before.free : 0),
+        served: isSame ? before.served : 0,
+        remaining,
+        resetAt: now + resetMs,
+      });
+    });
+    slotsAhead.forEach((ahead, index) => {
+      const slot = slots[index];
+      if (slot === undefined || ahead === 0) return;
+      const before = this.#slots.get(slot.subject);
+      const free = ahead + (before?.free ?? 0);
+      this.#slots.set(slot.subject, { limit: slot.limit, free, most: free, usedAt: now });
+    });
+    if (this.#isClosed) this.close();
+    else this.#look();
+  }
+
+  /** Returns how minutes stand for calls of this process, to which what it holds is left. */
+  statesOf({ verdict, slice }: RatesAnswer): readonly RateState[] {
+    return verdict.states.map(({ ahead: _ahead, ...state }) => {
+      const share = this.#minutes.get(state.subject);
+      const free = share?.slice === slice ? share.free : 0;
+      return { ...state, remaining: state.remaining + free };
+    });
+  }
+
+  /** What a call holds that was counted in this slice. */
+  grant(slice: number, slots: readonly string[]): RateGrant {
+    let held = slots;
+    return {
+      correct: (subject, difference) => this.#correct(subject, difference, slice),
+      release: () => {
+        for (const subject of held) this.#release(subject);
+        held = [];
+      },
+    };
+  }
+
+  /** Gives back what is free of these subjects, because another worker finds no room. */
+  recall({ recall, subjects }: RatesRecall): void {
+    for (const subject of subjects) this.#giveUp(subject);
+    this.#returns.flush(recall);
+  }
+
+  /** Gives slots back that nobody asked for any more. */
+  giveBackSlots(slots: readonly string[]): void {
+    for (const subject of slots) this.#returns.release(subject, 1);
+    this.#returns.flush();
+  }
+
+  /** Gives everything back. Nothing is counted ahead from then on. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stopLooking?.();
+    this.#stopLooking = undefined;
+    for (const subject of [...this.#minutes.keys(), ...this.#slots.keys()]) this.#giveUp(subject);
+    this.#returns.flush();
+  }
+
+  #correct(subject: string, difference: number, slice: number): void {
+    const share = this.#minutes.get(subject);
+    const isCurrent = share !== undefined && this.#clock.now() < share.until;
+    if (difference < 0) {
+      if (isCurrent && share.slice === slice) share.free -= difference;
+      else this.#returns.lower(subject, slice, -difference);
+      return;
+    }
+    // What was used beyond counts from now on.
+    const own = isCurrent ? Math.min(share.free, difference) : 0;
+    if (share !== undefined) share.free -= own;
+    this.#returns.raise(subject, slice, difference - own);
+  }
+
+  #release(subject: string): void {
+    const share = this.#slots.get(subject);
+    if (share !== undefined && share.free < share.most) {
+      share.free += 1;
+      return;
+    }
+    this.#returns.release(subject, 1);
+    // Another worker may wait for it.
+    this.#returns.flush();
+  }
+
+  #giveUp(subject: string): void {
+    const minute = this.#minutes.get(subject);
+    if (minute !== undefined) this.#returns.lower(subject, minute.slice, minute.free);
+    this.#minutes.delete(subject);
+    const slots = this.#slots.get(subject);
+    if (slots !== undefined) this.#returns.release(subject, slots.free);
+    this.#slots.delete(subject);
+  }
+
+  /** Gives back what is over, now and then, as long as there is anything. */
+  #look(): void {
+    this.#stopLooking ??= this.#clock.after(lookEvery, () => {
+      this.#stopLooking = undefined;
+      const now = this.#clock.now();
+      for (const [subject, share] of this.#minutes) {
+        if (now >= share.until && share.free > 0) {
+          this.#returns.lower(subject, share.slice, share.free);
+          share.free = 0;
+        }
+        if (now - share.until >= idle) this.#minutes.delete(subject);
+      }
+      for (const [subject, { usedAt }] of this.#slots) if (now - usedAt >= idle) this.#giveUp(subject);
+      this.#returns.flush();
+      if (this.#minutes.size + this.#slots.size > 0) this.#look();
+    });
+  }
+}
+
+/** What is asked for a call, with what is to be counted ahead. */
+export interface Wanted {
+  /** Present where something is to be counted ahead. */
+  readonly subject?: string;
+  readonly rules: readonly RateRule[];
+  readonly slots: readonly SlotRule[];
+}
