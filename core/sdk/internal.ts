@@ -26,8 +26,12 @@ export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
-export { editMembers, editMembersOf } from '../formats/_shared/edit-members.ts';
-export { takeMembers } from '../formats/_shared/take-members.ts';
+export {
+  editMembers,
+  editMembersOf,
+  rewriteMembers,
+  type MemberEdits,
+} from '../formats/_shared/edit-members.ts';
 export { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { ExactBytes } from './exact-bytes.ts';

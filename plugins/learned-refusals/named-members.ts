@@ -43,6 +43,16 @@ const sentences: readonly Sentence[] = [
   { pattern: /unknown name "(?<name>[\w.-]+)"(?: at '(?<place>[^']+)')?: cannot find field/gi },
   // Groq: fanenr/chatbot#21, musistudio/llms#64.
   { pattern: /^property ['"`](?<name>[\w.-]+)['"`] is unsupported/gi },
+  // Fireworks: anomalyco/opencode#4386.
+  { pattern: /^extra inputs are not permitted, field: ['"`](?<name>[\w.-]+)['"`]/gi },
+  // NVIDIA, which prints the errors of pydantic as Python does: sipeed/picoclaw#1019, NVIDIA/garak#748.
+  { pattern: /'type': 'extra_forbidden', 'loc': \('body', '(?<name>[\w.-]+)'\)/gi },
+  // Databricks: databricks/databricks-sdk-py#1263.
+  { pattern: /\bjson: unknown field "(?<name>[\w.-]+)"/gi },
+  // Cohere: OpenRouterTeam/openrouter-examples#71.
+  { pattern: /^unknown field: parameter '(?<name>[\w.-]+)' is not a valid field/gi },
+  // Moonshot, whose models have one value of it: LiteLLM 1.110.2, llms/moonshot/chat/transformation.py.
+  { pattern: /^invalid (?<name>[\w.-]+): only [\d.]+ is allowed for this model/gi },
   // xAI: n8n-io/n8n#14581, charmbracelet/crush#386.
   { pattern: /^argument not supported on this model: (?<name>[\w.-]+)/gi },
   // xAI: open-webui/open-webui#21266.

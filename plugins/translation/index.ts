@@ -61,12 +61,12 @@ export default definePlugin({
       const adaptation = passes ? adapt(call, target, chosen) : 'decode';
       if (adaptation !== 'decode') {
         const losses = [...(call.get(requestLosses) ?? [])];
-        const { request, edited } = passRequest(call, target, tools.reads(), losses, adaptation);
-        const upstream = withoutRefused(call, target, call.codec, request, losses);
+        const passed = passRequest(call, target, tools.reads(), losses, adaptation);
+        const upstream = withoutRefused(call, target, call.codec, passed.request, losses, passed.edits);
         refuseWhenStrict(call, chosen, losses);
         const source = await next(call.with({ upstream }));
         const reply = await peekFirst(
-          passReply(source, { call, target, swallowUsage: edited.usage, wholeLimit: chosen.wholeLimit }),
+          passReply(source, { call, target, swallowUsage: passed.usage, wholeLimit: chosen.wholeLimit }),
           call.gate,
           saysSomething,
         );

@@ -1,5 +1,5 @@
 import type { JsonObject, Reads, UpstreamRequest } from 'sluice';
-import { editMembers, type Call, type Form, type Loss, type Target } from 'sluice/internal';
+import type { Call, Form, Loss, MemberEdits, Target } from 'sluice/internal';
 import { findModel } from './bytes.ts';
 import { losesInto, plainHeaders } from './encode-request.ts';
 import { edited as withEdits, type Adaptation } from './profile.ts';
@@ -14,9 +14,9 @@ export function passRequest(
   reads: Reads,
   losses: Loss[],
   adaptation?: Adaptation,
-): { readonly request: UpstreamRequest; readonly edited: { readonly usage: boolean } } {
+): { readonly request: UpstreamRequest; readonly edits: MemberEdits; readonly usage: boolean } {
   const { codec, wire, stream } = call;
-  const { body, usage } = passedBody(call, target, reads, losses, adaptation);
+  const { body, usage, edits = {} } = passedBody(call, target, reads, losses, adaptation);
   const { path, query, headers } = codec.passThrough(target.model, stream, plainHeaders(call));
   const request: UpstreamRequest = {
     operation: call.operation,
@@ -28,17 +28,23 @@ export function passRequest(
     headers: headers ?? {},
     body: body ?? wire.bytes,
   };
-  return { request, edited: { usage } };
+  return { request, edits, usage };
 }
 
-/** Undefined: the bytes go as they came. */
+interface PassedBody {
+  readonly body: UpstreamRequest['body'] | undefined;
+  readonly usage: boolean;
+  readonly edits?: MemberEdits;
+}
+
+/** The body as it passes. Undefined: the bytes go as they came. `edits` are still to be made in it. */
 function passedBody(
   call: Call,
   target: Target,
   reads: Reads,
   losses: Loss[],
   adaptation: Adaptation | undefined,
-): { readonly body: UpstreamRequest['body'] | undefined; readonly usage: boolean } {
+): PassedBody {
   const { codec, edits, wire } = call;
   if (wire.params.form !== undefined)
     return { body: renamedForm(wire.params.form, target.model), usage: false };
@@ -57,10 +63,8 @@ function passedBody(
     addLosses(losses, adaptation);
     if (adaptation !== undefined) {
       const model = named && target.model !== body.model ? { model: target.model } : {};
-      return {
-        body: editMembers(wire.bytes, { ...model, ...absent(added, body), ...asked, ...adaptation.edits }),
-        usage,
-      };
+      const changes = { ...model, ...absent(added, body), ...asked, ...adaptation.edits };
+      return { body: undefined, usage, edits: changes };
     }
     const spliced = splicedBody(call, named ? target.model : undefined, added);
     if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };

@@ -13,6 +13,7 @@ import {
   thinksAbout,
   type Call,
   type Loss,
+  type MemberEdits,
   type SettledName,
   type Target,
 } from 'sluice/internal';
@@ -23,11 +24,9 @@ import { settle, type Settled } from './settle.ts';
 /** What the traits of a model change in a request of a format that its channel speaks. */
 export interface Adaptation {
   /** Members at the top of the body that are replaced, or removed where the value is undefined. */
-  readonly edits: Edits;
+  readonly edits: MemberEdits;
   readonly losses: readonly Loss[];
 }
-
-type Edits = Readonly<Record<string, JsonValue | undefined>>;
 
 /**
  * Returns what the traits of the target change in the client's request: nothing, members at the top of its body, or more, in which case all of it is
@@ -165,7 +164,7 @@ function lacksReasoning({ role, content }: ChatRequest['messages'][number]): boo
 }
 
 /** The body with the edits made. */
-export function edited(body: JsonObject, edits: Edits): JsonObject {
+export function edited(body: JsonObject, edits: MemberEdits): JsonObject {
   const next: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(body))
     if (!Object.hasOwn(edits, name)) next[name] = value ?? null;

@@ -2,16 +2,17 @@ import { isChat, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
   settingAt,
-  takeMembers,
+  rewriteMembers,
   type Call,
   type Codec,
   type Loss,
+  type MemberEdits,
   type Target,
 } from 'sluice/internal';
 
 /**
- * Returns the request without the members that the model is known to refuse, by its traits or by the edits of the call. Each of them is added
- * to `losses` in the client's words. A form stays as it is.
+ * Returns the request with its members edited, and without those that the model is known to refuse, by its traits or by the edits of the call. Each of
+ * these is added to `losses` in the client's words. A form stays as it is.
  */
 export function withoutRefused(
   call: Call,
@@ -19,18 +20,19 @@ export function withoutRefused(
   codec: Codec,
   request: UpstreamRequest,
   losses: Loss[],
+  edits: MemberEdits = {},
 ): UpstreamRequest {
   const { refused } = call.edits;
   const { refusedMembers = [] } = traits;
-  if (refused === undefined && refusedMembers.length === 0) return request;
+  if (refused === undefined && refusedMembers.length === 0 && Object.keys(edits).length === 0) return request;
   const { body, method = 'POST' } = request;
   const bytes = Buffer.isBuffer(body) ? body : typeof body === 'string' ? Buffer.from(body) : undefined;
   const fixed = refusedMembers.map((one) => (typeof one === 'string' ? { path: one } : one));
   const wanted = [...fixed, ...(refused?.members ?? [])];
   const { bytes: left, taken } =
-    bytes === undefined || method !== 'POST' ? { taken: [] } : takeMembers(bytes, wanted);
+    bytes === undefined || method !== 'POST' ? { taken: [] } : rewriteMembers(bytes, edits, wanted);
   refused?.found?.(taken);
-  if (left === undefined || taken.length === 0) return request;
+  if (left === undefined || left === bytes) return request;
   for (const { spelled, as } of taken) {
     const path = as === undefined ? lostPath(call, codec, spelled) : undefined;
     if (path !== undefined && losses.every((loss) => loss.path !== path))

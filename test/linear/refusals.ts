@@ -1,4 +1,4 @@
-import { takeMembers } from '../../core/formats/_shared/take-members.ts';
+import { rewriteMembers } from '../../core/formats/_shared/edit-members.ts';
 import { upstreamError } from '../../core/formats/_shared/upstream-error/index.ts';
 import { namedMembers } from '../../plugins/learned-refusals/named-members.ts';
 import type { Work } from './measure.ts';
@@ -30,7 +30,7 @@ export function refusalWork(): Work[] {
       shape: name,
       make(size) {
         const bytes = Buffer.from(make(size));
-        return { bytes: bytes.length, run: () => takeMembers(bytes, refused) };
+        return { bytes: bytes.length, run: () => rewriteMembers(bytes, {}, refused) };
       },
     })),
     ...sentences.map((words): Work => ({

@@ -1,41 +1,54 @@
-import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
-import { stringEnd } from './json-bytes.ts';
+import type { JsonValue } from '../../model/json.ts';
+import { plainMember, type RefusedMember, type TakenMember } from '../../model/refused-member.ts';
+import { eachMember, Members } from './json-members.ts';
 
-const [quote, comma, colon, opening, closing, list, listEnd, slash] = Buffer.from('",:{}[]\\');
+/** Values of members at the top of a body, by their names. Undefined: the member is removed. */
+export type MemberEdits = Readonly<Record<string, JsonValue | undefined>>;
 
-const begin = Buffer.from('{');
-const separator = Buffer.from(',');
-const finish = Buffer.from('}');
+/** Objects of requests that hold settings: a name without a path stands for the members of these too. */
+const containers = ['generationConfig', 'inferenceConfig', 'additionalModelRequestFields'].map(plainMember);
 
-/** Longest value that {@link readMembers} parses, in bytes. */
-const longestValue = 4096;
+/** Longest name of a member that is compared. */
+const longestName = 64;
+
+/** What is looked for at one level of a body: members to take out, and the objects to look into. */
+interface Level {
+  readonly taken: Map<string, RefusedMember>;
+  readonly below: Map<string, Level>;
+  /** True when it depends on the names beside a member whether that is taken out. */
+  looksBeside: boolean;
+}
+
+/** A body with other members than it had, and those that were taken out of it because they are refused. */
+export interface RewrittenBody {
+  readonly bytes: Buffer;
+  readonly taken: readonly TakenMember[];
+}
 
 /**
- * Sets members at the top of a JSON body, or removes those given as undefined. All other bytes stay as they are, with numbers that
- * JavaScript cannot hold and names that are given twice. Returns a form, and a body that is no JSON object, unchanged.
+ * Sets members at the top of a JSON body, or removes those given as undefined. Then removes or renames refused ones, at any depth. All other bytes
+ * stay as they are, with numbers that JavaScript cannot hold and names that are given twice. Returns the same bytes where there is nothing to
+ * change, and where the body is no JSON object.
  */
-export function editMembers<Body>(
-  body: Body,
-  edits: Readonly<Record<string, JsonValue | undefined>>,
-): Body | Buffer {
+export function rewriteMembers(
+  bytes: Buffer,
+  edits: MemberEdits,
+  refused: readonly RefusedMember[],
+): RewrittenBody {
+  const taken: TakenMember[] = [];
+  return { bytes: rewrittenAt(bytes, levelsOf(refused), '', taken, edits), taken };
+}
+
+/** As {@link rewriteMembers}, without refused members. Returns a form unchanged. */
+export function editMembers<Body>(body: Body, edits: MemberEdits): Body | Buffer {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const members = new Members(bytes);
-  for (const [name, value] of Object.entries(edits))
-    if (value !== undefined) members.put(Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`));
-  const isObject = eachMember(bytes, ({ name, start, end }) => {
-    if (Object.hasOwn(edits, name)) members.skip();
-    else members.keep(start, end);
-  });
-  return isObject ? members.joined() : body;
+  const edited = rewriteMembers(bytes, edits, []).bytes;
+  return edited === bytes ? body : edited;
 }
 
 /** As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged. */
-export function editMembersOf(
-  bytes: Buffer,
-  name: string,
-  edits: Readonly<Record<string, JsonValue | undefined>>,
-): Buffer {
+export function editMembersOf(bytes: Buffer, name: string, edits: MemberEdits): Buffer {
   let edited = bytes;
   eachMember(bytes, (member) => {
     if (member.name !== name) return;
@@ -45,143 +58,93 @@ export function editMembersOf(
   return edited;
 }
 
-/**
- * Returns the values of these members at the top of a JSON object; of a name that is given twice the last one. Values that are long or no
- * JSON are left out. Undefined for bytes that are no object.
- */
-export function readMembers(bytes: Buffer, names: readonly string[]): JsonObject | undefined {
-  const found: MutableObject = {};
-  const isObject = eachMember(bytes, ({ name, value, end: valueStop }) => {
-    if (!names.includes(name)) return;
-    delete found[name];
-    if (valueStop - value > longestValue) return;
-    try {
-      found[name] = JSON.parse(bytes.toString('utf8', value, valueStop)) as JsonValue;
-    } catch {
-      // Whoever parses the whole body reports it.
-    }
+function levelsOf(wanted: readonly RefusedMember[]): Level {
+  const root = newLevel();
+  for (const member of wanted) {
+    const names = member.path.split('.').map(plainMember);
+    place(root, names, member);
+    if (names.length === 1) for (const container of containers) place(root, [container, ...names], member);
+  }
+  return root;
+}
+
+function place(root: Level, names: readonly string[], member: RefusedMember): void {
+  let level = root;
+  for (const name of names.slice(0, -1)) {
+    const below = level.below.get(name) ?? newLevel();
+    level.below.set(name, below);
+    level = below;
+  }
+  level.taken.set(names.at(-1) ?? '', member);
+  if (member.as !== undefined || member.beside !== undefined) level.looksBeside = true;
+}
+
+function newLevel(): Level {
+  return { taken: new Map(), below: new Map(), looksBeside: false };
+}
+
+const none: MemberEdits = {};
+
+function rewrittenAt(
+  bytes: Buffer,
+  level: Level,
+  path: string,
+  taken: TakenMember[],
+  edits: MemberEdits = none,
+): Buffer {
+  const names = level.looksBeside ? namesIn(bytes, edits) : noNames;
+  const members = new Members(bytes);
+  const found: TakenMember[] = [];
+  /** Writes a member as its level wants it. `keep`: where nothing is to be changed in it. */
+  const visit = (name: string, value: Buffer, keep: () => void): void => {
+    const spelled = path === '' ? name : `${path}.${name}`;
+    const plain = name.length > longestName ? '' : plainMember(name);
+    const refused = level.taken.get(plain);
+    const below = level.below.get(plain);
+    if (refused !== undefined && applies(refused, names)) {
+      found.push({ ...refused, spelled });
+      if (refused.as === undefined) members.skip();
+      else members.put(nameOf(refused.as), value);
+    } else if (below !== undefined) {
+      const before = found.length;
+      const inner = rewrittenAt(value, below, spelled, found);
+      if (found.length === before) keep();
+      else members.put(nameOf(name), inner);
+    } else keep();
+  };
+  for (const [name, value] of Object.entries(edits)) {
+    if (value === undefined) continue;
+    const written = Buffer.from(JSON.stringify(value));
+    visit(name, written, () => members.put(nameOf(name), written));
+  }
+  const isObject = eachMember(bytes, ({ name, start, value, end }) => {
+    if (Object.hasOwn(edits, name)) members.skip();
+    else visit(name, bytes.subarray(value, end), () => members.keep(start, end));
   });
-  return isObject ? found : undefined;
+  if (!isObject || (found.length === 0 && Object.keys(edits).length === 0)) return bytes;
+  for (const one of found) taken.push(one);
+  return members.joined();
 }
 
-/** The members of an object that is written anew. Those that stay side by side are one piece: few pieces, however many members there are. */
-export class Members {
-  readonly #bytes: Buffer;
-  readonly #parts: Buffer[] = [begin];
-  #start = -1;
-  #end = -1;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  keep(start: number, stop: number): void {
-    if (this.#start < 0) this.#start = start;
-    this.#end = stop;
-  }
-
-  skip(): void {
-    if (this.#start >= 0) {
-      this.#separate();
-      this.#parts.push(this.#bytes.subarray(this.#start, this.#end));
-    }
-    this.#start = -1;
-  }
-
-  /** Adds a member that was written by itself, in one or two pieces. */
-  put(first: Buffer, second?: Buffer): void {
-    this.skip();
-    this.#separate();
-    this.#parts.push(first);
-    if (second !== undefined) this.#parts.push(second);
-  }
-
-  /** Returns the object with these members. */
-  joined(): Buffer {
-    this.skip();
-    this.#parts.push(finish);
-    return Buffer.concat(this.#parts);
-  }
-
-  #separate(): void {
-    if (this.#parts.length > 1) this.#parts.push(separator);
-  }
+function nameOf(name: string): Buffer {
+  return Buffer.from(`${JSON.stringify(name)}:`);
 }
 
-/** Where a member stands in the bytes of an object. */
-export interface Member {
-  readonly name: string;
-  /** From the quote before its name to behind its value. */
-  readonly start: number;
-  /** Where its value begins. */
-  readonly value: number;
-  readonly end: number;
+const noNames: ReadonlySet<string> = new Set();
+
+/** The names in an object with the edits made. */
+function namesIn(bytes: Buffer, edits: MemberEdits): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [name, value] of Object.entries(edits))
+    if (value !== undefined) names.add(plainMember(name.slice(0, longestName)));
+  eachMember(bytes, ({ name }) => {
+    if (!Object.hasOwn(edits, name)) names.add(plainMember(name.slice(0, longestName)));
+  });
+  return names;
 }
 
-/** Visits the members at the top of an object in their order. Returns false where the bytes are no object. */
-export function eachMember(bytes: Buffer, visit: (member: Member) => void): boolean {
-  let at = behindBlanks(bytes, 0);
-  if (bytes[at] !== opening) return false;
-  at = behindBlanks(bytes, at + 1);
-  if (bytes[at] === closing) return true;
-  for (;;) {
-    const member = memberAt(bytes, at);
-    if (member === undefined) return false;
-    visit(member);
-    at = behindBlanks(bytes, member.end);
-    if (bytes[at] === closing) return true;
-    if (bytes[at] !== comma) return false;
-    at = behindBlanks(bytes, at + 1);
-  }
-}
-
-function memberAt(bytes: Buffer, start: number): Member | undefined {
-  if (bytes[start] !== quote) return undefined;
-  const nameEnd = stringEnd(bytes, start);
-  if (nameEnd < 0) return undefined;
-  const at = behindBlanks(bytes, nameEnd + 1);
-  if (bytes[at] !== colon) return undefined;
-  const value = behindBlanks(bytes, at + 1);
-  const valueStop = valueEnd(bytes, value);
-  if (valueStop === undefined) return undefined;
-  return { name: nameIn(bytes.subarray(start, nameEnd + 1)), start, value, end: valueStop };
-}
-
-/** The name between the quotes; a spelling with escapes that no parser takes stands for itself. */
-function nameIn(spelled: Buffer): string {
-  const plain = spelled.toString('utf8', 1, spelled.length - 1);
-  if (!spelled.includes(slash ?? 0)) return plain;
-  try {
-    return JSON.parse(spelled.toString()) as string;
-  } catch {
-    return plain;
-  }
-}
-
-/** Where the value that begins at `start` ends; strings are hopped over. */
-function valueEnd(bytes: Buffer, start: number): number | undefined {
-  let depth = 0;
-  for (let at = start; at < bytes.length; at += 1) {
-    const byte = bytes[at];
-    if (byte === quote) {
-      at = stringEnd(bytes, at);
-      if (at < 0) return undefined;
-      if (depth === 0) return at + 1;
-    } else if (byte === opening || byte === list) depth += 1;
-    else if (byte === closing || byte === listEnd) {
-      if (depth === 0) return at;
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    } else if (byte === comma && depth === 0) return at;
-  }
-  return undefined;
-}
-
-function behindBlanks(bytes: Buffer, start: number): number {
-  let at = start;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at += 1;
-  }
+/** A value is not moved to a name that has a value already. */
+function applies({ as, beside }: RefusedMember, names: ReadonlySet<string>): boolean {
+  if (as !== undefined && names.has(plainMember(as))) return false;
+  return beside === undefined || names.has(plainMember(beside));
 }

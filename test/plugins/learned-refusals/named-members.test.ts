@@ -35,6 +35,21 @@ describe('a refusal in the words of a provider names its members', () => {
       ),
       ['temperature'],
     ],
+    ['Fireworks', openai("Extra inputs are not permitted, field: 'prompt_cache_key'"), ['prompt_cache_key']],
+    [
+      'NVIDIA',
+      openai(
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'verbosity'), 'msg': 'Extra inputs are not permitted'}]",
+      ),
+      ['verbosity'],
+    ],
+    [
+      'Databricks',
+      { error_code: 'BAD_REQUEST', message: 'Bad request: json: unknown field "prompt_cache_key"\n' },
+      ['prompt_cache_key'],
+    ],
+    ['Cohere', { message: "unknown field: parameter 'logit_bias' is not a valid field." }, ['logit_bias']],
+    ['Moonshot', openai('invalid temperature: only 1 is allowed for this model'), ['temperature']],
     ['Anthropic', anthropic('context_management: Extra inputs are not permitted'), ['context_management']],
     [
       'Anthropic behind a reseller',
@@ -116,6 +131,13 @@ describe('a refusal in the words of a provider names its members', () => {
         `Invalid JSON payload received. Unknown name "responseSchema" at 'generation_config': Cannot find field.`,
       ),
     ],
+    [
+      'a member of a message',
+      openai(
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 0, 'user', 'name'), 'msg': 'Extra inputs are not permitted'}]",
+      ),
+    ],
+    ['storage', openai("Extra inputs are not permitted, field: 'store'")],
     ['a limit', anthropic('max_tokens: Extra inputs are not permitted')],
     ['an object that holds a schema', openai("Unknown parameter: 'text'.")],
     [

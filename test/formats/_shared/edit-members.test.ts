@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { takeMembers } from '../../../core/formats/_shared/take-members.ts';
+import { editMembers, rewriteMembers } from '../../../core/formats/_shared/edit-members.ts';
 import type { RefusedMember } from '../../../core/model/refused-member.ts';
 
 function take(body: string, ...wanted: readonly (string | RefusedMember)[]) {
   const members = wanted.map((one) => (typeof one === 'string' ? { path: one } : one));
-  const { bytes, taken } = takeMembers(Buffer.from(body), members);
+  const { bytes, taken } = rewriteMembers(Buffer.from(body), {}, members);
   return { body: bytes.toString(), taken: taken.map(({ spelled }) => spelled) };
 }
 
@@ -32,7 +32,7 @@ test.each([
 
 test('a body without the members is the same bytes', () => {
   const bytes = Buffer.from(' { "seed" : 12345678901234567890 } ');
-  expect(takeMembers(bytes, [{ path: 'user' }]).bytes).toBe(bytes);
+  expect(rewriteMembers(bytes, {}, [{ path: 'user' }]).bytes).toBe(bytes);
 });
 
 test('numbers that JavaScript cannot hold, and texts that look like members, stay as they are', () => {
@@ -59,4 +59,27 @@ test('a member that is refused beside another goes only where both stand', () =>
     '{"inferenceConfig":{"temperature":1}}',
   );
   expect(take('{"top_p":1,"x":{"temperature":1}}', pair).taken).toEqual([]);
+});
+
+test('members are set and removed at the top, and what is set goes out or moves where it is refused', () => {
+  const body = '{"model" : "m", "max_tokens":7,"seed":1,"x":{"y":1}}';
+  expect(editMembers(body, { seed: undefined, model: 'n' }).toString()).toBe(
+    '{"model":"n","max_tokens":7,"x":{"y":1}}',
+  );
+  const limit = { path: 'max_tokens', as: 'max_completion_tokens' };
+  const { bytes, taken } = rewriteMembers(
+    Buffer.from(body),
+    { max_tokens: 9, user: 'u', x: { y: 2, z: 3 }, seed: undefined },
+    [limit, { path: 'user' }, { path: 'x.y' }],
+  );
+  expect(bytes.toString()).toBe('{"max_completion_tokens":9,"x":{"z":3},"model" : "m"}');
+  expect(taken.map(({ spelled }) => spelled)).toEqual(['max_tokens', 'user', 'x.y']);
+});
+
+test('a value does not move beside one that is set meanwhile', () => {
+  const limit = { path: 'max_tokens', as: 'max_completion_tokens' };
+  const edits = { max_completion_tokens: 9 };
+  expect(rewriteMembers(Buffer.from('{"max_tokens":7}'), edits, [limit]).bytes.toString()).toBe(
+    '{"max_completion_tokens":9,"max_tokens":7}',
+  );
 });
