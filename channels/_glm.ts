@@ -1,4 +1,16 @@
 import type { ModelTraits } from 'sluice';
+import { bearer } from './_http.ts';
+import type { MessagesSide } from './_messages-side.ts';
+
+/**
+ * The endpoint for Claude Code, from GLM-4.5 on: https://docs.z.ai/devpack/tool/claude https://docs.bigmodel.cn/cn/guide/develop/claude; LiteLLM 1.110.2,
+ * llms/bigmodel/messages.
+ */
+export const glmMessages: MessagesSide = {
+  instead: ['/paas/v4', '/anthropic/v1'],
+  headers: bearer,
+  models: ['glm-4.5*', 'glm-4.6*', 'glm-4.7*', 'glm-5*'],
+};
 
 /** What GLM can do, at both addresses where it is served. */
 export const glmTraits: Readonly<Record<string, ModelTraits>> = {

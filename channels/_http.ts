@@ -52,6 +52,8 @@ export interface HttpPlace {
   readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
   /** How batches are spelled, where that is not as in chat completions. */
   readonly batches?: BatchWords | ((tools: WholeTools) => BatchWords);
+  /** What the provider has besides, at other addresses. */
+  beside?(parts: ChannelParts, options: ChannelOptions, tools: ChannelTools): ChannelParts;
 }
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
@@ -73,7 +75,10 @@ export function httpChannel(
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
     ...(routingFields === undefined ? {} : { routingFields }),
-    setup: (options, tools) => overHttp(options, tools, spec),
+    setup(options, tools) {
+      const parts = overHttp(options, tools, spec);
+      return spec.beside?.(parts, options, tools) ?? parts;
+    },
   });
   return plainKind(kind);
 }
@@ -165,6 +170,11 @@ export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (mo
 /** `Authorization: Bearer`, the most common way to show a key. */
 export function bearer(key: string | undefined): Readonly<Record<string, string>> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** `x-api-key`, as Anthropic's clients show a key. */
+export function apiKey(key: string | undefined): Readonly<Record<string, string>> {
+  return key === undefined ? {} : { 'x-api-key': key };
 }
 
 const userAgent = `sluice/${version}`;

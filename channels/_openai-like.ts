@@ -1,6 +1,7 @@
 import type { ZodObject } from 'zod';
 import type { ChannelSpec, ModelTraits } from 'sluice';
 import { matchesModel, type ChannelParts } from 'sluice/internal';
+import { withMessages, type MessagesSide } from './_messages-side.ts';
 import { openModel } from './_open-models.ts';
 import { bearer, httpChannel, traitsByModel, type HttpPlace, type PlainChannelKind } from './_http.ts';
 
@@ -48,6 +49,8 @@ export interface OpenaiLike {
   readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
   /** Fields of the body by which the provider chooses models by itself. */
   readonly routingFields?: readonly string[];
+  /** The messages format of the provider. Default: it has none. */
+  readonly messages?: MessagesSide;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
 }
@@ -65,6 +68,7 @@ export function openaiLike({
   headers,
   customTools = [],
   developerRole = false,
+  messages,
   ...rest
 }: OpenaiLike): PlainChannelKind {
   const { '*': all = {}, ...some } = traits ?? {};
@@ -81,6 +85,12 @@ export function openaiLike({
     headers: headers ?? bearer,
     modelList: '/models',
     speaks: speaks ?? { chat: ['chat-completions'] },
+    ...(messages === undefined
+      ? {}
+      : {
+          beside: (parts, options, tools) =>
+            withMessages(parts, options, tools, { baseUrl: rest.baseUrl, side: messages }),
+        }),
     traits(model) {
       const known = ofModel(model);
       if (matchesModel(customTools, model)) return known;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { compatible, requiredBaseUrl } from './_compatible.ts';
-import { bearer, overHttp } from './_http.ts';
+import { apiKey, bearer, overHttp } from './_http.ts';
 
 const options = z.object({
   /** How the key is shown. */
@@ -22,7 +22,7 @@ const kind = defineChannel({
   setup({ auth, countsTokens, keeps, batchShare, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/anthropic/v1'),
-      headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
+      headers: (key) => (auth === 'bearer' ? bearer(key) : apiKey(key)),
       defaults: { 'anthropic-version': '2023-06-01' },
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
       modelList: '/models?limit=1000',

@@ -1,5 +1,5 @@
 import type { ModelTraits } from 'sluice';
-import { httpChannel } from './_http.ts';
+import { apiKey, httpChannel } from './_http.ts';
 
 /** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
 export default httpChannel({
@@ -12,7 +12,7 @@ export default httpChannel({
   // https://platform.claude.com/docs/en/build-with-claude/batch-processing
   batchShare: 0.5,
   modelList: '/models?limit=1000',
-  headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
+  headers: apiKey,
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
   defaults: { 'anthropic-version': '2023-06-01' },
   traits: (model) => ({ ...oldLimits(generationOf(model), model), ...claudeTraits(model) }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
-import { bearer, overHttp, traitsByModel } from './_http.ts';
+import { apiKey, bearer, overHttp, traitsByModel } from './_http.ts';
+import { withMessages, type MessagesSide } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
 
 const hosts = {
@@ -59,15 +60,23 @@ const hybrids: Readonly<Record<string, ModelTraits>> = {
   ),
 };
 
+/** https://www.alibabacloud.com/help/en/model-studio/anthropic-api-messages: Qwen alone. */
+const messages: MessagesSide = {
+  instead: ['/compatible-mode/v1', '/apps/anthropic/v1'],
+  headers: apiKey,
+  models: ['qwen-max*', 'qwen-plus*', 'qwen-flash*', 'qwen-turbo*', 'qwen3-max*', 'qwen3-coder-*', 'qwen3.*'],
+};
+
 /** Alibaba Cloud Model Studio: Qwen. Keys belong to one region. https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope */
 export default defineChannel({
   name: 'dashscope',
   catalogue: ['dashscope'],
   models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*'],
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
-  setup: ({ region, ...options }, tools) =>
-    overHttp(options, tools, {
-      baseUrl: `https://${hosts[region]}/compatible-mode/v1`,
+  setup({ region, ...options }, tools) {
+    const baseUrl = `https://${hosts[region]}/compatible-mode/v1`;
+    const parts = overHttp(options, tools, {
+      baseUrl,
       headers: bearer,
       speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
       // https://www.alibabacloud.com/help/en/model-studio/batch-interfaces-compatible-with-openai
@@ -94,5 +103,7 @@ export default defineChannel({
         '*-coder*': { reasoning: 'none' },
       }),
       thinking: switched,
-    }),
+    });
+    return withMessages(parts, options, tools, { baseUrl, side: messages });
+  },
 });

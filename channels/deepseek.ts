@@ -1,3 +1,4 @@
+import { apiKey } from './_http.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** DeepSeek. It thinks unless switched off, and wants its reasoning back with every turn that called tools. */
@@ -6,6 +7,8 @@ export default openaiLike({
   catalogue: ['deepseek'],
   baseUrl: 'https://api.deepseek.com/v1',
   models: ['deepseek-*'],
+  // https://api-docs.deepseek.com/guides/anthropic_api
+  messages: { instead: ['/v1', '/anthropic/v1'], headers: apiKey },
   traits: {
     '*': {
       reasoning: 'thinking',

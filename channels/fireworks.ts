@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { fireworksBatches } from './_fireworks-batches.ts';
+import { withMessages } from './_messages-side.ts';
 import { bearer, overHttp, traitsByModel, type HttpPlace } from './_http.ts';
 
 /**
@@ -77,7 +78,10 @@ export default defineChannel({
       .optional(),
   }),
   setup({ account, ...options }, tools: ChannelTools): ChannelParts {
-    const parts = overHttp(options, tools, place);
+    // https://docs.fireworks.ai/tools-sdks/anthropic-compatibility
+    const side = { instead: ['/v1', '/v1'], headers: bearer, models: ['accounts/*'] } as const;
+    const plain = overHttp(options, tools, place);
+    const parts = withMessages(plain, options, tools, { baseUrl: place.baseUrl, side });
     if (account === undefined) return parts;
     const root = (options.baseUrl ?? place.baseUrl).replace(/(?:\/inference)?\/v1\/*$/, '');
     const baseUrl = `${root}/v1/accounts/${account}`;

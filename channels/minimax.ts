@@ -1,12 +1,13 @@
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
-import { bearer, overHttp, plainKind, traitsByModel } from './_http.ts';
+import { apiKey, bearer, overHttp, plainKind, traitsByModel } from './_http.ts';
+import { withMessages } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
 import { minimaxVideos, openVideos, videoFormat } from './_minimax-videos.ts';
 
 const home = 'https://api.minimax.io/v1';
 
-/** MiniMax: chat and videos. In China, `baseUrl: 'https://api.minimaxi.com/v1'`. https://platform.minimax.io/docs/api-reference/text-openai-api */
+/** MiniMax: chat, also in the messages format (https://platform.minimax.io/docs/api-reference/text-anthropic-api), and videos. In China, `baseUrl: 'https://api.minimaxi.com/v1'`. https://platform.minimax.io/docs/api-reference/text-openai-api */
 export default plainKind(
   defineChannel({
     name: 'minimax',
@@ -23,11 +24,15 @@ export default plainKind(
       // Its two versions stand beside each other.
       const root = (options.baseUrl ?? home).replace(/\/v\d+\/*$/, '');
       const videos = overHttp({ ...options, baseUrl: root }, tools, { ...place, baseUrl: root });
+      const chats = withMessages(parts, options, tools, {
+        baseUrl: home,
+        side: { instead: ['/v1', '/anthropic/v1'], headers: apiKey, models: ['MiniMax-M2*', 'MiniMax-M3*'] },
+      });
       return {
-        ...parts,
+        ...chats,
         codecs: minimaxVideos,
         open: (call, request) =>
-          request.format === videoFormat ? openVideos(call, videos.open, request) : parts.open(call, request),
+          request.format === videoFormat ? openVideos(call, videos.open, request) : chats.open(call, request),
       };
     },
   }),

@@ -1,3 +1,4 @@
+import { bearer } from './_http.ts';
 import { thinksAlike } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
@@ -25,6 +26,8 @@ export default openaiLike({
   catalogue: ['moonshot'],
   baseUrl: 'https://api.moonshot.ai/v1',
   models: ['kimi-*', 'moonshot-*'],
+  // https://platform.kimi.ai/docs/api/overview; `ANTHROPIC_API_BASE_URL` of rig-core 0.36, providers::moonshot
+  messages: { instead: ['/v1', '/anthropic/v1'], headers: bearer, models: ['kimi-k*'] },
   // https://platform.kimi.ai/docs/api/batch-create https://platform.kimi.ai/docs/pricing/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.6,

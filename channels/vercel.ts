@@ -1,3 +1,4 @@
+import { bearer } from './_http.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Vercel AI Gateway: `vendor/model`. https://vercel.com/docs/ai-gateway/openai-compat */
@@ -8,6 +9,8 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  // https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api
+  messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: () => ({}) },
   routingFields: ['models', 'providerOptions'],
   // It serves the models of OpenAI too, in whose words clients ask.
   developerRole: true,

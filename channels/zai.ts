@@ -1,4 +1,4 @@
-import { glmTraits } from './_glm.ts';
+import { glmMessages, glmTraits } from './_glm.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Z.ai, outside China. GLM from 4.5 on thinks unless `thinking` is off. https://docs.z.ai/api-reference/llm/chat-completion */
@@ -8,5 +8,6 @@ export default openaiLike({
   baseUrl: 'https://api.z.ai/api/paas/v4',
   models: ['glm-*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  messages: glmMessages,
   traits: glmTraits,
 });

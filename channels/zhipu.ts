@@ -1,4 +1,4 @@
-import { glmTraits } from './_glm.ts';
+import { glmMessages, glmTraits } from './_glm.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Zhipu AI (BigModel), the same models in China. https://docs.bigmodel.cn/api-reference */
@@ -11,5 +11,6 @@ export default openaiLike({
   // Its endpoints are those of version 4. https://docs.bigmodel.cn/cn/faq/batch-api-issues
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
+  messages: glmMessages,
   traits: glmTraits,
 });

@@ -24,8 +24,7 @@ const images = z.strictObject({
   predicts: z.boolean().optional(),
 });
 
-/** Traits of one model or pattern, as the config of a channel states them: {@link ModelTraits} has what each means. */
-export const traitsOption = z.strictObject({
+const ofOneFormat = z.strictObject({
   formats: words.min(1).optional(),
   serverTools: word.optional(),
   functionTools: word.optional(),
@@ -92,7 +91,10 @@ export const traitsOption = z.strictObject({
   imageTokens: tokens.optional(),
   images: images.optional(),
   inputLimit: tokens.optional(),
-} satisfies Record<keyof ModelTraits, z.ZodType>);
+} satisfies Record<Exclude<keyof ModelTraits, 'byFormat'>, z.ZodType>);
+
+/** Traits of one model or pattern, as the config of a channel states them: {@link ModelTraits} has what each means. */
+export const traitsOption = ofOneFormat.extend({ byFormat: z.record(word, ofOneFormat).optional() });
 
 /** Returns traits of the config. An output limit that stands by the name of a model, not by a pattern, is that model's own. */
 export function statedTraits(names: readonly string[], traits: ModelTraits): ModelTraits {

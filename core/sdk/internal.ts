@@ -14,7 +14,7 @@ export {
 } from './call.ts';
 export { clientCredential, ClientCredential } from './client-credential.ts';
 export { wordTable } from '../model/word-table.ts';
-export { formatFor, chatFormats } from './spoken-format.ts';
+export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
@@ -50,7 +50,7 @@ export {
 } from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
-export { thinksAbout } from '../model/thinks.ts';
+export { takesOff, thinksAbout } from '../model/thinks.ts';
 export { sameJson } from '../formats/_shared/same-json.ts';
 export { moved } from '../formats/_shared/settings.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';

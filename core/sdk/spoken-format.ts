@@ -33,3 +33,17 @@ function asksForServerTools(call: Call): boolean {
     chatOutlineOf(call).tools.some(({ type }) => type === 'web-search' || type === 'code-execution')
   );
 }
+
+/** Returns the target with the traits that its model has where it is asked in this format. */
+export function targetIn(target: Target, format: string): Target {
+  const own = target.traits.byFormat?.[format];
+  if (own === undefined) return target;
+  const { inputLimit, outputLimit, statesOutputLimit, imageTokens } = target.traits;
+  const limits = {
+    ...(inputLimit === undefined ? {} : { inputLimit }),
+    ...(outputLimit === undefined ? {} : { outputLimit }),
+    ...(statesOutputLimit === undefined ? {} : { statesOutputLimit }),
+    ...(imageTokens === undefined ? {} : { imageTokens }),
+  };
+  return { ...target, traits: { ...limits, ...own } };
+}

@@ -17,6 +17,7 @@ import {
   type Target,
   formatFor,
   chatFormats,
+  targetIn,
 } from 'sluice/internal';
 import { passReply } from './pass-reply.ts';
 import { passRequest } from './pass-request.ts';
@@ -41,15 +42,16 @@ export default definePlugin({
   options,
   setup(chosen, tools: InternalTools) {
     return async function translation(call: Call, next) {
-      const { target } = call;
-      if (target === undefined)
+      const { target: chosenTarget } = call;
+      if (chosenTarget === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
-      if (call.operation === 'realtime') return passSocket(call, target, next);
-      const spoken = spokenBy(target, call);
-      if (spoken === undefined) return countHere(call, target);
+      if (call.operation === 'realtime') return passSocket(call, chosenTarget, next);
+      const spoken = spokenBy(chosenTarget, call);
+      if (spoken === undefined) return countHere(call, chosenTarget);
+      const format = formatFor(call, chosenTarget, spoken) ?? '';
+      const target = targetIn(chosenTarget, format);
       call.codec.check?.(call.request, target.traits);
       refuseAboveLimit(call, target, chosen);
-      const format = formatFor(call, target, spoken) ?? '';
       const same = format === call.codec.format;
       const passes =
         same &&
