@@ -129,11 +129,11 @@ export async function startServer(
 async function makeFirstKey(apiKeys: ApiKeys, chosen: string | undefined): Promise<string | undefined> {
   if (chosen === undefined)
     return (await apiKeys.list()).length === 0 ? (await apiKeys.create({ name: 'first' })).value : undefined;
-  if (apiKeys.find(chosen) === undefined)
+  if (apiKeys.find(chosen, false) === undefined)
     await apiKeys.create({ name: 'bootstrap', value: chosen }).catch(async (error: unknown) => {
       // Another gateway that starts at the same time may have made it.
       await apiKeys.load();
-      if (apiKeys.find(chosen) === undefined) throw error;
+      if (apiKeys.find(chosen, false) === undefined) throw error;
     });
   return undefined;
 }

@@ -125,6 +125,8 @@ async function factsOf(
     host: settings.listen.host,
     port: settings.listen.port,
     workers,
+    // Two processes do not share a database in memory.
+    spareWorker: settings.spareWorker && databaseUrl(config) !== 'sqlite::memory:',
     version: versionOf(file, root),
     database: digestOf(config),
     file,

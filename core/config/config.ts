@@ -90,6 +90,10 @@ export function inspectConfig(
     problems.push(
       `${name}: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.`,
     );
+  if (parsed.data?.database === 'sqlite::memory:' && settings['spareWorker'] === true)
+    problems.push(
+      `${name}: a spare worker cannot share a database in memory. Set "database" to a file or a server, or "spareWorker" to false.`,
+    );
   const config: LoadedConfig = {
     file,
     root: dirname(file),

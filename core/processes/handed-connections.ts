@@ -5,8 +5,8 @@ interface Handle {
   close(): void;
 }
 
-/** Worker processes that listen on one port, as node:cluster counts them. */
-type Listeners = Set<ChildProcess>;
+/** Worker processes that listen on one port, as node:cluster counts them, with what each is offered. */
+type Listeners = Map<ChildProcess, Hand>;
 
 /** A connection on its way to a worker. */
 interface Offer {
@@ -28,6 +28,16 @@ interface InternalMessage {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
+/** How a worker takes part. */
+export interface Part {
+  /**
+   * The number of other workers with which this one, a spare, takes no connections. Absent: it takes them always.
+   */
+  readonly spareBeside?: () => number;
+  /** Reports how many connections were closed since its last run because they could not be sent. */
+  lost(count: number): void;
+}
+
 /** Minimum time between two reports of lost connections, in milliseconds. */
 const reportInterval = 10_000;
 
@@ -40,72 +50,183 @@ const failedOnce = new WeakSet<Handle>();
 /**
  * Settles connections that node:cluster loses on their way from the primary process to a worker. Otherwise their clients wait for ever:
  *
- * - A worker ends before it has acknowledged a connection: it is closed.
+ * - A worker ends before it has acknowledged a connection: another worker is offered it, or it is closed with the port.
  * - A worker gives a connection back after the last one has left its port: it is closed.
  * - A connection cannot be sent, or arrives without its descriptor because the worker has as many as it may have. node:cluster would wait for
  *   a response and offer the worker nothing until then. The connection is offered once more, to any worker, and then closed.
  *
- * `lost` reports how many connections of the last kind were closed since its last run.
+ * A spare worker listens, so that the port stays open when all others have ended. A connection that it is offered waits here until another
+ * worker is free, or until the spare is needed.
  */
-export function settleLostConnections(worker: ChildProcess, lost: (count: number) => void): void {
-  const offers = new Map<unknown, Offer>();
-  const report = reportSeldom(lost);
-  const fail = (seq: unknown): void => {
-    const offer = offers.get(seq);
-    if (offer !== undefined) failOffer(worker, seq, offer.handle, report);
-  };
-  watchSent(worker, offers, fail);
-  // node:cluster has handled each message before this listener runs, because its own was added first.
-  worker.on('internalMessage', (message: InternalMessage) => {
-    if (message.act === 'close') leavePort(worker, message.key);
+export function settleLostConnections(worker: ChildProcess, part: Part): void {
+  const hand = new Hand(worker, part);
+  // node:cluster has handled each message and each end before these listeners run, because its own were added first.
+  worker.on('internalMessage', (message: InternalMessage) => hand.heard(message));
+  worker.once('disconnect', () => hand.end());
+  worker.once('exit', () => disconnected(worker, hand, longestRest / checkInterval));
+}
+
+/** Time for the rest of what a worker has sent before its end to be read, and between two looks whether it has been, in milliseconds. */
+const longestRest = 1_000;
+const checkInterval = 20;
+
+/**
+ * Tells node:cluster that a worker which has ended is disconnected. Node does not while a connection is on its way to the worker (24.21), so
+ * that node:cluster would go on to offer it connections, and lose them. Another process may have the channel open: it is not waited for.
+ */
+function disconnected(worker: ChildProcess, hand: Hand, looks: number): void {
+  if (hand.hasEnded) return;
+  if (worker.connected && looks > 0)
+    setTimeout(() => disconnected(worker, hand, looks - 1), checkInterval).unref();
+  else worker.emit('disconnect');
+}
+
+/** What the primary process offers one worker. */
+class Hand {
+  readonly #worker: ChildProcess;
+  readonly #part: Part;
+  readonly #report: () => void;
+  readonly #offers = new Map<unknown, Offer>();
+  /** Sends the offer that waits until a spare is needed. */
+  #waiting: { readonly seq: unknown; readonly send: () => void } | undefined;
+  #hasEnded = false;
+
+  constructor(worker: ChildProcess, part: Part) {
+    this.#worker = worker;
+    this.#part = part;
+    this.#report = reportSeldom((count) => part.lost(count));
+    this.#watchSent();
+  }
+
+  get isSpare(): boolean {
+    return this.#part.spareBeside !== undefined;
+  }
+
+  /** True for a worker that has nothing to acknowledge, so that node:cluster offers it the next connection. */
+  get isFree(): boolean {
+    return this.#offers.size === 0;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  heard(message: InternalMessage): void {
+    if (message.act === 'close') leavePort(this.#worker, message.key);
     // Connections are sent one after the other, so the oldest one is meant.
-    if (message.cmd === 'NODE_HANDLE_NACK') fail(offers.keys().next().value);
-    const offer = offers.get(message.ack);
+    if (message.cmd === 'NODE_HANDLE_NACK') this.#fail(this.#offers.keys().next().value);
+    const offer = this.#offers.get(message.ack);
     if (offer === undefined) return;
-    offers.delete(message.ack);
+    this.#offers.delete(message.ack);
     if (message.accepted !== true && offer.listeners?.size === 0) offer.handle.close();
-  });
-  const end = (): void => {
-    for (const key of ports.keys()) leavePort(worker, key);
-    for (const { handle } of offers.values()) handle.close();
-    offers.clear();
-  };
-  worker.once('disconnect', end);
-  worker.once('exit', end);
+    if (!this.isSpare) for (const other of offer.listeners?.values() ?? []) other.passOn();
+  }
+
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#waiting = undefined;
+    const all = [...ports.values()].filter((listeners) => listeners.has(this.#worker));
+    for (const key of ports.keys()) leavePort(this.#worker, key);
+    for (const [seq, { handle, listeners }] of this.#offers)
+      if (listeners === undefined || listeners.size === 0) handle.close();
+      else this.#giveBack(seq);
+    this.#offers.clear();
+    for (const listeners of all) for (const other of listeners.values()) other.review();
+  }
+
+  /** Lets the connection that waits go on where it can: to the worker if it is needed, else to another one that is free. */
+  review(): void {
+    const listeners = this.#offers.get(this.#waiting?.seq)?.listeners;
+    if (listeners !== undefined && hasFree(listeners)) this.passOn();
+    else if (listeners === undefined || !this.#isKept(listeners)) this.#take();
+  }
+
+  /** Gives the connection that waits back, unless the worker is needed: the next one in line waits in its place. */
+  passOn(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    const listeners = this.#offers.get(waiting.seq)?.listeners;
+    if (listeners === undefined || !this.#isKept(listeners)) {
+      this.#take();
+      return;
+    }
+    this.#waiting = undefined;
+    this.#offers.delete(waiting.seq);
+    this.#giveBack(waiting.seq);
+  }
+
+  #take(): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.send();
+  }
+
+  /** True while the other workers of a port are as many as there are to be. */
+  #isKept(listeners: Listeners): boolean {
+    const { spareBeside } = this.#part;
+    if (spareBeside === undefined) return false;
+    const others = [...listeners.values()].filter(({ isSpare }) => !isSpare).length;
+    return others > 0 && others >= spareBeside();
+  }
+
+  /** Notes the ports that the worker joins and the connections that it is offered. */
+  #watchSent(): void {
+    const worker = this.#worker;
+    const send = worker.send?.bind(worker) as Send | undefined;
+    if (send === undefined) return;
+    worker.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
+      const { act, seq, ack, key, errno } = message as InternalMessage;
+      if (ack !== undefined && key !== undefined && !errno) joinPort(worker, key, this);
+      if (act !== 'newconn' || !isHandle(handle)) return send(message, handle, ...rest);
+      this.#offers.set(seq, { handle, listeners: ports.get(key) });
+      this.#waiting = {
+        seq,
+        send: () => {
+          send(message, handle, {}, (error: unknown) => {
+            // The channel is closed at its other end: what was offered is settled with the end of the worker, which is about to be known.
+            if (error && !isClosed(error)) this.#fail(seq);
+          });
+        },
+      };
+      this.review();
+      return true;
+    };
+  }
+
+  /** Tells node:cluster that the worker did not take a connection: it offers it to another one. */
+  #giveBack(seq: unknown): void {
+    this.#worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: false });
+  }
+
+  /** Gives node:cluster the response that it waits for: it offers a connection that is not accepted again, and closes its copy of one that is. */
+  #fail(seq: unknown): void {
+    const handle = this.#offers.get(seq)?.handle;
+    if (handle === undefined || this.#hasEnded) return;
+    const isLost = failedOnce.has(handle);
+    failedOnce.add(handle);
+    if (isLost) this.#report();
+    this.#worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost });
+  }
 }
 
-/** Notes the ports that a worker joins and the connections that it is offered. `fail` gets the numbers of those that cannot be sent. */
-function watchSent(worker: ChildProcess, offers: Map<unknown, Offer>, fail: (seq: unknown) => void): void {
-  const send = worker.send?.bind(worker) as Send | undefined;
-  if (send === undefined) return;
-  worker.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
-    const { act, seq, ack, key, errno } = message as InternalMessage;
-    if (ack !== undefined && key !== undefined && !errno) joinPort(worker, key);
-    if (act !== 'newconn' || !isHandle(handle)) return send(message, handle, ...rest);
-    offers.set(seq, { handle, listeners: ports.get(key) });
-    return send(message, handle, {}, (error: unknown) => {
-      if (error) fail(seq);
-    });
-  };
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET');
 }
 
-function joinPort(worker: ChildProcess, key: unknown): void {
-  const listeners = ports.get(key) ?? new Set();
-  ports.set(key, listeners.add(worker));
+function hasFree(listeners: Listeners): boolean {
+  return [...listeners.values()].some(({ isSpare, isFree }) => !isSpare && isFree);
+}
+
+function joinPort(worker: ChildProcess, key: unknown, hand: Hand): void {
+  const listeners = ports.get(key) ?? new Map();
+  ports.set(key, listeners.set(worker, hand));
 }
 
 function leavePort(worker: ChildProcess, key: unknown): void {
   const listeners = ports.get(key);
   listeners?.delete(worker);
   if (listeners?.size === 0) ports.delete(key);
-}
-
-/** Gives node:cluster the response that it waits for: it offers a connection that is not accepted again, and closes its copy of one that is. */
-function failOffer(worker: ChildProcess, seq: unknown, handle: Handle, lost: () => void): void {
-  const isLost = failedOnce.has(handle);
-  failedOnce.add(handle);
-  if (isLost) lost();
-  worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost });
 }
 
 /** Returns a function that counts its runs, and reports them at most once in an interval. */

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import type { WorkerProcess } from './worker-process.ts';
+import type { Place, WorkerProcess } from './worker-process.ts';
 
 /** Maximum number of consecutive early exits before the start of a worker fails. */
 export const mostEarlyEnds = 3;
@@ -15,8 +15,8 @@ const settleTime = 300;
 export interface Launcher {
   /** Returns the number of a new generation, higher than all before. */
   nextGeneration(): number;
-  /** Starts a worker, by its number among those of its generation. */
-  fork(number: number, generation: number): WorkerProcess;
+  /** Starts a worker. */
+  fork(place: Place): WorkerProcess;
   /** Waits for a time in milliseconds, or until the gateway stops. */
   pause(time: number): Promise<void>;
   isStopping(): boolean;
@@ -105,7 +105,7 @@ async function launchOne(
   for (let tries = 0; tries < mostEarlyEnds; tries += 1) {
     if (tries > 0) await launcher.pause(firstPause * 2 ** (tries - 1));
     if (launcher.isStopping()) return { problems: stopping };
-    const worker = launcher.fork(number, generation);
+    const worker = launcher.fork({ worker: number, generation });
     const start = await worker.start;
     if ('facts' in start) return { worker };
     if ('problems' in start) return { problems: start.problems };

@@ -1,7 +1,7 @@
-import { totalmem } from 'node:os';
 import { constants, PerformanceObserver, type NodeGCPerformanceDetail } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { memoryLimit } from '../settings/environment.ts';
 
 /** When it is first looked whether there is nothing to do, how often from then on, and how long there must have been no call; milliseconds. */
 const times = { first: 15_000, again: 10_000, quiet: 300_000 };
@@ -64,7 +64,7 @@ export function collectSeldom(): void {
   // Older ones look at buffers in another way, and do not know the flag.
   if (Number.parseInt(process.versions.node, 10) < 24) return;
   setFlagsFromString('--external-memory-accounted-in-global-limit');
-  const limit = Math.min(process.constrainedMemory() || Infinity, totalmem());
+  const limit = memoryLimit();
   const allow = (): void => {
     const { used_heap_size: heap, external_memory: buffers } = getHeapStatistics();
     setFlagsFromString(`--heap-growing-percent=${shareOf(heap + buffers, limit)}`);

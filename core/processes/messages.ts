@@ -35,6 +35,8 @@ export interface Facts {
   readonly port: number;
   /** How many workers the config wants. */
   readonly workers: number;
+  /** True where a spare worker is to be ready besides. */
+  readonly spareWorker: boolean;
   /** The version of the configuration. */
   readonly version: string;
   /**

@@ -9,7 +9,7 @@ import { publicWords } from './public-words.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { Restarts } from './restarts.ts';
 import { Watch } from './watch.ts';
-import { prepareWorkers, WorkerProcess, type Question } from './worker-process.ts';
+import { prepareWorkers, WorkerProcess, type Place, type Question } from './worker-process.ts';
 
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
@@ -59,7 +59,7 @@ export class Primary {
     prepareWorkers(options.program);
     this.#launcher = {
       nextGeneration: () => (this.#generation += 1),
-      fork: (number, generation) => this.#fork(number, generation),
+      fork: (place) => this.#fork(place),
       pause: (time) => this.#pause(time),
       isStopping: () => this.#stopping,
       log: () => this.#log,
@@ -101,9 +101,9 @@ export class Primary {
 
   /** Tries again the workers of the first start that failed, or follows files that changed during it. */
   #complete({ workers, missing, problems }: Round): void {
-    for (const number of missing) {
-      this.#restarts.report(number, problems);
-      void this.#restarts.fill(number, this.#inForce, 'early');
+    for (const worker of missing) {
+      this.#restarts.report(worker, problems);
+      void this.#restarts.startWorker({ worker, generation: this.#inForce }, 'early');
     }
     if (missing.length === 0 && !haveReadTheSame(workers))
       void this.reload('files changed while workers read them');
@@ -208,9 +208,9 @@ export class Primary {
     return { ok: true, problems: [] };
   }
 
-  #fork(number: number, generation: number): WorkerProcess {
-    const worker: WorkerProcess = new WorkerProcess(number, generation, {
-      order: () => this.#startOrder(number),
+  #fork(place: Place): WorkerProcess {
+    const worker: WorkerProcess = new WorkerProcess(place, {
+      order: () => this.#startOrder(place.worker),
       ready: () => {
         this.#desks.join(worker);
         this.#restarts.watch(() => this.#workers.has(worker));
@@ -219,7 +219,7 @@ export class Primary {
       ended: (how) => {
         this.#workers.delete(worker);
         this.#desks.forget(worker);
-        if (worker.state === 'serving' && generation === this.#inForce)
+        if (worker.state === 'serving' && place.generation === this.#inForce)
           void this.#restarts.replace(worker, how);
       },
       log: () => this.#log,
@@ -275,6 +275,7 @@ export class Primary {
     for (const worker of workers)
       if (!this.#workers.has(worker)) void this.#restarts.replace(worker, 'early');
     for (const worker of this.#workers) if (worker.generation !== this.#inForce) worker.retire();
+    if (first.facts.spareWorker) void this.#restarts.startSpare(first.facts.workers + 1, first.generation);
     if (!this.#options.watch || before?.file === first.facts.file) return;
     this.#watch?.close();
     this.#watch = new Watch(first.facts.file, () => void this.reload('a file has changed'));

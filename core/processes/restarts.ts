@@ -1,7 +1,7 @@
 import { firstPause, mostEarlyEnds, type Launcher } from './launch.ts';
 import type { Facts } from './messages.ts';
 import { publicWords } from './public-words.ts';
-import type { WorkerProcess } from './worker-process.ts';
+import type { Place, WorkerProcess } from './worker-process.ts';
 
 /** Time in milliseconds after which a worker that serves counts as sound. */
 const soundAfter = 10_000;
@@ -61,17 +61,23 @@ export class Restarts {
       { worker: lost.worker, how, lasted },
       'a worker ended by itself: another one takes its place',
     );
-    await this.fill(lost.worker, lost.generation, how);
+    await this.startWorker(lost, how);
+  }
+
+  /** Starts the spare worker of a generation. */
+  startSpare(worker: number, generation: number): Promise<void> {
+    return this.startWorker({ worker, generation, isSpare: true }, 'early');
   }
 
   /** Starts a worker of the generation until one serves, the generation is replaced, or the gateway stops. */
-  async fill(worker: number, generation: number, how: string | number): Promise<void> {
+  async startWorker(place: Place, how: string | number): Promise<void> {
+    const { worker, generation } = place;
     const { isStopping, isInForce, fork, restarted } = this.#options;
     let last = how;
     while (!this.#givesUp(last)) {
       await this.#pause();
       if (isStopping() || !isInForce(generation)) return;
-      const start = await fork(worker, generation).start;
+      const start = await fork(place).start;
       if (isStopping() || !isInForce(generation)) return;
       if ('facts' in start) {
         restarted(start.facts);

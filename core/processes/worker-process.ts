@@ -9,6 +9,15 @@ import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 /** For a worker to end after its time has passed, in milliseconds: then it is killed. */
 const grace = 5_000;
 
+/** Where a worker stands among the others. */
+export interface Place {
+  /** Its number among those that serve together, from 1 on. */
+  readonly worker: number;
+  readonly generation: number;
+  /** True for one that takes connections only while another worker is missing. */
+  readonly isSpare?: boolean;
+}
+
 /** How a worker's start came out. */
 export type Start =
   | { readonly facts: Facts }
@@ -46,6 +55,8 @@ export class WorkerProcess {
   /** Its number among those that serve together, from 1 on. */
   readonly worker: number;
   readonly generation: number;
+  /** True for one that takes connections only while another worker is missing. */
+  readonly isSpare: boolean;
   readonly start: Promise<Start>;
   readonly trial: Promise<Trial>;
   /** Resolves to the signal or the exit code. */
@@ -59,9 +70,10 @@ export class WorkerProcess {
   /** It has not read what was sent to it: news that it can do without are not sent meanwhile. */
   #isBehind = false;
 
-  constructor(worker: number, generation: number, owner: WorkerOwner) {
+  constructor({ worker, generation, isSpare = false }: Place, owner: WorkerOwner) {
     this.worker = worker;
     this.generation = generation;
+    this.isSpare = isSpare;
     this.#owner = owner;
     const started = Promise.withResolvers<Start>();
     const trial = Promise.withResolvers<Trial>();
@@ -76,7 +88,10 @@ export class WorkerProcess {
       this.#owner.ended(how);
     });
     if (this.#process !== undefined)
-      settleLostConnections(this.#process.process, (count) => this.#lostConnections(count));
+      settleLostConnections(this.#process.process, {
+        ...(isSpare ? { spareBeside: () => this.#facts?.workers ?? 1 } : {}),
+        lost: (count) => this.#lostConnections(count),
+      });
     this.#process?.on('message', (message: ToPrimary) => {
       if (message.type === 'tried') trial.resolve({ serves: true });
       else this.#heard(message, started.resolve);
@@ -106,7 +121,7 @@ export class WorkerProcess {
     return {
       worker: this.worker,
       pid: this.#process?.process.pid ?? 0,
-      state: this.#state,
+      state: this.#state === 'serving' && this.isSpare ? 'spare' : this.#state,
       version: this.#facts?.version ?? '',
       since: this.#since,
     };

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { hideSecret, logLevels } from '../log.ts';
 
@@ -34,6 +35,11 @@ export function writesToTerminal(): boolean {
 /** True when NODE_ENV says that this is production. */
 export function isProduction(): boolean {
   return process.env.NODE_ENV === 'production';
+}
+
+/** Returns the memory that this process and its children may have together, in bytes. */
+export function memoryLimit(): number {
+  return Math.min(process.constrainedMemory() || Infinity, totalmem());
 }
 
 /** Returns the level of the log until the config is known. */

@@ -4,7 +4,7 @@ import { logLevels } from '../log.ts';
 import { isAddressRange } from '../model/addresses.ts';
 import { fetchSchema } from './fetch.ts';
 import { pricesSchema } from './prices.ts';
-import { drainDelaySchema, overloadSchema, workersSchema } from './processes.ts';
+import { drainDelaySchema, overloadSchema, spareWorkerSchema, workersSchema } from './processes.ts';
 import { realtimeSchema } from './realtime.ts';
 import { healthSchema, routingSchema } from './routing.ts';
 
@@ -112,6 +112,7 @@ export const settingsSchema = z.strictObject({
   routing: routingSchema,
   health: healthSchema,
   workers: workersSchema,
+  spareWorker: spareWorkerSchema,
   overload: overloadSchema,
   fetch: fetchSchema,
   realtime: realtimeSchema,

@@ -1,8 +1,19 @@
 import { z } from 'zod';
-import { writesToTerminal, isProduction } from './environment.ts';
+import { isProduction, memoryLimit, writesToTerminal } from './environment.ts';
 
 /** How many processes serve: a number, or one for each core. */
 export const workersSchema = z.union([z.int().min(1).max(256), z.literal('auto')]).default(1);
+
+/** Memory from which on a spare worker is ready by default, in bytes. */
+const leastMemory = 1024 * 1024 * 1024;
+
+/** Whether a spare worker is ready beside those that serve. */
+export const spareWorkerSchema = z
+  .boolean()
+  .default(() => isProduction() && !writesToTerminal() && memoryLimit() >= leastMemory)
+  .describe(
+    'keeps one more process ready, which takes connections while a worker is missing because it has ended by itself. It needs the memory of an idle worker, 115 to 150 MB. Default true when NODE_ENV is production, standard output is no terminal and there is 1 GiB of memory, else false. Never with a database in memory',
+  );
 
 /** Default announcement of a stop in production: longer than two polls of a load balancer, in milliseconds. */
 const announcement = 5_000;

@@ -35,7 +35,7 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
     .map((kind) => `import ${kind} from '${root}channels/${kind}.ts';`)
     .join('\n');
   // A busy machine refuses no call.
-  const usual = `listen: { port: 0 }, database: 'sqlite::memory:', overload: { lag: 600_000 }`;
+  const usual = `listen: { port: 0 }, database: 'sqlite::memory:', overload: { lag: 600_000 }, spareWorker: false`;
   writeFileSync(config, `${imports}\nexport default { ${usual}, ${members} };\n`);
   const child: ChildProcess = spawn(
     process.execPath,

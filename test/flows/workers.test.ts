@@ -137,6 +137,88 @@ test('connections that a worker was offered and never took are closed when it en
   await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
 });
 
+/** The status of a response to a request over a connection of its own; 0 where the connection ends without one. */
+async function statusOf(url: string): Promise<number> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  socket.write('GET /healthz HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n\r\n');
+  let text = '';
+  socket.on('data', (piece: Buffer) => (text += piece.toString()));
+  await once(socket, 'close');
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0);
+}
+
+/** Opens connections while a worker takes none, and kills it. Resolves with their statuses. */
+async function statusesAround(door: OperatedGateway, worker: number): Promise<ReadonlySet<number>> {
+  process.kill(worker, 'SIGSTOP');
+  const statuses = Array.from({ length: 8 }, () => statusOf(door.url));
+  // Time for the worker to be offered one.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  process.kill(worker, 'SIGKILL');
+  return new Set(await Promise.all(statuses));
+}
+
+const states = async (door: OperatedGateway): Promise<readonly string[]> => {
+  const { ask: admin } = await logIn(door);
+  const { workers } = (await admin('GET', 'status')) as { workers: readonly { state: string }[] };
+  return workers.map(({ state }) => state);
+};
+
+test('connections that a worker was offered and never took are answered by another one', async () => {
+  const door = await start(two);
+  for (const worker of door.workers()) {
+    // oxlint-disable-next-line no-await-in-loop -- one death after the other
+    expect(await statusesAround(door, worker)).toEqual(new Set([200]));
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await expect.poll(() => states(door).catch(() => [])).toEqual(['serving', 'serving']);
+  }
+});
+
+describe('a spare worker', () => {
+  const withSpare = 'workers: 1, spareWorker: true, timeouts: { drainDelay: 0 }, channels: [demo()]';
+
+  test('takes the connections of the only worker when that is killed, and none before', async () => {
+    const door = await start(withSpare);
+    await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
+    const [worker = 0, spare = 0] = door.workers();
+    const { ask: admin } = await logIn(door);
+    const answered = async (): Promise<unknown> => (await admin('GET', 'status'))['worker'];
+    const workers = await Promise.all(Array.from({ length: 20 }, answered));
+    expect(new Set(workers)).toEqual(new Set([1]));
+    expect(await statusesAround(door, worker)).toEqual(new Set([200]));
+    // Until another one has taken its place not one connection is refused.
+    while ((await states(door)).filter((state) => state === 'serving').length === 0)
+      expect(await statusOf(door.url)).toBe(200);
+    await expect.poll(async () => (await states(door)).toSorted()).toEqual(['serving', 'spare']);
+    expect(door.workers()).toContain(spare);
+    expect(new Set(await Promise.all(Array.from({ length: 20 }, answered)))).toEqual(new Set([1]));
+  });
+
+  test('is replaced when it is killed and by a reload, and ends with the gateway', async () => {
+    const door = await start(withSpare);
+    await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
+    const [worker = 0, spare = 0] = door.workers();
+    expect(await statusesAround(door, spare)).toEqual(new Set([200]));
+    await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
+    expect(door.workers()).toContain(worker);
+    door.signal('SIGHUP');
+    await door.logged('reloaded: the workers before finish what they have');
+    await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
+    expect(door.workers()).not.toContain(worker);
+    const last = door.workers();
+    door.signal('SIGTERM');
+    expect(await door.exited).toBe(0);
+    expect(last.filter(isAlive)).toEqual([]);
+  });
+
+  test('is refused beside a database in memory, which belongs to one process', async () => {
+    await expect(start(`database: 'sqlite::memory:', ${withSpare}`)).rejects.toThrow(
+      'gateway.config.mjs: a spare worker cannot share a database in memory.',
+    );
+  });
+});
+
 test.skipIf(!hasLimits)(
   'a worker that could not take a connection serves again when it has file descriptors, and the log says why',
   async () => {

@@ -48,6 +48,7 @@ export default {
   bootstrapKey: '${key}',
   adminPassword: '${password}',
   overload: { lag: 600_000 },
+  spareWorker: false,
   ${members.replace(/,\s*$/, '')},
 };
 `;

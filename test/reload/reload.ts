@@ -7,8 +7,12 @@
  * while 100 streams and 20 callers go on. They share PostgreSQL and Redis where these are installed; else each has a SQLite database.
  *
  * `npm run reload -- --starts 200`: so many starts, eight at the same time, each followed by 40 connections. Not one may fail.
+ *
+ * `npm run reload -- --deaths 200`: so many workers are ended by `kill -9` while connections are opened, half of them of a gateway with two workers,
+ * half of one with a worker and a spare. No connection may hang, and none may be refused.
  */
 import { parseArgs } from 'node:util';
+import { tryDeaths, type DeathResult } from './deaths.ts';
 import { shareStores } from './shared-stores.ts';
 import { tryReloads } from './run.ts';
 import { tryRolling } from './rolling.ts';
@@ -16,13 +20,19 @@ import { tryStarts } from './starts.ts';
 
 const say = (line: string): void => console.log(line);
 const { values } = parseArgs({
-  options: { rolling: { type: 'boolean', default: false }, starts: { type: 'string' } },
+  options: {
+    rolling: { type: 'boolean', default: false },
+    starts: { type: 'string' },
+    deaths: { type: 'string' },
+  },
 });
-const isSound =
-  values.starts !== undefined
-    ? await startOften(Number(values.starts))
-    : await (values.rolling ? roll() : reload());
-process.exitCode = isSound ? 0 : 1;
+process.exitCode = (await run()) ? 0 : 1;
+
+function run(): Promise<boolean> {
+  if (values.deaths !== undefined) return endOften(Number(values.deaths));
+  if (values.starts !== undefined) return startOften(Number(values.starts));
+  return values.rolling ? roll() : reload();
+}
 
 async function reload(): Promise<boolean> {
   const result = await tryReloads({ streams: 500, pace: 500, longest: 1_000, drain: 10_000, say });
@@ -72,4 +82,24 @@ async function startOften(starts: number): Promise<boolean> {
   say(`${result.starts} starts, ${connections} connections`);
   say(`failed starts ${failedStarts}, failed connections ${failedConnections}, wrong exits ${wrongExits}`);
   return failedStarts + failedConnections + wrongExits === 0;
+}
+
+async function endOften(deaths: number): Promise<boolean> {
+  if (!Number.isSafeInteger(deaths) || deaths < 2) throw new Error('--deaths must be a whole number from 2.');
+  const results: DeathResult[] = [];
+  for (const [name, members] of [
+    ['two workers', 'workers: 2, spareWorker: false'],
+    ['a worker and a spare', 'workers: 1, spareWorker: true'],
+  ] as const) {
+    say(name);
+    const plan = { rounds: Math.ceil(deaths / 2), members, ready: 2, connections: 60, patience: 60_000, say };
+    // oxlint-disable-next-line no-await-in-loop -- they would take each other's time
+    const result = await tryDeaths(plan);
+    results.push(result);
+    say(
+      `${result.rounds} workers killed: answered ${result.answered}, slowest ${result.slowest} ms, ended with the worker that had taken them ${result.cut}`,
+    );
+    say(`hung ${result.hung}, refused ${result.refused}`);
+  }
+  return results.every(({ hung, refused, answered }) => hung + refused === 0 && answered > 0);
 }

@@ -25,8 +25,8 @@ export interface FoundApiKey {
 export interface ApiKeys {
   /** Reads all keys into memory, later what has changed. Before the first time, `find` knows only the keys made by this process. */
   load(): Promise<void>;
-  /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now. */
-  find(secret: string): FoundApiKey | undefined;
+  /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now unless `isUse` is false. */
+  find(secret: string, isUse?: boolean): FoundApiKey | undefined;
   /** What has become of a key that was found before, from memory; undefined when it was revoked or has another secret now. */
   current(key: ApiKey): FoundApiKey | undefined;
   /** All keys as the database has them now, oldest first. */

@@ -100,13 +100,13 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     writtenMeanwhile?.set(row, key);
   }
 
-  function find(secret: string): FoundApiKey | undefined {
+  function find(secret: string, isUse = true): FoundApiKey | undefined {
     if (secret.length > SECRET.longest) return undefined;
     const row = hash('sha256', secret);
     const entry = known.inRow(row);
     if (entry === undefined || !timingSafeEqual(entry.digest, Buffer.from(row, 'hex'))) return undefined;
     const found = stateOf(entry.key);
-    if (found.state === 'valid') lastUses.note(row);
+    if (isUse && found.state === 'valid') lastUses.note(row);
     return found;
   }
 

@@ -12,8 +12,8 @@ export interface WorkerStatus {
   /** 1 for the first. The one that takes a place over has the same number. */
   readonly worker: number;
   readonly pid: number;
-  /** `leaving`: it finishes what it has, and ends. */
-  readonly state: 'starting' | 'serving' | 'leaving';
+  /** `leaving`: it finishes what it has, and ends. `spare`: it takes calls only while another one is missing. */
+  readonly state: 'starting' | 'serving' | 'spare' | 'leaving';
   /** The version of the configuration that it runs; empty while it starts. */
   readonly version: string;
   /** Milliseconds since 1970. */

@@ -17,7 +17,7 @@ export const status = z.object({
     z.object({
       worker: count,
       pid: count,
-      state: z.enum(['starting', 'serving', 'leaving']),
+      state: z.enum(['starting', 'serving', 'spare', 'leaving']),
       version: z.string(),
       since: time,
     }),

@@ -11,7 +11,7 @@ import { say } from '../parts/toasts.tsx';
 
 type Worker = Status['workers'][number];
 
-const kinds = { starting: 'accent', serving: 'good', leaving: '' } as const;
+const kinds = { starting: 'accent', serving: 'good', spare: '', leaving: '' } as const;
 
 const columns: readonly Column<Worker>[] = [
   { id: 'worker', title: 'Worker', sortBy: ({ worker }) => worker, show: ({ worker }) => worker },
