@@ -42,6 +42,7 @@ export default defineChannel({
         chat: ['chat-completions', 'responses', 'messages'],
         embed: ['embeddings'],
         'generate-image': ['images'],
+        ocr: ['ocr'],
       },
       traits: (model) =>
         model.startsWith('claude-')
@@ -64,6 +65,8 @@ export default defineChannel({
 });
 
 function onFoundry(request: UpstreamRequest): UpstreamRequest {
+  // Mistral's models that read documents: LiteLLM 1.110.2, azure_ai (mistral-document-ai-2512)
+  if (request.operation === 'ocr') return { ...request, path: '/providers/mistral/azure/ocr' };
   if (!request.path.startsWith('/messages')) return { ...request, path: `/openai/v1${request.path}` };
   return {
     ...request,

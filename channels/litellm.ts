@@ -28,6 +28,7 @@ export default httpChannel({
     embed: ['embeddings'],
     rerank: ['rerank'],
     moderate: ['moderations'],
+    ocr: ['ocr'],
     'generate-image': ['images'],
     'edit-image': ['images'],
     transcribe: ['audio'],

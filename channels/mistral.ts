@@ -52,6 +52,8 @@ export default openaiLike({
     chat: [chatFormat],
     embed: ['embeddings'],
     moderate: ['moderations'],
+    // https://docs.mistral.ai/api/endpoint/ocr
+    ocr: ['ocr'],
     transcribe: [transcriptFormat],
   },
   codecs: { chat, transcribe },

@@ -27,6 +27,7 @@ export default httpChannel({
     embed: ['embeddings'],
     rerank: ['rerank'],
     moderate: ['moderations'],
+    ocr: ['ocr'],
     'generate-image': ['images'],
     'edit-image': ['images'],
     'vary-image': ['images'],

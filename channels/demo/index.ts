@@ -62,6 +62,7 @@ const prices = {
     perImage: 0.001,
     perSecond: 0.000_1,
     perCharacter: 0.000_001,
+    perPage: 0.000_1,
   },
 };
 

@@ -15,6 +15,7 @@ import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';
 import { images } from './images.ts';
 import { moderate } from './moderate.ts';
+import { ocr } from './ocr.ts';
 import { rerank } from './rerank.ts';
 import { body, overloaded, reply, streamSteps, wholeSteps } from './reply.ts';
 import { speak } from './speak.ts';
@@ -25,6 +26,7 @@ const doings: { readonly [O in Operation]?: Doing } = {
   embed,
   rerank,
   moderate,
+  ocr,
   transcribe,
   'translate-audio': transcribe,
   speak,

@@ -13,6 +13,7 @@ const columns: readonly (readonly [title: string, operations: readonly Operation
   ['embeddings', ['embed']],
   ['rerank', ['rerank']],
   ['moderations', ['moderate']],
+  ['OCR', ['ocr']],
   ['images', ['generate-image', 'edit-image', 'vary-image']],
   ['audio to text', ['transcribe', 'translate-audio']],
   ['speech', ['speak']],

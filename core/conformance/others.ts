@@ -1,5 +1,9 @@
 import { at, countAt, holds, type Trial } from './trial.ts';
 
+/** An image of one pixel. */
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
 /** What is tried besides chats. What costs more than cents (images, videos, realtime) is left out. */
 export const otherTrials: readonly Trial[] = [
   {
@@ -43,6 +47,19 @@ export const otherTrials: readonly Trial[] = [
       const { json } = await ask('/v1/rerank', { model, query: 'What catches mice?', documents });
       const first = at(json, 'results', 0, 'index');
       holds(first === 1, `the best document is number ${String(first)}, where 1 is`);
+    },
+  },
+  {
+    name: 'ocr',
+    operation: 'ocr',
+    requests: 1,
+    input: 0,
+    output: 0,
+    async run({ ask, model }) {
+      const document = { type: 'image_url', image_url: `data:image/png;base64,${pixel}` };
+      const { json } = await ask('/v1/ocr', { model, document });
+      holds(typeof at(json, 'pages', 0, 'markdown') === 'string', 'there is no page with text');
+      holds(countAt(json, 'usage_info', 'pages_processed') === 1, 'one page was not counted as one');
     },
   },
   {

@@ -5,6 +5,7 @@ import type { Extra, Loss, Proof } from './extra.ts';
 import type { ImageResult } from './image.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { ModerationResult } from './moderation.ts';
+import type { OcrResult } from './ocr.ts';
 import type { SocketMessage } from './realtime.ts';
 import type { RerankResult } from './rerank.ts';
 import type { Usage } from './usage.ts';
@@ -188,6 +189,7 @@ export type OperationResult =
   | EmbedResult
   | RerankResult
   | ModerationResult
+  | OcrResult
   | ImageResult
   | Transcript
   | VideoReport;

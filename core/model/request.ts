@@ -3,6 +3,7 @@ import type { ChatRequest } from './chat.ts';
 import type { EmbedRequest } from './embed.ts';
 import type { ImageRequest } from './image.ts';
 import type { ModerationRequest } from './moderation.ts';
+import type { OcrRequest } from './ocr.ts';
 import type { RealtimeRequest } from './realtime.ts';
 import type { RerankRequest } from './rerank.ts';
 import type { VideoRequest, VideoTaskRequest } from './video.ts';
@@ -18,6 +19,7 @@ export type GatewayRequest =
   | EmbedRequest
   | RerankRequest
   | ModerationRequest
+  | OcrRequest
   | ImageRequest
   | TranscribeRequest
   | SpeakRequest

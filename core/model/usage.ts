@@ -10,6 +10,9 @@ export interface Units {
   readonly images?: number;
   readonly seconds?: number;
   readonly characters?: number;
+  /** Pages of documents that were read, and those of them that were annotated by a schema. */
+  readonly pages?: number;
+  readonly annotatedPages?: number;
   /** The parts of `images` with a quality, a size or both, by these words: `high/1024x1536`. */
   readonly imagesAt?: Readonly<Record<string, number>>;
   /** The parts of `seconds` with a resolution, by its name: `720p`. */
@@ -195,7 +198,7 @@ export function sumUnits(one: Units | undefined, other: Units | undefined): Unit
     const parts = sumNames(one[part], other[part]);
     if (parts !== undefined) sum[part] = parts as Readonly<Record<string, number>>;
   }
-  for (const unit of ['images', 'seconds', 'characters', 'calls'] as const) {
+  for (const unit of ['images', 'seconds', 'characters', 'calls', 'pages', 'annotatedPages'] as const) {
     const more = other[unit];
     if (more !== undefined) sum[unit] = (sum[unit] ?? 0) + more;
   }

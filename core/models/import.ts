@@ -25,6 +25,7 @@ const operations = wordTable<Operation>({
   embedding: 'embed',
   rerank: 'rerank',
   moderation: 'moderate',
+  ocr: 'ocr',
   audio_transcription: 'transcribe',
   audio_speech: 'speak',
   image_generation: 'generate-image',

@@ -12,6 +12,7 @@ const repeatable: ReadonlySet<Operation> = new Set<Operation>([
   'embed',
   'rerank',
   'moderate',
+  'ocr',
   'transcribe',
   'translate-audio',
   'speak',

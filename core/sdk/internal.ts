@@ -131,6 +131,7 @@ export { mediaKind } from '../model/media-kind.ts';
 export type { ModerationRequest } from '../model/moderation.ts';
 export type { SocketMessage } from '../model/realtime.ts';
 export type { Effort } from '../model/reasoning.ts';
+export type { OcrRequest } from '../model/ocr.ts';
 export type { RerankRequest } from '../model/rerank.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
 export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';

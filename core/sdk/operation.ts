@@ -15,6 +15,7 @@ export type Operation =
   | 'embed'
   | 'rerank'
   | 'moderate'
+  | 'ocr'
   | 'generate-image'
   | 'edit-image'
   | 'vary-image'

@@ -61,6 +61,9 @@ export const rowSchema = z
     perImage: each.optional(),
     perSecond: each.optional(),
     perCharacter: each.optional(),
+    /** Dollars for a page of a document that is read, and for annotating it besides. Default of the latter: `perPage`. */
+    perPage: each.optional(),
+    perAnnotatedPage: each.optional(),
     perCall: each.optional(),
     /** Dollars for each use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: as it is known. */
     services: named.optional(),

@@ -133,8 +133,12 @@ async function download(
   return { type: 'result', value: { ...result, images } };
 }
 
-/** Adds quality and size that the request names to the images of a decoded reply that does not tell them itself: they have prices of their own. */
-export function withSizes(source: Observable<GatewayEvent>, call: Call): Observable<GatewayEvent> {
+/**
+ * Adds what has a price of its own and only the request names, where a reply does not tell it: quality and size of images, and that pages are
+ * annotated.
+ */
+export function withNamedUnits(source: Observable<GatewayEvent>, call: Call): Observable<GatewayEvent> {
+  if (call.operation === 'ocr') return withAnnotations(source, call);
   if (!operations.has(call.operation)) return source;
   const [name] = Object.keys(call.codec.estimate?.(call.request).units?.imagesAt ?? {});
   if (name === undefined) return source;
@@ -144,6 +148,18 @@ export function withSizes(source: Observable<GatewayEvent>, call: Call): Observa
       const { units } = event.usage;
       if (units?.images === undefined || units.imagesAt !== undefined) return event;
       return { ...event, usage: { ...event.usage, units: { ...units, imagesAt: { [name]: units.images } } } };
+    }),
+  );
+}
+
+function withAnnotations(source: Observable<GatewayEvent>, call: Call): Observable<GatewayEvent> {
+  if (call.codec.estimate?.(call.request).units?.annotatedPages === undefined) return source;
+  return source.pipe(
+    map((event) => {
+      if (event.type !== 'usage') return event;
+      const { units } = event.usage;
+      if (units?.pages === undefined || units.annotatedPages !== undefined) return event;
+      return { ...event, usage: { ...event.usage, units: { ...units, annotatedPages: units.pages } } };
     }),
   );
 }

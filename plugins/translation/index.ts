@@ -23,7 +23,7 @@ import { passReply } from './pass-reply.ts';
 import { passRequest } from './pass-request.ts';
 import { decodeReply } from './decode-reply.ts';
 import { writeRequest, writeUnread } from './encode-request.ts';
-import { isOfImages, readImages, withBytes, withSizes } from './images.ts';
+import { isOfImages, readImages, withBytes, withNamedUnits } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
@@ -75,7 +75,7 @@ export default definePlugin({
         // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
         return startWithEvents(
           [attempt(target, call.codec.format, true), ...losses.map(lossEvent)],
-          withSizes(withBytes(reply, call, target, tools), call),
+          withNamedUnits(withBytes(reply, call, target, tools), call),
         );
       }
       return translate(withAdded(call), target, codecOf(tools, format, call, target), chosen, tools, next);
@@ -161,7 +161,7 @@ async function translate(
   );
   // A provider has taken them: nobody will ask again.
   forgetMedia(call);
-  return startWithEvents(before, withSizes(withBytes(reply, call, target, tools), call));
+  return startWithEvents(before, withNamedUnits(withBytes(reply, call, target, tools), call));
 }
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {

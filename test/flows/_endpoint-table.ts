@@ -100,6 +100,14 @@ const operations: Table = {
     // The demo reports no tokens of moderations, as OpenAI does not.
     reserved({ ...asked, model: 'per-call' }, unitless),
   ],
+  'POST /v1/ocr': [
+    // Pages have no tokens.
+    reserved({ model: 'per-call', document: { type: 'image_url', image_url: picture } }, unitless),
+    reserved(
+      { model: 'per-call', document: { document_url: picture }, pages: '0-4' },
+      { use: 'of some pages', ...unitless },
+    ),
+  ],
   'POST /v1/rerank': [reserved(ranked)],
   'POST /v2/rerank': [reserved(ranked)],
   'POST /rerank': [
@@ -305,7 +313,6 @@ export const unserved: Readonly<Record<string, Case>> = Object.fromEntries(
     'POST /v1/realtime/calls',
     'POST /v1/agents',
     'POST /v1/libraries',
-    'POST /v1/ocr',
     'POST /v1beta/tunedModels',
     'POST /v1beta/corpora',
     'POST /v1beta/interactions',

@@ -32,8 +32,10 @@ const tokenMembers: Readonly<Record<string, keyof TokenPrices>> = {
   output_cost_per_video_token: 'outputVideo',
 };
 
+type UnitPrice = 'perImage' | 'perSecond' | 'perCharacter' | 'perCall' | 'perPage' | 'perAnnotatedPage';
+
 /** Of several that name the same thing for what comes in and goes out the dearest counts. */
-const unitMembers: Readonly<Record<string, 'perImage' | 'perSecond' | 'perCharacter' | 'perCall'>> = {
+const unitMembers: Readonly<Record<string, UnitPrice>> = {
   input_cost_per_image: 'perImage',
   output_cost_per_image: 'perImage',
   input_cost_per_second: 'perSecond',
@@ -45,6 +47,8 @@ const unitMembers: Readonly<Record<string, 'perImage' | 'perSecond' | 'perCharac
   output_cost_per_character: 'perCharacter',
   input_cost_per_request: 'perCall',
   input_cost_per_query: 'perCall',
+  ocr_cost_per_page: 'perPage',
+  annotation_cost_per_page: 'perAnnotatedPage',
 };
 
 /** Service tiers, by how they end the names of members. `fast` is another name of OpenAI's `priority`. */
@@ -83,7 +87,7 @@ class Table {
 class Members {
   readonly plain = new Table();
   readonly byTier = new Map<string, Table>();
-  readonly units: { [Unit in 'perImage' | 'perSecond' | 'perCharacter' | 'perCall']?: number } = {};
+  readonly units: { [Unit in UnitPrice]?: number } = {};
   readonly secondsAt: Record<string, number> = {};
   readonly imagesAt: Record<string, number> = {};
   readonly callsAt: Record<string, number> = {};

@@ -203,9 +203,10 @@ function withoutTiers(prices: ServiceTierPrices): TokenPrices {
 function tokensAndOthers(
   prices: Omit<PriceRow, 'tiers' | 'serviceTiers' | 'services' | 'providerCost'>,
 ): readonly [TokenPrices, JsonObject] {
-  const { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perCall, perCallAt, ...tokens } =
-    prices;
-  const others = { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perCall, perCallAt };
+  const { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perCall, perCallAt, ...rest } = prices;
+  const { perPage, perAnnotatedPage, ...tokens } = rest;
+  const media = { perImage, perImageAt, perSecond, perSecondAt, perCharacter, perPage, perAnnotatedPage };
+  const others = { ...media, perCall, perCallAt };
   return [defined(tokens), defined(others) as JsonObject];
 }
 

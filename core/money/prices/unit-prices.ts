@@ -11,27 +11,35 @@ export class UnitPrices {
   readonly #images: ImagePrices;
   readonly #seconds: SecondPrices;
   readonly #character: bigint;
+  readonly #page: bigint;
+  readonly #annotatedPage: bigint;
   readonly #call: bigint;
   readonly #callAt: ByName;
 
   constructor(row: PriceRow) {
-    const { perCharacter = 0, perCall, perCallAt } = row;
+    const { perCharacter = 0, perPage = 0, perAnnotatedPage = perPage, perCall, perCallAt } = row;
     this.#images = new ImagePrices(row);
     this.#seconds = new SecondPrices(row);
     this.#callAt = byName(perCallAt);
     // Of an amount that a row knows by names alone, the highest counts where the name is not known.
     this.#call = perCall === undefined ? highest(this.#callAt) : pico(perCall, 12);
     this.#character = pico(perCharacter, 12);
+    this.#page = pico(perPage, 12);
+    this.#annotatedPage = pico(perAnnotatedPage, 12);
   }
 
   /** Of one call, in however many requests. */
-  cost({ images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt, calls }: Units): bigint {
+  cost(units: Units): bigint {
+    const { images = 0, imagesAt, seconds = 0, secondsAt, characters = 0, callsAt, calls } = units;
+    const { pages = 0, annotatedPages = 0 } = units;
     return (
       this.#callPrice(callsAt, calls) +
       costOf(images, imagesAt, this.#images) +
       // Seconds are told in fractions: their price is that of the milliseconds begun.
       (costOf(milliseconds(seconds), inMilliseconds(secondsAt), this.#seconds) + 999n) / 1000n +
-      BigInt(count(characters)) * this.#character
+      BigInt(count(characters)) * this.#character +
+      BigInt(count(pages)) * this.#page +
+      BigInt(count(annotatedPages)) * this.#annotatedPage
     );
   }
 

@@ -97,6 +97,11 @@ export const usageRecord = z.object({
       images: z.number().optional(),
       seconds: z.number().optional(),
       characters: z.number().optional(),
+      pages: z.number().optional(),
+      annotatedPages: z.number().optional(),
+      imagesAt: z.record(z.string(), z.number()).optional(),
+      secondsAt: z.record(z.string(), z.number()).optional(),
+      callsAt: z.record(z.string(), z.number()).optional(),
       services: z.record(z.string(), z.number()).optional(),
     })
     .optional()

@@ -417,6 +417,7 @@ describe('a list made from a price list', () => {
         a: { inputLimit: 1000, outputLimit: 100, retired: true, price: { input: 1, output: 2 } },
         b: { price: { input: 2, output: 4 } },
         free: {},
+        pages: { operation: 'ocr', price: { perPage: 0.01 } },
         judge: { operation: 'moderate', price: { input: 0, output: 0 } },
         'listens-a-little': { price: { input: 1, output: 2, inputAudio: 9 } },
         one: { operation: 'generate-image', price: { perImageAt: { 'low/1024x1024': 0.01 } } },
