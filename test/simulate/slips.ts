@@ -52,12 +52,6 @@ export const slips: readonly Slip[] = [
     to: '',
   },
   {
-    what: 'a reservation that a renewal made anew stays when its first release is answered late',
-    file: 'ledger/bookkeeper.ts',
-    from: 'await this.#inOrder.run(() => this.#ledger.release(ids));',
-    to: 'await this.#inOrder.run(() => this.#ledger.release(ids)); for (const id of ids) this.#released.delete(id);',
-  },
-  {
     what: 'a call that costs more than was reserved for it takes what is reserved for others',
     file: 'ledger/allotment.ts',
     from: 'const amounts = smaller(charged, most);',

@@ -11,7 +11,7 @@ const mostSubjects = 50_000;
 export const slotRetry = 1_000;
 
 /** Share of what is left of a limit that may be counted ahead at once: other workers serve calls too. */
-const maxShare = 1 / 8;
+export const maxShare = 1 / 8;
 
 /** What the last minute counted, slice by slice. */
 interface Minute {

@@ -1,5 +1,6 @@
 import type { Clock } from '../ledger/clock.ts';
 import { FrequentKeys } from '../ledger/frequent-keys.ts';
+import { maxShare } from './memory.ts';
 import { Returns } from './returns.ts';
 import type {
   RateGrant,
@@ -149,7 +150,9 @@ export class Shares {
       if (slot === undefined || ahead === 0) return;
       const before = this.#slots.get(slot.subject);
       const free = ahead + (before?.free ?? 0);
-      this.#slots.set(slot.subject, { limit: slot.limit, free, most: free, usedAt: now });
+      // Slots of calls that have ended are kept for the next ones, because another worker that needs them recalls them.
+      const most = Math.max(free, Math.floor(slot.limit * maxShare));
+      this.#slots.set(slot.subject, { limit: slot.limit, free, most, usedAt: now });
     });
     if (this.#isClosed) this.close();
     else this.#look();
