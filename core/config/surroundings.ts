@@ -9,6 +9,7 @@ import { TargetLoads } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
 import { startLedgerPruning } from '../money/ledger/pruning.ts';
+import { tellResponses } from '../state/responses/standing.ts';
 import { Upkeep } from '../state/upkeep.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
@@ -36,8 +37,8 @@ export interface Surroundings {
   readonly detached: DetachedCalls;
   /** How everything stands that is kept. */
   readonly upkeep: Upkeep;
-  /** Ends the removal of old spending. */
-  readonly stopPruning: () => void;
+  /** Ends what is done for the upkeep. */
+  readonly stopUpkeep: () => void;
 }
 
 /** How the processes of one gateway count calls, and tell each other of channels' health; nothing in one that is alone. */
@@ -56,6 +57,10 @@ export function openSurroundings(
 ): Surroundings {
   const ledger = openLedger(stores);
   const upkeep = new Upkeep();
+  const stopTelling = tellResponses(stores.database, upkeep);
+  const stopPruning = startLedgerPruning(stores.database, upkeep, (error) =>
+    log.error({ error }, 'old spending could not be removed'),
+  );
   const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
   ownHealth.follow((change) => logChange(log, change));
   return {
@@ -80,9 +85,10 @@ export function openSurroundings(
     processes,
     detached: new DetachedCalls(),
     upkeep,
-    stopPruning: startLedgerPruning(stores.database, upkeep, (error) =>
-      log.error({ error }, 'old spending could not be removed'),
-    ),
+    stopUpkeep: () => {
+      stopPruning();
+      stopTelling();
+    },
   };
 }
 
@@ -93,9 +99,9 @@ export async function closeSurroundings({
   bookkeeper,
   apiKeys,
   overload,
-  stopPruning,
+  stopUpkeep,
 }: Surroundings): Promise<void> {
-  stopPruning();
+  stopUpkeep();
   overload.close();
   await health.close();
   await rates.close();

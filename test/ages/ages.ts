@@ -2,7 +2,7 @@
  * `npm run ages`: fills a database with a million calls of 5,000 keys in 30 days, and prints what each read of the admin API costs: its
  * time, the CPU time of the thread that serves calls, the slowest call beside it, and with PostgreSQL how many rows were read.
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
- * measures another checkout first, which makes the database, and this one on the same data; with `--alone` only the other.
+ * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,12 +21,12 @@ const { values } = parseArgs({
     keys: { type: 'string', default: '5000' },
     days: { type: 'string', default: '30' },
     tree: { type: 'string' },
-    alone: { type: 'boolean', default: false },
+    unmeasured: { type: 'boolean', default: false },
   },
 });
 const age: Age = { calls: Number(values.calls), keys: Number(values.keys), days: Number(values.days) };
 const here = resolve(import.meta.dirname, '../..');
-const trees = [...(values.tree === undefined ? [] : [resolve(values.tree)]), ...(values.alone ? [] : [here])];
+const trees = [...(values.tree === undefined || values.unmeasured ? [] : [resolve(values.tree)]), here];
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-data-'));
 const isSqlite = !values.postgres;
 const postgres = isSqlite ? undefined : await startPostgres();
@@ -34,9 +34,8 @@ const url =
   postgres === undefined ? `sqlite:${join(folder, 'sluice.db')}` : await postgres.createDatabase('hasty');
 
 try {
-  const [first = here] = trees;
   // It makes the tables.
-  await (await startAged(first, url)).end();
+  await (await startAged(resolve(values.tree ?? here), url)).end();
   const statements = await openStatements(url);
   const now = Date.now();
   const begun = performance.now();
@@ -71,7 +70,7 @@ async function report(tree: string, statements: Statements, now: number): Promis
 /** Waits until the sums of what was there before are made, where the gateway has such. */
 async function catchUp(gateway: AgedGateway): Promise<void> {
   const begun = performance.now();
-  while ((await gateway.ask('usage/sums?by=status&limit=1')).includes('incompleteBefore')) await pause(500);
+  while ((await gateway.ask('usage/sums?by=status')).includes('incompleteBefore')) await pause(500);
   console.log(`records were summed after ${seconds(begun)} s`);
 }
 

@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { JsonObject } from '../../core/model/json.ts';
 import { deleteExpiredResponses, mostText } from '../../core/state/responses/tables.ts';
+import { responsesStanding } from '../../core/state/responses/standing.ts';
 import { openResponseStore } from '../../core/state/responses/open.ts';
 import { type ResponseStore, type StoredResponse } from '../../core/state/responses/index.ts';
 import { sqlOf } from '../../core/state/database/sql.ts';
@@ -445,6 +446,23 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
       await eventually(async () => expect(await execute(stores, 'SELECT id FROM responses')).toEqual([]));
       expect(await store.item('alice', 'in-old')).toBeUndefined();
     });
+  });
+
+  test('the operator is told how many conversations are kept, and for how long removal is overdue', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const { stores, store } = await open().finally(() => vi.useRealTimers());
+    await store.createConversation(conversation('conv_1'), []);
+    await store.createConversation(conversation('conv_2'), []);
+    const figures = async () =>
+      Object.fromEntries((await responsesStanding(stores.database)).map((kept) => [kept.what, kept]));
+    expect(await figures()).toMatchObject({
+      responses: { overdueSeconds: 0 },
+      conversations: { rows: 2, overdueSeconds: 0 },
+    });
+    await store.save(turn('old', { expiresAt: now - 200_000 }));
+    const { responses } = await figures();
+    expect(responses?.overdueSeconds).toBeGreaterThanOrEqual(200_000);
+    expect(responses?.warning).toMatch(/not removed/);
   });
 
   describe('when something is wrong with the database', () => {

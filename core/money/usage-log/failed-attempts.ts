@@ -1,32 +1,24 @@
-import { yieldTurn } from '../../state/database/yield-turn.ts';
 import type { FailedAttempts } from './index.ts';
-import { sliceEnd, type Ask } from './questions.ts';
+import type { Ask } from './questions.ts';
 
 /**
- * Returns how many attempts of calls since a time have failed, and the latest of them, by channels. Reads in slices, so that calls go on
- * between them however many there are.
+ * Returns how many attempts of calls since a time have failed, and the latest of them, by channels. Few calls have any: the primary key finds
+ * them by their time.
  */
 export async function failedAttemptsIn(
   ask: Ask,
   since: number,
 ): Promise<ReadonlyMap<string, FailedAttempts>> {
-  const counts = new Map<string, { count: number; at: number }>();
-  for (let start = Math.ceil(since); start < Number.MAX_SAFE_INTEGER;) {
-    const end = await sliceEnd(ask, start, Number.MAX_SAFE_INTEGER);
-    const rows = await ask(
-      'SELECT channel, COUNT(*) AS count, MAX(at) AS at FROM usage_attempts WHERE at >= ? AND at < ? GROUP BY channel',
-      [start, end],
-    );
-    for (const { channel, count, at } of rows) {
-      const before = counts.get(String(channel))?.count ?? 0;
-      counts.set(String(channel), { count: before + Number(count), at: Number(at) });
-    }
-    start = end;
-    await yieldTurn();
-  }
+  const rows = await ask(
+    'SELECT channel, COUNT(*) AS count, MAX(at) AS at FROM usage_attempts WHERE at >= ? GROUP BY channel',
+    [Math.ceil(since)],
+  );
   const found = new Map<string, FailedAttempts>();
-  for (const [channel, { count, at }] of counts)
-    found.set(channel, { count, last: await lastOf(ask, channel, at) });
+  for (const { channel, count, at } of rows)
+    found.set(String(channel), {
+      count: Number(count),
+      last: await lastOf(ask, String(channel), Number(at)),
+    });
   return found;
 }
 

@@ -3,7 +3,7 @@ import type { Database } from '../../state/database/index.ts';
 import type { UsageFilter } from './index.ts';
 import type { Row } from './rows.ts';
 
-/** How many records are looked at between two turns of the event loop: a few milliseconds of SQLite's time. */
+/** How many records are looked at together. */
 export const slice = 5_000;
 
 /** Maximum number of slices that one page reads: 250,000 records. */
@@ -111,10 +111,10 @@ export async function sliceEnd(ask: Ask, since: number, end: number): Promise<nu
 }
 
 /** Where a slice of time begins that holds so many records and ends before `until`. */
-export async function sliceStart(ask: Ask, until: number, start: number): Promise<number> {
+export async function sliceStart(ask: Ask, until: number, start: number, records = slice): Promise<number> {
   const [row] = await ask(
     'SELECT at FROM usage_records WHERE at < ? AND at >= ? ORDER BY at DESC LIMIT 1 OFFSET ?',
-    [until, start, slice],
+    [until, start, records],
   );
   return row === undefined ? start : Number(row['at']);
 }

@@ -1,0 +1,46 @@
+import type { Database } from '../database/index.ts';
+import { startSweeping } from '../database/sweeping.ts';
+import type { Kept, Upkeep } from '../upkeep.ts';
+import { nowInSeconds } from './tables.ts';
+
+/** When it is said how responses and conversations stand, in milliseconds: at first after `pauseWhenFull`. */
+const times = { pause: 600_000, pauseWhenFull: 10_000 };
+
+/** Says from time to time how stored responses and conversations stand, until the returned function is called. */
+export function tellResponses(database: Database, upkeep: Upkeep): () => void {
+  return startSweeping(
+    async () => {
+      for (const kept of await responsesStanding(database)) upkeep.set(kept);
+      return false;
+    },
+    times,
+    // Those who ask the database for more than a figure say why it does not answer.
+    () => {},
+  );
+}
+
+/** How stored responses and conversations stand to the rule by which they are kept. */
+export async function responsesStanding(database: Database): Promise<readonly Kept[]> {
+  const ask = async (sql: string): Promise<number | undefined> => {
+    const [row] = await (database.kind === 'sqlite' ? database.read(sql, []) : database.query(sql));
+    return row === undefined ? undefined : Number(row['figure']);
+  };
+  const oldest = await ask('SELECT expires AS figure FROM responses ORDER BY expires LIMIT 1');
+  const overdueSeconds = oldest === undefined ? 0 : Math.max(0, nowInSeconds() - oldest);
+  return [
+    {
+      what: 'responses',
+      rule: 'Stored responses are removed when they expire.',
+      overdueSeconds,
+      ...(overdueSeconds > 86_400 && {
+        warning: 'Expired responses are not removed: the log of the gateway says why.',
+      }),
+    },
+    {
+      what: 'conversations',
+      rule: 'Conversations are kept until a client deletes them.',
+      rows: (await ask('SELECT COUNT(*) AS figure FROM conversations')) ?? 0,
+      overdueSeconds: 0,
+    },
+  ];
+}
