@@ -2,8 +2,14 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Sql, type Work } from '../../state/database/sql.ts';
 import { levels, minutesKept } from './levels.ts';
 
-/** Records that are added up at once: some tens of milliseconds of a database's time, in which SQLite holds the event loop up. */
-const batches: Readonly<Record<Database['kind'], number>> = { sqlite: 250, postgres: 2_000 };
+/**
+ * Records that are added up at once: some tens of milliseconds of a database's time, in which SQLite holds the event loop up. After a failure
+ * they are half as many, so that a server that is slow keeps its time.
+ */
+const batches: Readonly<Record<Database['kind'], { readonly most: number; readonly least: number }>> = {
+  sqlite: { most: 250, least: 25 },
+  postgres: { most: 1_000, least: 25 },
+};
 
 /** Any number that no other lock of this database has. */
 const advisoryLock = 5_717_440_151_030;
@@ -117,7 +123,8 @@ interface Added {
  */
 export function createSumming(database: Database): () => Promise<boolean> {
   const sql = sqlOf(database);
-  const batch = batches[database.kind];
+  const { most, least } = batches[database.kind];
+  let batch = most;
   const { records, unsummed } = statementsOf(database.kind);
   const minutesSince = (): number => Date.now() - minutesKept;
 
@@ -163,16 +170,22 @@ export function createSumming(database: Database): () => Promise<boolean> {
 
   return async () => {
     if (!(await hasWork(sql))) return false;
-    const { hasMore } = await sql.atomically(function* add() {
-      if (database.kind === 'postgres') {
-        // One adds at a time: others would wait for its rows.
-        const lock = yield* row('SELECT pg_try_advisory_xact_lock(?) AS is_ours', advisoryLock);
-        if (lock?.['is_ours'] !== true) return { hasMore: false };
-      }
-      const { hasMore: more } = yield* addUnsummed();
-      return more ? { hasMore: true } : yield* addOlder();
-    });
-    return hasMore;
+    try {
+      const { hasMore } = await sql.atomically(function* add() {
+        if (database.kind === 'postgres') {
+          // One adds at a time: others would wait for its rows.
+          const lock = yield* row('SELECT pg_try_advisory_xact_lock(?) AS is_ours', advisoryLock);
+          if (lock?.['is_ours'] !== true) return { hasMore: false };
+        }
+        const { hasMore: more } = yield* addUnsummed();
+        return more ? { hasMore: true } : yield* addOlder();
+      });
+      batch = Math.min(most, batch * 2);
+      return hasMore;
+    } catch (error) {
+      batch = Math.max(least, Math.floor(batch / 2));
+      throw error;
+    }
   };
 }
 
