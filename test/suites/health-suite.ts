@@ -131,7 +131,8 @@ export function healthSuite(open: OpenHealth): void {
     const probe = enter(health, target);
     expect(health.standing(target)).toBe('probing');
     expect(health.enter(target)).toBeUndefined();
-    expect(health.waitFor(target)).toBeGreaterThan(0);
+    // Those who come meanwhile are told to come back when the probe is likely to be over.
+    expect(health.waitFor(target)).toBe(1_000);
     probe.answered();
     expect(health.standing(target)).toBe('up');
     expect(health.waitFor(target)).toBe(0);
@@ -388,6 +389,31 @@ export function sharedHealthSuite(
     expect(changes).toEqual(['resting true', 'up true']);
     two.reset(limited.channel.id);
     for (const health of [one, three]) await expect.poll(() => health.standing(limited)).toBe('up');
+  });
+
+  test('failures before a channel is reset at another gateway count no more', async () => {
+    const [one, two] = (await several(2, {})) as [Health, Health];
+    const target = newTarget();
+    fail(one, target, 1);
+    fail(two, target, 2);
+    one.reset(target.channel.id);
+    // Only news about the place itself shows that the reset has arrived.
+    enter(one, targetOf(target.channel.id, 'second')).failed(errors.refused());
+    await expect.poll(() => two.standing(targetOf(target.channel.id, 'second'))).toBe('resting');
+    fail(two, target, 2);
+    expect(two.standing(target)).toBe('up');
+  });
+
+  test('a turn is given back with a probe that finds the model unknown', async () => {
+    const [one, two] = (await several(2, { refusedRest: 300 })) as [Health, Health];
+    const target = newTarget();
+    enter(one, target).failed(errors.noModel());
+    await expect.poll(() => two.standing(target)).toBe('resting');
+    await expect.poll(() => one.waitFor(target)).toBe(0);
+    enter(one, target).failed(errors.noModel());
+    await expect.poll(() => two.waitFor(target), { interval: 20 }).toBe(0);
+    enter(two, target).succeeded();
+    await expect.poll(() => one.standing(target)).toBe('up');
   });
 
   test('a turn is given back with the end of the probe', async () => {

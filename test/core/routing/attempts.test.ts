@@ -120,6 +120,17 @@ describe('after a failure', () => {
     expect(new Set(twice.asked).size).toBe(3);
   });
 
+  test('of a connection that was closed unseen, and of the provider over the next one, the client is told the latter', async () => {
+    const stale = new GatewayError('upstream_cut', 'closed', { origin: 'upstream', staleConnection: true });
+    const { asked, thrown, health } = await after([stale, status(400)], two, { attempts: 1 });
+    expect(asked).toHaveLength(2);
+    expect(thrown).toMatchObject({ status: 400, message: 'why not' });
+    // A request that is wrong says nothing against the provider.
+    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+    const limited = await after([stale, status(429)]);
+    expect([limited.thrown, new Set(limited.asked).size]).toEqual([undefined, 2]);
+  });
+
   test('of the connection, which no provider has put into words, the other channel is asked before the other key', async () => {
     const cut = new GatewayError('upstream_cut', 'cut', { origin: 'upstream' });
     for (let turn = 0; turn < 5; turn += 1)

@@ -42,6 +42,24 @@ describe('of channels of one rank those come first that fit', () => {
     ['words', {}, { cannot: ['tools'] }, 'other sees'],
     ['tools to a model that has none', { tools: [tool] }, { cannot: ['tools'] }, 'sees | other'],
     ['tools where the list is silent', { tools: [tool] }, {}, 'other sees'],
+    [
+      'tools of another kind',
+      { tools: [{ type: 'custom', custom: { name: 'look' } }] },
+      { cannot: ['tools'] },
+      'sees | other',
+    ],
+    [
+      'reasoning that is switched off',
+      { thinking: { type: 'disabled' } },
+      { cannot: ['reasoning'] },
+      'other sees',
+    ],
+    [
+      'reasoning that is switched on',
+      { thinking: { type: 'enabled' } },
+      { cannot: ['reasoning'] },
+      'sees | other',
+    ],
     ['an effort', { reasoning_effort: 'high' }, { cannot: ['reasoning'] }, 'sees | other'],
     ['no effort', { reasoning_effort: 'none' }, { cannot: ['reasoning'] }, 'other sees'],
     [

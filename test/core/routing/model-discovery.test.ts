@@ -107,12 +107,13 @@ describe('what a provider lists', () => {
       {},
       ['x'],
       'two words',
+      'two  blanks',
     ];
     const one = discovering(() => Promise.resolve([...nonsense, ...many, ...many]));
     one.begin();
     await expect.poll(() => one.names().length).toBe(5000);
-    expect(one.names().slice(0, 3)).toEqual(['two words', 'model-0', 'model-1']);
-    expect(one.lines).toMatchObject([{ level: 'warn', models: 100_001, kept: 5000 }]);
+    expect(one.names().slice(0, 3)).toEqual(['two words', 'two  blanks', 'model-0']);
+    expect(one.lines).toMatchObject([{ level: 'warn', models: 100_002, kept: 5000 }]);
   });
 
   test('is known at once by those that come later, and asked for when it is old', async () => {
