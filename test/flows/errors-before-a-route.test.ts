@@ -93,6 +93,7 @@ const failures: Readonly<
     (headers) => [requestText('GET', '/v1/nothing', headers).replace('HTTP/1.1', 'HTTP/2.0')],
   ],
   'a path without a slash': [400, (headers) => [requestText('GET', 'http://a/#b', headers)]],
+  'an address of another protocol': [400, (headers) => [requestText('GET', 'ftp://a/b', headers)]],
   'a header that is none': [
     400,
     (headers) => [requestText('GET', '/v1/nothing', { ...headers, 'bad name': 'x' })],

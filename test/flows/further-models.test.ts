@@ -536,6 +536,34 @@ test('a session is told that its key may not use the model of a transcription, a
   client.socket.close();
 });
 
+test('a session with a budget in dollars may not use what is not charged in sessions', async () => {
+  const provider = await startRealtimeUpstream((session, message) => {
+    if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });
+  });
+  const own = await startGateway({
+    channels: [openai({ key: 'k', baseUrl: provider.url, models: ['talk'] })],
+    prices: { '*': { input: 1, output: 1, services: { 'web-search': 0.01 } } },
+  });
+  onTestFinished(async () => {
+    await own.close();
+    await provider.close();
+  });
+  const { value } = await own.apiKeys.create({ name: 'one', ...budget('micro-dollar') });
+  const client = await SocketClient.open(`${own.url}/v1/realtime?model=talk`, {
+    headers: { authorization: `Bearer ${value}` },
+  });
+  client.send({ type: 'response.create', response: { tools: [{ type: 'web_search' }] } });
+  client.send({ type: 'response.create', response: { service_tier: 'priority' } });
+  client.send({ type: 'response.create', response: { tools: [{ type: 'function', name: 'f' }] } });
+  await client.until(({ type }) => type === 'heard');
+  expect(client.messages).toMatchObject([
+    { type: 'error', error: { code: 'model_not_allowed', param: 'response.tools[0]' } },
+    { type: 'error', error: { code: 'model_not_allowed', param: 'response.service_tier' } },
+    { type: 'heard', text: expect.stringContaining('function') },
+  ]);
+  client.socket.close();
+});
+
 test('a session may name other models where the gateway knows no callers', async () => {
   const provider = await startRealtimeUpstream((session, message) => {
     if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });

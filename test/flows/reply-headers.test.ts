@@ -39,6 +39,8 @@ let realtime: RealtimeUpstream;
 /** A provider that sends one header as a test says, whatever it holds. */
 let provider: Server;
 let contentType = 'audio/mpeg';
+/** Further headers, each with its end. */
+let furtherHeaders = '';
 
 beforeAll(async () => {
   realtime = await startRealtimeUpstream(() => {});
@@ -46,7 +48,7 @@ beforeAll(async () => {
     socket.on('error', () => {});
     socket.once('data', () =>
       socket.end(
-        `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: 3\r\nconnection: close\r\n\r\nabc`,
+        `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: 3\r\n${furtherHeaders}connection: close\r\n\r\nabc`,
         'latin1',
       ),
     );
@@ -209,6 +211,19 @@ test('what a provider says of its bytes never breaks the answer', async () => {
     ),
     { seed, numRuns: 60 },
   );
+});
+
+test('bytes in a compression that the gateway does not know pass as they are, and are called what they are', async () => {
+  contentType = 'audio/mpeg';
+  furtherHeaders = 'content-encoding: x-own\r\n';
+  try {
+    const head = await headOf(post('/v1/audio/speech', { model: 'voice', input: 'hi', voice: 'alloy' }, {}));
+    expect(head.map((line) => line.toLowerCase())).toEqual(
+      expect.arrayContaining(['content-encoding: x-own', 'content-length: 3']),
+    );
+  } finally {
+    furtherHeaders = '';
+  }
 });
 
 test('what a client calls its request never breaks the answer', async () => {

@@ -472,6 +472,24 @@ describe('the most that a chat may come to', () => {
     expect(bound(responses, 'count-tokens', { ...request, ...management }).input).toBeLessThan(2_000);
   });
 
+  test('is at the prices of the media that stand in it, and at any of them where something is not seen', () => {
+    const mediaOf = (...parts: readonly JsonObject[]): readonly string[] => {
+      const text = { type: 'text', text: 'hi' };
+      const body = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: [text, ...parts] }] };
+      return [...(boundOf(callOf(chatCompletions, 'chat', body), targets, assumed).media ?? [])].toSorted();
+    };
+    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } };
+    const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+    const file = { type: 'file', file: { file_id: 'file-1' } };
+    expect([mediaOf(), mediaOf(picture), mediaOf(sound), mediaOf(picture, sound), mediaOf(file)]).toEqual([
+      [],
+      ['image'],
+      ['audio'],
+      ['audio', 'image'],
+      ['audio', 'image', 'video'],
+    ]);
+  });
+
   test.each<[string, JsonObject | undefined, Bound['units']]>([
     ['no search', undefined, {}],
     ['a search of the provider’s own size', {}, {}],

@@ -359,6 +359,20 @@ describe('what is claimed before a call', () => {
     expect(await inputOf([block], [{ inputLimit: 30_000 }])).toBe(8 + expected);
   });
 
+  test('covers what stands in a part beside its words, and in the result of a tool', async () => {
+    const words = { type: 'text', text: 'x'.repeat(50) } as const;
+    const plain = await inputOf([words]);
+    const noted = { ...words, extra: { messages: { note: 'x'.repeat(50) } } };
+    expect(await inputOf([noted])).toBe(plain + 60);
+    const result = (content: readonly Block[]): Block => ({ type: 'tool-result', id: 'c', content });
+    const [none, one, two] = [
+      await inputOf([result([])]),
+      await inputOf([result([words])]),
+      await inputOf([result([words, noted])]),
+    ];
+    expect([one - none, two - one]).toEqual([50, 2 + 110]);
+  });
+
   test('covers nothing for how a format spelled a part', async () => {
     const thought = { type: 'reasoning', text: 'x'.repeat(50) } as const;
     const plain = await inputOf([thought]);
@@ -508,6 +522,7 @@ describe('a call is refused', () => {
       status: 503,
       code: 'server_is_overloaded',
       message: 'The budget of this API key cannot be checked now.',
+      retryAfter: 5,
       cause: { message: 'no such host db.internal' },
     });
     expect(wire).not.toContain('internal');
@@ -515,7 +530,11 @@ describe('a call is refused', () => {
 
   test('with 503 when too many settlements wait, also without a budget', async () => {
     const { run } = await started({ full: true });
-    expect((await run(undefined)).error).toMatchObject({ status: 503, code: 'server_is_overloaded' });
+    expect((await run(undefined)).error).toMatchObject({
+      status: 503,
+      code: 'server_is_overloaded',
+      retryAfter: 5,
+    });
   });
 
   test('with 403 when its model has no price and a budget is in dollars', async () => {

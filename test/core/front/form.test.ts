@@ -192,8 +192,19 @@ describe('a form that is refused', () => {
       message: 'The form has more than 3 files.',
     });
     const fields = new FormData();
-    for (let count = 0; count < 30; count += 1) fields.append(`f${count}`, 'x');
-    await expect(read(fields)).rejects.toMatchObject({ status: 400 });
+    for (let count = 0; count < 21; count += 1) fields.append(`f${count}`, 'x');
+    await expect(read(fields)).rejects.toMatchObject({
+      status: 400,
+      message: 'The form has more than 20 fields.',
+    });
+  });
+
+  test('exactly as many files and fields as allowed are not too many', async () => {
+    const form = new FormData();
+    for (let count = 0; count < 3; count += 1) form.append('file', new Blob(['x']), 'b');
+    for (let count = 0; count < 20; count += 1) form.append(`f${count}`, 'x');
+    const { fields } = await read(form);
+    expect(Object.keys(fields)).toHaveLength(20);
   });
 
   test.each([

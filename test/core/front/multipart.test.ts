@@ -63,6 +63,22 @@ test.each([
   expect(() => parsed([Buffer.from(text)], 'b')).toThrow('The form is damaged');
 });
 
+test.each([
+  ['that goes on', 'y'.repeat(9_000)],
+  ['that ends', `${'y'.repeat(9_000)}"\r\n\r\nx\r\n--b--`],
+])('headers of a part that are too long are refused before the form has ended: %s', (_what, rest) => {
+  const parser = new FormParser('b');
+  const text = `--b\r\ncontent-disposition: form-data; name="a"; x="${rest}`;
+  expect(() => [...parser.push(Buffer.from(text))]).toThrow('more than 8192 bytes');
+});
+
+test('one empty line before a form is passed over, as some clients write it, and no more', () => {
+  const form = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n';
+  const parts = [{ name: 'a', isFile: false, content: 'x' }];
+  expect(parsed([Buffer.from(`\r\n${form}`)], 'b')).toEqual(parts);
+  expect(() => parsed([Buffer.from(`\r\n\r\n\r\n${form}`)], 'b')).toThrow('The form is damaged');
+});
+
 test('a boundary is read from the content type as it is written', () => {
   expect(boundaryOf('multipart/form-data; boundary=abc')).toBe('abc');
   expect(boundaryOf('Multipart/Form-Data; charset=utf-8; boundary="a b:c"')).toBe('a b:c');

@@ -113,17 +113,20 @@ describe('a connection of a gateway that ends', () => {
     const { url, sockets, called, pass } = await startSockets();
     const idle = await SocketClient.open(url);
     const busy = await SocketClient.open(url);
+    const talking = await SocketClient.open(url);
     busy.send({ type: 'create' });
     const { reply } = await called(1);
     sockets.settle();
     pass(2_000);
     for (let turn = 0; turn < 20; turn += 1) await nextTurn();
-    busy.send({ type: 'nonsense' });
-    await busy.until(isError);
-    expect([idle.socket.readyState, busy.socket.readyState]).toEqual([1, 1]);
+    for (const client of [busy, talking]) {
+      client.send({ type: 'nonsense' });
+      await client.until(isError);
+    }
+    expect([idle, busy, talking].map(({ socket }) => socket.readyState)).toEqual([1, 1, 1]);
     pass(2_000);
     expect(await idle.closed).toEqual({ code: 1001, reason: 'server_is_overloaded' });
-    expect(busy.socket.readyState).toBe(1);
+    expect([busy, talking].map(({ socket }) => socket.readyState)).toEqual([1, 1]);
     reply.complete();
     await busy.until(isDone);
     pass(4_000);
@@ -175,6 +178,33 @@ describe('a key that is refused', () => {
 });
 
 describe('a client that sends calls ahead', () => {
+  test('is read again when the gateway ends, so that it can cancel the call that runs', async () => {
+    const { url, called, sockets } = await startSockets();
+    const client = await SocketClient.open(url);
+    const padding = 'x'.repeat(1024 * 1024);
+    client.send({ type: 'create', model: 'first' });
+    const first = await called(1);
+    for (let call = 0; call < 50; call += 1) client.send({ type: 'create', model: `${call}`, padding });
+    // As much waits as may, so that the rest is not read: what the client has not sent yet stays the same.
+    let unsent = -1;
+    await expect
+      .poll(
+        () => {
+          const before = unsent;
+          unsent = client.socket.bufferedAmount;
+          return unsent > 0 && unsent === before;
+        },
+        { interval: 200 },
+      )
+      .toBe(true);
+    sockets.drain();
+    client.send({ type: 'cancel' });
+    expect((await client.closed).code).toBe(1001);
+    expect(first.ended).toBe(true);
+    // Each call that waited or came later is refused, and the one that ran is cancelled.
+    expect(client.messages.filter(isError)).toHaveLength(51);
+  });
+
   test('is read no further beyond the bytes that may wait: none is refused, and all are served in turn', async () => {
     const { url, called, calls } = await startSockets();
     const client = await SocketClient.open(url);
