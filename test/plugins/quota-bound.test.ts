@@ -474,8 +474,8 @@ describe('the most that a chat may come to', () => {
 
   test('is at the prices of the media that stand in it, and at any of them where something is not seen', () => {
     const mediaOf = (...parts: readonly JsonObject[]): readonly string[] => {
-      const text = { type: 'text', text: 'hi' };
-      const body = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: [text, ...parts] }] };
+      const greeting = { type: 'text', text: 'hi' };
+      const body = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: [greeting, ...parts] }] };
       return [...(boundOf(callOf(chatCompletions, 'chat', body), targets, assumed).media ?? [])].toSorted();
     };
     const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } };

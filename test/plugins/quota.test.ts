@@ -360,15 +360,15 @@ describe('what is claimed before a call', () => {
   });
 
   test('covers what stands in a part beside its words, and in the result of a tool', async () => {
-    const words = { type: 'text', text: 'x'.repeat(50) } as const;
-    const plain = await inputOf([words]);
-    const noted = { ...words, extra: { messages: { note: 'x'.repeat(50) } } };
+    const said = { type: 'text', text: 'x'.repeat(50) } as const;
+    const plain = await inputOf([said]);
+    const noted = { ...said, extra: { messages: { note: 'x'.repeat(50) } } };
     expect(await inputOf([noted])).toBe(plain + 60);
-    const result = (content: readonly Block[]): Block => ({ type: 'tool-result', id: 'c', content });
+    const resultWith = (content: readonly Block[]): Block => ({ type: 'tool-result', id: 'c', content });
     const [none, one, two] = [
-      await inputOf([result([])]),
-      await inputOf([result([words])]),
-      await inputOf([result([words, noted])]),
+      await inputOf([resultWith([])]),
+      await inputOf([resultWith([said])]),
+      await inputOf([resultWith([said, noted])]),
     ];
     expect([one - none, two - one]).toEqual([50, 2 + 110]);
   });
