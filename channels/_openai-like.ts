@@ -31,6 +31,8 @@ export interface OpenaiLike {
   readonly listedPrices?: NonNullable<HttpPlace['listedPrices']>;
   /** What a call cost, as the provider states it in a reply. */
   readonly statedCost?: NonNullable<HttpPlace['statedCost']>;
+  /** What the provider has besides, at other addresses or with other answers. */
+  readonly beside?: NonNullable<HttpPlace['beside']>;
   /** How batches are spelled, where that is not as in chat completions. */
   readonly batches?: NonNullable<HttpPlace['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */

@@ -1,5 +1,6 @@
 import { openaiLike } from './_openai-like.ts';
 import { xaiBatches } from './_xai-batches.ts';
+import { edits, mediaFormat, speech, videoCodecs, withWaiting } from './_xai-media.ts';
 
 /** Models that think answer 400 to penalties and stop sequences. https://docs.x.ai/docs/guides/reasoning */
 const refuses = ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'];
@@ -21,7 +22,18 @@ export default openaiLike({
   catalogue: ['xai'],
   baseUrl: 'https://api.x.ai/v1',
   models: ['grok-*'],
-  speaks: { chat: ['chat-completions', 'responses'], 'generate-image': ['images'] },
+  speaks: {
+    chat: ['chat-completions', 'responses'],
+    'generate-image': ['images'],
+    'edit-image': [mediaFormat],
+    'create-video': [mediaFormat],
+    'get-video': [mediaFormat],
+    speak: [mediaFormat],
+  },
+  codecs: { ...videoCodecs, ...(edits === undefined ? {} : { 'edit-image': edits }), speak: speech },
+  beside: withWaiting,
+  // https://openrouter.ai/x-ai/grok-voice-tts-1.0 (2026-05-15). The model page of xAI had 4.20 dollars for a million in 2026-04: the higher counts.
+  prices: { 'grok-voice-tts*': { perCharacter: 0.000_015 } },
   routingFields: ['search_parameters'],
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,

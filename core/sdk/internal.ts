@@ -69,6 +69,7 @@ export { uploadOf } from '../formats/_shared/video-upload.ts';
 export { stateReader, type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
 export { atMost, imageText, loseSettings, withMetadata } from '../formats/_shared/video-fields.ts';
 export { contentRefused, failureOf } from '../formats/_shared/video-report.ts';
+export { usualSeconds } from '../formats/_shared/video-units.ts';
 export { ratioOfSize, sizeFor, wantedRatio, wantedResolution } from '../formats/_shared/video-sizes.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector, readVectors } from '../formats/_shared/vectors.ts';

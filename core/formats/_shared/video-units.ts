@@ -9,7 +9,7 @@ const sizeWords = new Set(
 );
 
 /** Seconds of a video for which its request names none, as far as a price needs them. */
-function usualSeconds({ format }: VideoRequest): number {
+export function usualSeconds({ format }: VideoRequest): number {
   return format === 'videos' ? 4 : 5;
 }
 
