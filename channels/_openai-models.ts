@@ -23,7 +23,19 @@ const samplingMembers = [
 ];
 
 /** Traits of models that think. */
-export const thinking: ModelTraits = { reasoning: 'effort', systemRole: 'developer', refuses };
+export const thinking: ModelTraits = {
+  reasoning: 'effort',
+  systemRole: 'developer',
+  // @ai-sdk/openai 3.0.141, src/chat/openai-chat-language-model.ts: `max_tokens` is answered 400.
+  outputLimitField: 'max_completion_tokens',
+  refuses,
+};
+
+/** The first GPT-5 models have no `none`. https://developers.openai.com/api/docs/guides/reasoning */
+const firstGpt5 = { efforts: ['minimal', 'low', 'medium', 'high'] } as const;
+
+/** openai 6, `ChatCompletionCreateParams.stop`: not supported with o3 and o4-mini. */
+const noStop = { refuses: [...refuses, 'stop'] } as const;
 
 /**
  * Chat completions refuse function tools where these models think: from GPT-5.6 on also without an effort, earlier ones where one is given.
@@ -83,6 +95,12 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
   ...Object.fromEntries(
     ['5.6', '7', '8', '9'].map((one) => [`gpt-${one}*`, { ...alwaysWithTools, ...breakpoints }]),
   ),
+  'o3*': noStop,
+  'o4-mini*': noStop,
+  'gpt-5': firstGpt5,
+  'gpt-5-20*': firstGpt5,
+  'gpt-5-mini*': firstGpt5,
+  'gpt-5-nano*': firstGpt5,
   'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'] },
   'gpt-5*-codex*': { efforts: ['low', 'medium', 'high'] },
   'gpt-5.1-codex-max*': { efforts: ['low', 'medium', 'high', 'xhigh'] },

@@ -57,7 +57,10 @@ export default defineChannel({
             : {
                 ...openModel(model, { reasoning: 'template' }),
                 formats: ['chat-completions', 'responses'],
-                refuses: ['topK', 'customTools'],
+                // github:zed-industries/zed#52000: 400 for members that the service does not know.
+                cacheMark: 'none',
+                refuses: ['topK', 'customTools', 'promptCacheKey'],
+                refusedMembers: ['prompt_cache_key'],
               },
       open: (call, request) => open(call, onFoundry(request)),
     };

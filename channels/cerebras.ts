@@ -41,6 +41,7 @@ export default openaiLike({
       ],
       // https://inference-docs.cerebras.ai/resources/openai: 400 for members that it does not know.
       refusesUnknown: true,
+      refusedMembers: [{ path: 'safety_identifier', as: 'user' }],
       members: cerebrasMembers,
       cacheMark: 'none',
     },

@@ -6,7 +6,7 @@ export default openaiLike({
   catalogue: ['featherless_ai'],
   baseUrl: 'https://api.featherless.ai/v1',
   models: ['*/*'],
-  // https://featherless.ai/docs/api-overview-and-common-options: `chat_template_kwargs` reach the template.
+  // https://featherless.ai/docs/chat-template-kwargs
   openModels: { reasoning: 'template' },
   traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
 });

@@ -55,6 +55,7 @@ const place: HttpPlace = {
       refuses: ['customTools', 'verbosity', 'modalities'],
       // github:anomalyco/opencode#4386: unknown members are refused.
       refusesUnknown: true,
+      refusedMembers: [{ path: 'safety_identifier', as: 'user' }],
       members: fireworksMembers,
       cacheMark: 'none',
     },

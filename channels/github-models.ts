@@ -18,13 +18,6 @@ const others = traitsByModel({
   'microsoft/*reasoning*': { ...thinksAlike, inlineThinking: true },
 });
 
-/** https://developers.openai.com/api/docs/guides/reasoning: the first GPT-5 models have no `none`. */
-const firstGpt5 = traitsByModel({
-  'gpt-5': { efforts: ['minimal', 'low', 'medium', 'high'] },
-  'gpt-5-mini': { efforts: ['minimal', 'low', 'medium', 'high'] },
-  'gpt-5-nano': { efforts: ['minimal', 'low', 'medium', 'high'] },
-});
-
 /** GitHub Models: `vendor/model`, with a token that has `models: read`. https://docs.github.com/en/rest/models/inference */
 export default httpChannel({
   name: 'github-models',
@@ -49,7 +42,6 @@ function ofOpenai(name: string): ModelTraits {
     ...(thinks ? { reasoning, outputLimitField: 'max_completion_tokens' } : {}),
     ...(systemRole === undefined ? {} : { systemRole }),
     ...(efforts === undefined ? {} : { efforts }),
-    ...firstGpt5(name),
     refuses: [...new Set([...common.refuses, ...refuses])],
     refusedMembers: [...common.refusedMembers, ...refusedMembers],
   };

@@ -56,6 +56,7 @@ export default openaiLike({
       reasoningField: 'reasoning',
       refuses: ['logprobs', 'topLogprobs', 'choices', 'topK', 'promptCacheKey', 'verbosity', 'modalities'],
       refusesUnknown: true,
+      refusedMembers: [{ path: 'safety_identifier', as: 'user' }],
       members: groqMembers,
       // Unknown members are refused.
       cacheMark: 'none',

@@ -12,12 +12,13 @@ export default openaiLike({
     embed: ['embeddings'],
     rerank: ['rerank'],
   },
+  // `chat_template_kwargs` reach the template, and images may be addresses: its README.
+  openModels: { reasoning: 'template' },
   traits: {
     '*': {
       formats: ['chat-completions', 'messages'],
       reasoning: 'none',
       outputLimitField: 'max_tokens',
-      fetchesUrls: false,
     },
   },
 });

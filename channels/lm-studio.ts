@@ -11,6 +11,7 @@ export default openaiLike({
   traits: {
     '*': {
       formats: ['chat-completions'],
+      // github:lmstudio-ai/lmstudio-bug-tracker#1250: chat completions have no control of it.
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       fetchesUrls: false,

@@ -8,7 +8,7 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
-  // https://docs.nvidia.com/nim/large-language-models/latest/thinking-budget-control.html
+  // https://build.nvidia.com/z-ai/glm5/modelcard: `chat_template_kwargs`.
   openModels: { reasoning: 'template' },
   traits: {
     '*': {

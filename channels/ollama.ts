@@ -5,6 +5,7 @@ import { bearer, overHttp, traitsByModel } from './_http.ts';
 import { chat, chatFormat } from './_ollama-chat.ts';
 import { embed, embedFormat } from './_ollama-embed.ts';
 
+/** https://docs.ollama.com/api/openai-compatibility lists the members that it reads. */
 const common: ModelTraits = {
   reasoning: 'none',
   outputLimitField: 'max_tokens',

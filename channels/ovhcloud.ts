@@ -9,5 +9,12 @@ export default openaiLike({
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], transcribe: ['audio'] },
   openModels: { reasoning: 'template' },
   thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
-  traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+  traits: {
+    '*': {
+      reasoning: 'none',
+      outputLimitField: 'max_tokens',
+      // LiteLLM 1.110.2, litellm/llms/ovhcloud/chat/transformation.py: `reasoning`, once `reasoning_content`.
+      reasoningField: 'reasoning',
+    },
+  },
 });

@@ -13,13 +13,16 @@ export default openaiLike({
     transcribe: ['audio'],
     'translate-audio': ['audio'],
   },
-  // https://docs.sambanova.ai/docs/en/features/reasoning
+  // sambanova 1.4.0, resources/chat/completions.d.ts, `ChatTemplateKwargs` and `reasoning_effort`
+  thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   openModels: { reasoning: 'template' },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
-      refuses: ['choices', 'logprobs', 'topLogprobs', 'frequencyPenalty', 'presencePenalty', 'seed'],
+      // sambanova 1.4.0, resources/chat/completions.d.ts: "not yet supported by our models".
+      refuses: ['choices', 'seed', 'parallelTools'],
+      refusedMembers: ['logit_bias'],
     },
     'DeepSeek-R1*': { inlineThinking: true },
     '*Whisper-*': { transcripts: ['json', 'text'] },

@@ -8,5 +8,12 @@ export default openaiLike({
   prices: { '*': { input: 0, output: 0 } },
   models: 'discover',
   speaks: { chat: ['chat-completions', 'text-completions'], embed: ['embeddings'], rerank: ['rerank'] },
-  traits: { '*': { formats: ['chat-completions'], reasoning: 'effort', efforts: ['low', 'medium', 'high'] } },
+  traits: {
+    '*': {
+      formats: ['chat-completions'],
+      // SGLang, python/sglang/srt/entrypoints/openai/protocol.py, `ReasoningEffortTier`: `none` switches the template's thinking off.
+      reasoning: 'effort',
+      efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+    },
+  },
 });

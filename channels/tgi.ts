@@ -11,7 +11,18 @@ export default openaiLike({
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
-      refuses: ['choices', 'parallelTools', 'metadata', 'serviceTier', 'user'],
+      // docs/openapi.json of text-generation-inference, `ChatRequest`: `n` is unused, and the others are not there.
+      refuses: [
+        'choices',
+        'parallelTools',
+        'metadata',
+        'serviceTier',
+        'user',
+        'promptCacheKey',
+        'verbosity',
+        'modalities',
+        'topK',
+      ],
     },
   },
 });

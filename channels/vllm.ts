@@ -15,6 +15,13 @@ export default openaiLike({
     'translate-audio': ['audio'],
   },
   traits: {
-    '*': { formats: ['chat-completions'], reasoning: 'effort', efforts: ['none', 'low', 'medium', 'high'] },
+    '*': {
+      formats: ['chat-completions'],
+      // vLLM, vllm/entrypoints/openai/reasoning_effort.py; github:vllm-project/vllm#43401: an effort switches the template's thinking, too.
+      reasoning: 'effort',
+      efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+      // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/: once `reasoning_content`.
+      reasoningField: 'reasoning',
+    },
   },
 });

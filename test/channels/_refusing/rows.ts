@@ -138,7 +138,7 @@ const told: readonly Told[] = [
   ['nebius', 'meta-llama/Llama-3.3-70B-Instruct', 'never'],
   ['novita', 'openai/gpt-oss-120b', 'effort', 'on'],
   ['openai-compatible', 'test-model', 'never', '', 'openai-compatible'],
-  ['oci', 'test-model', 'effort', 'on', 'oci'],
+  ['oci', 'openai.gpt-oss-120b', 'effort', 'on', 'oci'],
   ['ovhcloud', 'gpt-oss-120b', 'effort', 'on'],
   ['qianfan', 'ernie-4.5-turbo-128k', 'never'],
   ['sambanova', 'gpt-oss-120b', 'effort', 'on'],
