@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
+import { withNative } from './_dashscope-native.ts';
 import { apiKey, bearer, overHttp, traitsByModel } from './_http.ts';
 import { withMessages, type MessagesSide } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
@@ -71,7 +72,9 @@ const messages: MessagesSide = {
 export default defineChannel({
   name: 'dashscope',
   catalogue: ['dashscope'],
-  models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*'],
+  models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*', 'gte-rerank*', 'wan2.7*', 'wan3*', 'happyhorse-*'],
+  // The dearer of two regions: https://www.alibabacloud.com/help/en/model-studio/text-rerank-api (2026-03-15)
+  prices: { 'qwen3-rerank': { input: 0.1, output: 0 }, 'gte-rerank-v2': { input: 0.115, output: 0 } },
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
   setup({ region, ...options }, tools) {
     const baseUrl = `https://${hosts[region]}/compatible-mode/v1`;
@@ -104,6 +107,11 @@ export default defineChannel({
       }),
       thinking: switched,
     });
-    return withMessages(parts, options, tools, { baseUrl, side: messages });
+    return withNative(
+      withMessages(parts, options, tools, { baseUrl, side: messages }),
+      options,
+      tools,
+      baseUrl,
+    );
   },
 });

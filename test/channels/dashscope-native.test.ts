@@ -1,0 +1,163 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import dashscope from '../../channels/dashscope.ts';
+import { openLedger } from '../../core/money/ledger/open.ts';
+import quota from '../../plugins/quota/index.ts';
+import videoTasks from '../../plugins/video-tasks/index.ts';
+import { Provider, sentJson } from './_provider.ts';
+
+const film = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42', 'latin1'), Buffer.alloc(3_000, 9)]);
+let provider: Provider;
+
+beforeAll(async () => {
+  provider = await Provider.start((url) => ({
+    plugins: [quota(), videoTasks({ poll: { first: 30, most: 50 }, fresh: 0 })],
+    channels: [dashscope({ key: 'sk-dash', baseUrl: `${url}/compatible-mode/v1` })],
+    fetch: { allow: ['127.0.0.1'] },
+    routing: { attempts: 1 },
+  }));
+});
+afterAll(() => provider.close());
+
+async function keyWith(dollars: number) {
+  const budget = { unit: 'micro-dollar', period: 'total', amount: dollars * 1e6 } as const;
+  const { value, record } = await provider.gateway.apiKeys.create({ name: 'native', budgets: [budget] });
+  return {
+    value,
+    client: new OpenAI({ apiKey: value, baseURL: `${provider.gateway.url}/v1`, maxRetries: 0 }),
+    spent: async (): Promise<number> => {
+      const [state] = await openLedger(provider.gateway.stores).states(record.id, [budget]);
+      return (state?.spent ?? 0) / 1e6;
+    },
+  };
+}
+
+describe('rerank', () => {
+  const ask = { model: 'qwen3-rerank', query: 'cats', documents: ['dogs', 'cats'], top_n: 1 };
+  const post = async (value: string, body: object) =>
+    fetch(`${provider.gateway.url}/v1/rerank`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+
+  test('is asked for at the native API, and charged by its tokens', async () => {
+    provider.says(() => ({
+      body: {
+        output: {
+          results: [
+            { index: 1, relevance_score: 0.9 },
+            { index: 0, relevance_score: 0.1 },
+          ],
+        },
+        usage: { total_tokens: 500 },
+        request_id: 'r1',
+      },
+    }));
+    const { value, spent } = await keyWith(1);
+    const reply = await post(value, { ...ask, return_documents: true });
+    expect(await reply.json()).toMatchObject({
+      id: 'r1',
+      results: [{ index: 1, relevance_score: 0.9, document: { text: 'cats' } }],
+      usage: { prompt_tokens: 500 },
+    });
+    expect(provider.paths).toEqual(['POST /api/v1/services/rerank/text-rerank/text-rerank']);
+    expect(provider.requests[0]?.headers.authorization).toBe('Bearer sk-dash');
+    expect(sentJson(provider.requests[0]!)).toEqual({
+      model: 'qwen3-rerank',
+      input: { query: 'cats', documents: ['dogs', 'cats'] },
+      parameters: { return_documents: false, top_n: 1 },
+    });
+    await expect.poll(spent).toBe(0.000_05);
+  });
+
+  test.each([
+    [400, { code: 'InvalidParameter', message: 'documents is too long', request_id: 'x' }, 400],
+    [401, { code: 'InvalidApiKey', message: 'Invalid API-key provided.', request_id: 'x' }, 502],
+    [200, { output: {}, request_id: 'x' }, 502],
+  ])('that answers %i and %j is understood', async (status, body, told) => {
+    provider.says(() => ({ status, body }));
+    const { value } = await keyWith(1);
+    expect((await post(value, ask)).status).toBe(told);
+  });
+});
+
+describe('a video', () => {
+  // The catalogue: wan2.7 0.086012 a second of 720p, 0.143353 of 1080p
+  test.each([
+    [
+      { model: 'wan2.7-t2v', seconds: '4', size: '1280x720' },
+      { duration: 4, resolution: '720P', ratio: '16:9' },
+      0.344_048,
+    ],
+    [{ model: 'wan2.7-t2v', seconds: '4' }, { duration: 4 }, 0.573_412],
+  ])('asked for as %j is ordered, asked about and given', async (wish, parameters, dollars) => {
+    let asked = 0;
+    provider.says(({ url = '', method, headers }) => {
+      if (url.endsWith('/films/1.mp4')) return { headers: { 'content-type': 'video/mp4' }, body: film };
+      if (method === 'POST')
+        return { body: { output: { task_id: 't1', task_status: 'PENDING' }, request_id: 'x' } };
+      asked += 1;
+      const video =
+        asked < 2
+          ? { task_status: 'RUNNING' }
+          : { task_status: 'SUCCEEDED', video_url: `http://${headers.host}/films/1.mp4` };
+      return { body: { output: { task_id: 't1', ...video }, request_id: 'x' } };
+    });
+    const { client, spent } = await keyWith(2);
+    const { id } = await client.videos.create({ prompt: 'a cat', ...wish } as OpenAI.VideoCreateParams);
+    await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('completed');
+    const bytes = Buffer.from(await (await client.videos.downloadContent(id)).arrayBuffer());
+    expect(bytes.equals(film)).toBe(true);
+    expect(provider.paths.slice(0, 2)).toEqual([
+      'POST /api/v1/services/aigc/video-generation/video-synthesis',
+      'GET /api/v1/tasks/t1',
+    ]);
+    expect(provider.requests[0]?.headers['x-dashscope-async']).toBe('enable');
+    expect(sentJson(provider.requests[0]!)).toEqual({
+      model: wish.model,
+      input: { prompt: 'a cat' },
+      parameters,
+    });
+    expect(await spent()).toBe(dollars);
+  });
+
+  test('begins and ends with images, and is not charged when it fails', async () => {
+    provider.says(({ method }) => ({
+      body: {
+        output:
+          method === 'POST'
+            ? { task_id: 't2', task_status: 'PENDING' }
+            : { task_id: 't2', task_status: 'FAILED', code: 'InternalError', message: 'It broke.' },
+      },
+    }));
+    const { client, spent } = await keyWith(2);
+    const images = ['https://example.com/1.png', 'https://example.com/2.png'];
+    const wish = {
+      model: 'wan2.7-i2v',
+      prompt: 'a cat',
+      images: JSON.stringify(images),
+      metadata: '{"watermark":true,"size":"1920*1080"}',
+    };
+    const reply = await fetch(`${provider.gateway.url}/v1/videos`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...wish, images }),
+    });
+    expect(reply.headers.get('x-sluice-loss')).toBe('metadata.size');
+    const { id } = (await reply.json()) as { id: string };
+    expect(sentJson(provider.requests[0]!)).toEqual({
+      model: 'wan2.7-i2v',
+      input: {
+        prompt: 'a cat',
+        media: [
+          { type: 'first_frame', url: images[0] },
+          { type: 'last_frame', url: images[1] },
+        ],
+      },
+      parameters: { watermark: true, duration: 4 },
+    });
+    await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('failed');
+    await expect.poll(spent).toBe(0);
+  });
+});
