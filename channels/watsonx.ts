@@ -43,6 +43,7 @@ const thinking: ModelTraits = { reasoning: 'effort', efforts: ['low', 'medium', 
  */
 export default defineChannel({
   name: 'watsonx',
+  catalogue: ['watsonx'],
   models: [
     'ibm/*',
     'meta-llama/*',

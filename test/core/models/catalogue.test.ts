@@ -5,6 +5,8 @@ import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
 import { rowSchema } from '../../../core/settings/prices.ts';
 import { importKnownModels, writeKnownModels } from '../../../core/models/import.ts';
+import vertex from '../../../channels/vertex.ts';
+import watsonx from '../../../channels/watsonx.ts';
 import { KnownModels, shippedModels } from '../../../core/models/catalogue.ts';
 import { type KnownModel } from '../../../core/sdk/channel.ts';
 import type { Usage } from '../../../core/model/usage.ts';
@@ -261,6 +263,17 @@ describe('the limits of a model', () => {
     const { inputLimit, outputLimit } = catalogOf(entry).targets(model)[0]?.traits ?? {};
     return { inputLimit, outputLimit };
   };
+
+  // https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing; https://www.ibm.com/products/watsonx-ai/pricing
+  test.each([
+    [vertex, 'deepseek-ai/deepseek-v3.1-maas', { input: 0.6 }],
+    [vertex, 'zai-org/glm-5-maas', { input: 1 }],
+    [vertex, 'openai/gpt-oss-120b-maas', { input: 0.09 }],
+    [watsonx, 'ibm/granite-3-8b-instruct', { input: 0.2, output: 0.2 }],
+  ])('prices models of other makers: %#, %s', ({ spec }, name, price) => {
+    const known = (spec.catalogue ?? []).flatMap((list) => shippedModels().models[list]?.[name] ?? []);
+    expect(known[0]?.price).toMatchObject(price);
+  });
 
   test('are those of the config, else of the list, else of the channel’s kind', () => {
     const name = 'deepseek-v4-pro';
