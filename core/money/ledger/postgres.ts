@@ -37,7 +37,12 @@ const claimAll = `INSERT INTO ledger_reservations
     micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
     free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`;
 
-const renewal = `UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id = ANY($1::text[]) AND expires > ${clock} RETURNING id`;
+/** Locks rows in one order, because statements that lock several of them in different orders could wait for each other. */
+const lockedBy = (condition: string): string =>
+  `WITH locked AS (SELECT id FROM ledger_reservations WHERE ${condition} ORDER BY id FOR UPDATE)`;
+const byIds = lockedBy('id = ANY($1::text[])');
+
+const renewal = `${byIds} UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id IN (SELECT id FROM locked) AND expires > ${clock} RETURNING id`;
 
 /** Adds all rows at once, in the order in which they are given. */
 const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens)
@@ -47,15 +52,16 @@ const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, 
 
 /** One array each of ids, micro-dollars, tokens and what is free of both: what is taken off allotments, and what they are to hold. */
 const given = `FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-  AS given (id, micro_dollars, tokens, free_micro_dollars, free_tokens) WHERE held.id = given.id`;
-const draw = `UPDATE ledger_reservations AS held SET
+  AS given (id, micro_dollars, tokens, free_micro_dollars, free_tokens) WHERE held.id = given.id AND held.id IN (SELECT id FROM locked)`;
+const draw = `${byIds} UPDATE ledger_reservations AS held SET
   micro_dollars = greatest(0, held.micro_dollars - given.micro_dollars), tokens = greatest(0, held.tokens - given.tokens),
   free_micro_dollars = least(given.free_micro_dollars, greatest(0, held.micro_dollars - given.micro_dollars)),
   free_tokens = least(given.free_tokens, greatest(0, held.tokens - given.tokens)) ${given}`;
-const resize = `UPDATE ledger_reservations AS held SET
+const resize = `${byIds} UPDATE ledger_reservations AS held SET
   micro_dollars = least(held.micro_dollars, given.micro_dollars), tokens = least(held.tokens, given.tokens),
   free_micro_dollars = given.free_micro_dollars, free_tokens = given.free_tokens, allotment = 0 ${given}`;
-const recall = `UPDATE ledger_reservations SET allotment = 2 WHERE key_id = $1 AND allotment = 1 AND expires > ${clock}`;
+const recall = `${lockedBy('key_id = $1 AND allotment = 1')} UPDATE ledger_reservations SET allotment = 2
+  WHERE id IN (SELECT id FROM locked) AND allotment = 1 AND expires > ${clock}`;
 const isRecalled = `SELECT 1 FROM ledger_reservations WHERE key_id = $1 AND allotment = 2 AND expires > ${clock} LIMIT 1`;
 const recalled = 'SELECT id FROM ledger_reservations WHERE allotment = 2';
 
