@@ -46,14 +46,6 @@ export async function* matchingHours(
     );
     return rows.map(({ start }) => Number(start));
   };
-  const withTotals = async (start: number): Promise<MatchingHour> => {
-    // The index by keys reads the records of the key alone.
-    if (filter.keyId !== undefined) return { start, records: 0 };
-    const [row] = await ask('SELECT SUM(calls) AS calls FROM usage_sums WHERE level = 1 AND start = ?', [
-      start,
-    ]);
-    return { start, records: Number(row?.['calls'] ?? 0) };
-  };
   const isOfKey = filter.keyId !== undefined;
   // Days first, of which there are fewer sums than of hours.
   const stretches = isOfKey ? [undefined] : await startsOf(4, Math.floor(since / day) * day, until);
@@ -62,13 +54,48 @@ export async function* matchingHours(
       stretch === undefined
         ? await startsOf(5, from, until)
         : await startsOf(3, Math.max(from, stretch), Math.min(until, stretch + day));
+    // The index by keys reads the records of the key alone.
+    const totals = stretch === undefined ? new Map<number, number>() : await totalsOf(ask, stretch);
     for (const start of hours) {
       while (waiting[0] !== undefined && waiting[0] >= start) {
         const next = waiting.shift() ?? start;
-        if (next > start) yield withTotals(next);
+        if (next > start) yield { start: next, records: 0 };
       }
-      yield withTotals(start);
+      yield { start, records: totals.get(start) ?? 0 };
     }
   }
-  for (const start of waiting) yield withTotals(start);
+  for (const start of waiting) yield { start, records: 0 };
+}
+
+/** Number of all records in the hours of a day. */
+async function totalsOf(ask: Ask, start: number): Promise<ReadonlyMap<number, number>> {
+  const rows = await ask(
+    'SELECT start, SUM(calls) AS calls FROM usage_sums WHERE level = 1 AND start >= ? AND start < ? GROUP BY start',
+    [start, start + day],
+  );
+  return new Map(rows.map((row) => [Number(row['start']), Number(row['calls'])]));
+}
+
+/** A stretch of time in which there are records of a filter in every hour, and how many records a look into it reads. */
+export interface Stretch {
+  readonly since: number;
+  readonly until: number;
+  readonly records: number;
+}
+
+/** Joins hours that follow each other, until they have a slice of records: one look at them costs less than one at each. */
+export async function* joinedHours(
+  hours: AsyncIterable<MatchingHour>,
+  slice: number,
+): AsyncGenerator<Stretch> {
+  let current: Stretch | undefined;
+  for await (const { start, records } of hours) {
+    if (current !== undefined && current.since === start + hour && current.records + records <= slice) {
+      current = { since: start, until: current.until, records: current.records + records };
+      continue;
+    }
+    if (current !== undefined) yield current;
+    current = { since: start, until: start + hour, records };
+  }
+  if (current !== undefined) yield current;
 }

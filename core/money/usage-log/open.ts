@@ -15,14 +15,12 @@ import {
 import { recordColumns, recordOf } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
 import { createLargest } from './largest.ts';
-import { knowsHours, matchingHours } from './matching-hours.ts';
+import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
 import { standingOf } from './standing.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
-
-const hourLength = 3_600_000;
 
 /** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
 export function openUsageLog(
@@ -62,16 +60,16 @@ export function openUsageLog(
     let until = before === undefined ? end : Math.min(end, before.at + 1);
     if (await knowsHours(ask, filter)) {
       let read = 0;
-      for await (const hour of matchingHours(ask, filter, start, until)) {
-        if (read > slices * slice) return { found, unread: Math.min(until, hour.start + hourLength) };
+      for await (const stretch of joinedHours(matchingHours(ask, filter, start, until), slice)) {
+        if (read > slices * slice) return { found, unread: Math.min(until, stretch.until) };
         const part = {
           ...filter,
-          since: Math.max(start, hour.start),
-          until: Math.min(until, hour.start + hourLength),
+          since: Math.max(start, stretch.since),
+          until: Math.min(until, stretch.until),
         };
         found.push(...(await select(part, 'DESC', limit - found.length, before)));
         if (found.length >= limit) break;
-        read += hour.records;
+        read += stretch.records;
       }
       return { found };
     }
