@@ -3,11 +3,12 @@ import { authorizationOf } from './channel-authorization.ts';
 import { bodyEditor } from '../upstream/body-edits.ts';
 import { optionProblems, optionsSchema, optionWarnings } from './channel-options.ts';
 import type { Channel } from '../sdk/call.ts';
-import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
+import type { SystemPrompt } from '../sdk/channel.ts';
 import { withTrueHeaders } from '../sdk/exact-bytes.ts';
 import { sentences } from './config.ts';
 import { type Settings } from '../settings/index.ts';
-import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools, KeyRegion } from '../sdk/define.ts';
+import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
+import { channelKeys } from './channel-keys.ts';
 import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { forwardsTo } from './client-credentials.ts';
@@ -269,6 +270,7 @@ function channelOf(
       const sent = edited === undefined || request.operation === 'state' ? request : edited(request);
       return withTrueHeaders(await parts.open(call, sent));
     },
+    ...(parts.events === undefined ? {} : { events: eventsOf(parts.events, edited, rules) }),
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
@@ -276,21 +278,17 @@ function channelOf(
   };
 }
 
-/** Returns the keys of a channel. Hashes tell them apart, in the log and across restarts, and give none of them away; regions go by their names. */
-function channelKeys(keys: readonly string[], regions?: readonly KeyRegion[]): readonly ChannelKey[] {
-  if (regions !== undefined) return regions.map((one, index) => regionKey(keys, one, index));
-  if (keys.length === 0) return [{ id: '', index: 0 }];
-  return keys.map((key, index) => ({ id: hashOf(key), index }));
-}
-
-function regionKey(keys: readonly string[], { region, key, site }: KeyRegion, index: number): ChannelKey {
-  const value = key === undefined ? undefined : keys[key];
-  const id = value === undefined ? region : `${region} ${hashOf(value)}`;
-  return { id, index, ...(site === undefined ? {} : { site }) };
-}
-
-function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex').slice(0, 12);
+/** The events of a channel that answers in them, asked as `open` would be. */
+function eventsOf(
+  events: NonNullable<ChannelParts['events']>,
+  edited: ReturnType<typeof bodyEditor>,
+  rules: AddressRules,
+): NonNullable<Channel['events']> {
+  return (call, request) => {
+    const refused = refusedRequest(call, request, rules);
+    if (refused !== undefined) throw refused;
+    return events(call, edited === undefined ? request : edited(request));
+  };
 }
 
 function systemPromptOf({ systemPrompt }: ChannelOptions): SystemPrompt | undefined {

@@ -30,6 +30,8 @@ export const sendToChannel: Next = (call) => {
     return connect(call, upstream);
   }
   call.sent();
+  const { events } = target.channel;
+  if (events !== undefined) return new Promise((resolve) => resolve(events(call, upstream)));
   return target.channel.open(call, upstream).then(eventsOf);
 };
 

@@ -250,6 +250,11 @@ export interface Channel {
    */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
   /**
+   * Answers a chat in events, in place of `open`: `answer` first, with the status that the provider gave, then the reply. Absent where the
+   * channel gives bytes.
+   */
+  events?(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;
+  /**
    * Opens a WebSocket to the provider and sends what `call.input` says. Resolves when it is open, with the messages that come as
    * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
    */

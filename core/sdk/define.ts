@@ -14,8 +14,8 @@ import type { Upstream, UpstreamRequest } from './channel.ts';
  * promise that they stay as they are. What authors see of them stands in author/.
  */
 
+export { defineChannel } from './author/define-channel.ts';
 export {
-  defineChannel,
   type ChannelConfig,
   type ChannelEntry,
   type ChannelKind,
@@ -75,6 +75,8 @@ export interface ChannelParts extends author.ChannelParts {
   readonly listsPrices?: boolean;
   /** The regions of the provider, each with each of its keys, in the order of `ChannelKey.index`. Absent: one region with all keys. */
   readonly regions?: readonly KeyRegion[];
+  /** See `Channel.events`. */
+  events?(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;
   /** See `Channel.connect`. */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
 }

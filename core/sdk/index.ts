@@ -39,14 +39,17 @@ export { addReplyHeaders } from './reply-headers.ts';
 export type { Observing } from './followed-reply.ts';
 export { Gate } from './gate.ts';
 export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
+export { jsonLines } from './json-lines.ts';
 export { wholeBytes } from './whole-bytes.ts';
 
 // Errors
 export { GatewayError, type ErrorCode, type ErrorDetails } from './errors.ts';
 
 // Channels
+export type { HttpClient, HttpRequest } from './author/http.ts';
+export type { AnsweringParts, AnsweringSpec, AnswerRequest } from './author/answering.ts';
+export { defineChannel } from './author/define-channel.ts';
 export {
-  defineChannel,
   type ChannelEntry,
   type ChannelKind,
   type ChannelConfig,
@@ -55,8 +58,6 @@ export {
   type ChannelParts,
   type ChannelSpec,
   type ChannelTools,
-  type HttpClient,
-  type HttpRequest,
 } from './author/channel.ts';
 export type { BodyStream, ChannelKey, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';

@@ -189,6 +189,8 @@ export interface AnswerReader {
   answer(event: AnswerEvent): void;
   push(chunk: Buffer): void;
   end(): void;
+  /** An event of a channel that answers in events. */
+  event?(event: GatewayEvent): void;
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined;
   /** The answer is over; `broken`: it ends with an error. What is still to be told is told now. */
@@ -226,7 +228,8 @@ class Reading implements Observer<GatewayEvent> {
     try {
       if (event.type === 'answer') this.#reader.answer(event);
       else if (event.type === 'bytes') this.#reader.push(event.bytes);
-      else this.#subscriber.next(event);
+      else if (this.#reader.event === undefined) this.#subscriber.next(event);
+      else this.#reader.event(event);
     } catch (error) {
       this.#fail(error);
     }

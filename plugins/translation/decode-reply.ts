@@ -69,6 +69,7 @@ export class DecodedAnswer {
   /** Where the reply may be a file: reads it, tells whether it is one, and what came while that was not clear. */
   #file: { readonly sink: BytesAnswer; readonly finder: FileFinder; readonly held: HeldBytes } | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
+  #gaveEvents = false;
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#options = options;
@@ -117,8 +118,14 @@ export class DecodedAnswer {
     this.#sink.push(chunk.subarray(found.start));
   }
 
+  event(event: GatewayEvent): void {
+    this.#gaveEvents = true;
+    this.#emit(event);
+  }
+
   end(): void {
     if (this.#error !== undefined) throw this.#error.error();
+    if (this.#gaveEvents) return;
     if (this.#file !== undefined && this.#file.held.length > 0) this.#sort(true);
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();

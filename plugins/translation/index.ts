@@ -55,6 +55,7 @@ export default definePlugin({
       const same = format === call.codec.format;
       const passes =
         same &&
+        target.channel.events === undefined &&
         call.patchable &&
         call.codec.passes?.(call.body, target.traits) !== false &&
         tools.reads() !== 'content' &&

@@ -193,8 +193,14 @@ describe('the channels on the page', () => {
   });
 
   test('reach their provider', async () => {
-    const upstream = await startUpstream((_request, response) => {
+    const upstream = await startUpstream(({ url }, response) => {
       response.setHeader('content-type', 'application/json');
+      if (url.startsWith('/lines/')) {
+        response.end(
+          '{"text":"Hello from "}\n{"text":"there."}\n{"done":true,"input_tokens":1,"output_tokens":1}\n',
+        );
+        return;
+      }
       response.end(
         JSON.stringify({
           id: 'chatcmpl-1',
@@ -218,7 +224,9 @@ describe('the channels on the page', () => {
         'Hello from there.',
       );
       const seen = upstream.requests.at(-1);
-      expect(seen?.url).toMatch(new RegExp(`^/${name}/.*chat/completions$`));
+      expect(seen?.url).toMatch(
+        name === 'lines' ? /^\/lines\/generate$/ : new RegExp(`^/${name}/.*chat/completions$`),
+      );
       expect(JSON.stringify(seen?.headers)).not.toContain(gateway.key);
       expect(JSON.parse(seen?.body.toString() ?? '')).toMatchObject({
         model: `from-${name}`,

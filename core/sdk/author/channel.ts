@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { Operation } from '../format.ts';
-import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { PriceRow } from '../../settings/prices.ts';
-import type { BodyStream, PricedModel, Upstream, UpstreamRequest } from '../channel.ts';
+import type { PricedModel, Upstream, UpstreamRequest } from '../channel.ts';
+import type { HttpClient } from './http.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';
 
@@ -132,43 +132,6 @@ type OptionOf<Own, Name extends string> = Own extends { readonly [N in Name]?: i
   : undefined;
 
 /**
- * One HTTP request to a provider.
- *
- * @example
- * tools.http.send(call, { url: `${baseUrl}${request.path}`, headers: { authorization: `Bearer ${key}` }, body: request.body });
- */
-export interface HttpRequest {
-  /** Absolute, as `new URL(…).href` spells it, without a fragment. */
-  readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A form is sent as `multipart/form-data`, which replaces the content type. */
-  readonly body?: Buffer | string | Form;
-  /** Sent in place of the body, as it comes. */
-  readonly upload?: BodyStream;
-}
-
-/**
- * Sends requests to a channel's provider over kept-alive connections, with the operator's headers, proxy and times.
- *
- * @example
- * const upstream = await tools.http.send(call, { url, headers, body: request.body });
- */
-export interface HttpClient {
-  /**
-   * Resolves when status and headers are there, whatever the status. Rejects with a GatewayError (origin upstream) when the provider
-   * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
-   */
-  send(call: Call, request: HttpRequest): Promise<Upstream>;
-  /**
-   * Reads a small document outside of any call; a `body` asks for it by POST. Rejects when that takes longer than half a minute, or the
-   * answer exceeds four MiB or is no 200.
-   */
-  read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
-}
-
-/**
  * What a channel kind's `setup` gets besides its options.
  *
  * @example
@@ -269,32 +232,4 @@ export interface ChannelEntry {
 export interface ChannelKind<Schema extends z.ZodObject = z.ZodObject> {
   (options?: ChannelConfig<z.input<Schema>>): ChannelEntry;
   readonly spec: ChannelSpec<Schema>;
-}
-
-/**
- * Declares a channel kind: a provider, or a server of the operator's own. Most are made by `openaiCompatible` of
- * `sluice/channels/openai-compatible` in a few lines; this is for those that need more.
- *
- * @example
- * export default defineChannel({
- *   name: 'mine',
- *   setup: ({ baseUrl = 'https://models.example' }, { http, keys }) => ({
- *     speaks: { chat: ['chat-completions'] },
- *     open: (call, { path, body }) =>
- *       http.send(call, {
- *         url: baseUrl + path,
- *         headers: { 'content-type': 'application/json', 'x-key': keys[call.target?.key.index ?? 0] ?? '' },
- *         body,
- *       }),
- *   }),
- * });
- */
-export function defineChannel<Schema extends z.ZodObject>(spec: ChannelSpec<Schema>): ChannelKind<Schema> {
-  const wide = spec as unknown as ChannelSpec<z.ZodObject>;
-  const channel = (options?: ChannelConfig<z.input<Schema>>): ChannelEntry => ({
-    kind: 'channel',
-    spec: wide,
-    options: (options ?? {}) as ChannelEntry['options'],
-  });
-  return Object.assign(channel, { spec });
 }

@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
-import type { ChannelTools as AuthorTools, HttpRequest } from '../../sdk/author/channel.ts';
+import type { ChannelTools as AuthorTools } from '../../sdk/author/channel.ts';
+import type { HttpRequest } from '../../sdk/author/http.ts';
 import type { Upstream } from '../../sdk/channel.ts';
 import type { ChannelTools } from '../../sdk/define.ts';
 

@@ -1,6 +1,6 @@
 import { hideSecret } from '../../log.ts';
 import { parseObject } from '../../model/json.ts';
-import type { HttpClient } from '../../sdk/author/channel.ts';
+import type { HttpClient } from '../../sdk/author/http.ts';
 import type { AccessToken } from './access-tokens.ts';
 
 /** An endpoint that gives out tokens for a form, as OAuth 2.0 has it. */
