@@ -83,7 +83,7 @@ export class ModelDiscovery {
         void this.#refresh(changed).then(again);
       }, wait).unref();
     };
-    again(this.#age() < this.#every ? this.#every - this.#age() : 0);
+    again(Math.max(0, this.#every - this.#age()));
   }
 
   /** Asks no more. */

@@ -267,6 +267,18 @@ export function healthSuite(open: OpenHealth): void {
     expect(health.waitFor(target)).toBe(30_000);
   });
 
+  test('a limit that comes while a probe is under way outlasts the probe', () => {
+    const { health, clock, target } = start();
+    const late = enter(health, target);
+    enter(health, target).failed(errors.noModel());
+    clock.now += 72_001;
+    const probe = enter(health, target);
+    late.failed(errors.limited(30));
+    probe.succeeded();
+    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.enter(target)).toBeUndefined();
+  });
+
   test('the time that an overloaded provider names is kept', () => {
     const { health, target } = start();
     enter(health, target).failed(errors.overloaded());

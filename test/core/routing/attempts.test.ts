@@ -199,6 +199,18 @@ describe('after a failure', () => {
     expect((await after([status(500), limit(4)], one)).thrown).toMatchObject({ status: 502 });
   });
 
+  test('by the limit of a key, another channel is as good as another key of its channel', async () => {
+    const equal = [{ id: 'x', keys: ['a', 'b'] }, { id: 'y' }];
+    const seconds = new Set<string>();
+    // Each is drawn with even chances.
+    for (let turn = 0; turn < 200; turn += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { asked } = await after([status(429)], equal);
+      if (asked[0]?.startsWith('x') === true) seconds.add(asked[1]?.[0] ?? '');
+    }
+    expect([...seconds].toSorted()).toEqual(['x', 'y']);
+  });
+
   test('of all, the client is told of the latest', async () => {
     const one = [{ id: 'x' }, { id: 'y' }];
     const busy = { status: 503, code: 'server_is_overloaded' };

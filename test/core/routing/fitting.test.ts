@@ -17,6 +17,11 @@ const picture: JsonObject = {
     },
   ],
 };
+const sound: JsonObject = {
+  messages: [
+    { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }] },
+  ],
+};
 const tool = { type: 'function', function: { name: 'look' } };
 
 /** The ids of the channels in the order in which a call with this body sees them, and where a rank ends: `blind | far`. */
@@ -72,6 +77,12 @@ describe('of channels of one rank those come first that fit', () => {
     expect(await order([{ id: 'other', ...(known === undefined ? {} : { known }) }, sees], body)).toBe(
       expected,
     );
+  });
+
+  test('sound goes first to a model that takes it', async () => {
+    const hears: Wanted = { id: 'hears', known: { takes: ['audio'] } };
+    expect(await order([sees, hears], sound)).toBe('hears | sees');
+    expect(await order([sees, hears], picture)).toBe('sees | hears');
   });
 
   test('a long text goes first to a model whose context has room for it', async () => {
