@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pass } from 'node:timers/promises';
 import { configWith, logIn, operate, type OperatedGateway } from './gateway.ts';
@@ -111,10 +112,15 @@ async function areReady(gateway: OperatedGateway, count: number): Promise<void> 
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked again and again
     const found = await countReady(gateway).catch(() => 0);
+    if (hasEnded(gateway)) throw new Error(`The gateway ended: ${gateway.output().slice(-2000)}`);
     if (found >= count) return;
     // oxlint-disable-next-line no-await-in-loop -- as above
     await pass(50);
   }
+}
+
+function hasEnded({ pid }: OperatedGateway): boolean {
+  return !existsSync(`/proc/${pid}`);
 }
 
 async function countReady(gateway: OperatedGateway): Promise<number> {
