@@ -34,6 +34,8 @@ export default openaiLike({
       outputLimitField: 'max_tokens',
       replaysReasoning: true,
       cacheMark: 'cache_control',
+      // @openrouter/sdk 1.3.19, `ChatFunctionTool.cacheControl`.
+      marksTools: true,
     },
   },
 });

@@ -72,6 +72,7 @@ const ofOneFormat = z.strictObject({
     })
     .optional(),
   cacheMark: z.enum(['none', 'prompt_cache_breakpoint', 'cache_control', 'cachePoint']).optional(),
+  marksTools: z.boolean().optional(),
   refusesUnknown: z.boolean().optional(),
   members: words.optional(),
   ranges: z.record(word, range).optional(),

@@ -100,6 +100,8 @@ export interface ModelTraits {
    * messages and Converse; in chat completions and Responses none, except that clients of the channel's own format keep the marks that they wrote.
    */
   readonly cacheMark?: 'none' | 'prompt_cache_breakpoint' | 'cache_control' | 'cachePoint';
+  /** True when definitions of tools take the mark `cache_control` in chat completions, too. */
+  readonly marksTools?: boolean;
   /** True when the provider answers 400 to members that it does not document. Members that Sluice does not know the provider to take are removed and reported. */
   readonly refusesUnknown?: boolean;
   /**

@@ -85,3 +85,54 @@ test('marks reach GPT-5.6 as prompt_cache_breakpoint', async () => {
     expect(sent).not.toContain('cache_control');
   }
 });
+
+test.each([
+  ['anthropic/claude-sonnet-4.5', true],
+  ['qwen-plus', false],
+])('marks on what tools gave reach %s, and those on tools where it takes them', async (model, takesTools) => {
+  provider.says(() => ({ body: reply }));
+  const answer = await provider.ask('/v1/messages', {
+    model,
+    max_tokens: 100,
+    tools: [{ name: 'look', input_schema: { type: 'object' }, ...control }],
+    messages: [
+      { role: 'user', content: 'Well?' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'seen', ...control }],
+      },
+    ],
+  });
+  expect(answer.status).toBe(200);
+  const { tools, messages } = provider.posted() as { tools: object[]; messages: object[] };
+  expect(messages.at(-1)).toMatchObject({
+    role: 'tool',
+    content: [{ type: 'text', text: 'seen', cache_control: { type: 'ephemeral' } }],
+  });
+  expect(tools).toEqual([expect.objectContaining(takesTools ? control : {})]);
+  expect(JSON.stringify(tools).includes('cache_control')).toBe(takesTools);
+  const loss = answer.headers.get('x-sluice-loss') ?? '';
+  expect(loss.includes('tools[0].cache_control')).toBe(!takesTools);
+  expect(loss).not.toContain('messages');
+});
+
+test('a mark on what a tool gave is reported where the model takes none', async () => {
+  provider.says(() => ({ body: reply }));
+  const answer = await provider.ask('/v1/messages', {
+    model: 'gpt-4o',
+    max_tokens: 100,
+    tools: [{ name: 'look', input_schema: { type: 'object' } }],
+    messages: [
+      { role: 'user', content: 'Well?' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'seen', ...control }],
+      },
+    ],
+  });
+  expect(answer.status).toBe(200);
+  expect(JSON.stringify(provider.posted())).not.toContain('cache');
+  expect(answer.headers.get('x-sluice-loss')).toContain('messages[2].content[0].cache_control');
+});

@@ -126,7 +126,11 @@ export function markFor(block: Pick<Block, 'extra'>, scope: Scope): CacheMark | 
 type CacheMark = 'cache_control' | 'prompt_cache_breakpoint';
 
 /** Marks a part as the end of the cached input, where the model takes a mark, and reports what is dropped. Only `cache_control` has a lifetime. */
-export function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
+export function withCache(
+  part: MutableObject,
+  block: Pick<Block, 'cache' | 'extra' | 'at'>,
+  scope: Scope,
+): MutableObject {
   if (block.cache === undefined) return part;
   const { ttl } = block.cache;
   const mark = markFor(block, scope);

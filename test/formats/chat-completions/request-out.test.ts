@@ -205,7 +205,7 @@ describe('a conversation that came in another format', () => {
     });
     expect(losses.toSorted()).toEqual([
       'messages[1].content[a].cache',
-      'messages[2].content[a].cache',
+      'messages[2].content[a].cache.ttl',
       'tools[0].cache',
     ]);
     const long = encode({ messages: [user({ type: 'text', text: 'x', at: 'p', cache })] }, breakpoints);

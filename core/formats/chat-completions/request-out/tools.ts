@@ -4,7 +4,7 @@ import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
-import { loseBeside, type Scope } from '../../_openai/scope.ts';
+import { loseBeside, withCache, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -12,15 +12,27 @@ import { refuseTool } from '../../_shared/refuse.ts';
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const tools: JsonObject[] = [];
   for (const tool of request.tools) {
-    loseBeside(tool, scope);
+    const isMarked = tool.cache !== undefined && takesMark(tool, scope);
+    loseBeside(isMarked ? unmarked(tool) : tool, scope);
     if (tool.type === 'web-search') writeSearch(tool, body, scope);
     else {
       const wire = writeTool(tool, scope);
-      if (wire !== undefined) tools.push(wire);
+      if (wire !== undefined) tools.push(isMarked ? withCache({ ...wire }, tool, scope) : wire);
     }
   }
   if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
   writeToolChoice(request, body, scope);
+}
+
+/** True for a definition that may end a cached part of the input. */
+function takesMark({ type }: Tool, { target }: Scope): boolean {
+  const { marksTools, cacheMark } = target.traits;
+  return marksTools === true && cacheMark === 'cache_control' && (type === 'function' || type === 'custom');
+}
+
+function unmarked(tool: Tool): Tool {
+  const { cache: _, ...rest } = tool;
+  return rest;
 }
 
 function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {

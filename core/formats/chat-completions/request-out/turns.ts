@@ -1,5 +1,5 @@
 import type { Block, ChatRequest, Message, ToolResultBlock } from '../../../model/chat.ts';
-import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import { writeAssistant } from './assistant.ts';
@@ -7,7 +7,7 @@ import { orderedTurns } from '../../_openai/turn-order.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { idOf, loseBeside, loseField, type Scope } from '../../_openai/scope.ts';
+import { idOf, loseBeside, loseField, markFor, withCache, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
 import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
@@ -84,11 +84,22 @@ function writeResult(block: ToolResultBlock, message: Message, moved: Block[], s
   const id = idOf(block, scope);
   const wire: MutableObject = { role: 'tool', tool_call_id: id };
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
-  wire.content = writeResultContent(block, id, moved, scope);
+  wire.content = markedResult(writeResultContent(block, id, moved, scope), block, scope);
   if (message.role === 'tool') putBack(wire, own(message.extra));
   loseForeign(block.extra, formatName, block.at, scope.target.lose);
   return wire;
+}
+
+/** Marks the last part of what a tool gave. Breakpoints stand there, too: OpenAiOfficialPromptCacheBreakpoint of langchain4j 1.21. */
+function markedResult(content: JsonValue, block: ToolResultBlock, scope: Scope): JsonValue {
+  if (block.cache === undefined) return content;
+  const parts = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : content;
+  const last = Array.isArray(parts) ? (parts.at(-1) as JsonValue | undefined) : undefined;
+  if (!isObject(last) || markFor(block, scope) === undefined) {
+    loseField(block, 'cache', scope);
+    return content;
+  }
+  return [...listOf(parts).slice(0, -1), withCache({ ...last }, block, scope)];
 }
 
 function writeResultContent(block: ToolResultBlock, id: string, moved: Block[], scope: Scope): JsonValue {
