@@ -45,6 +45,24 @@ const noStop = { refuses: [...refuses, 'stop'] } as const;
 const thinksWithTools = { ...thinking, functionTools: 'responses' } as const;
 const alwaysWithTools = { ...thinksWithTools, thinksByDefault: true } as const;
 
+/** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, of strict schemas and tools. */
+const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
+  closesObjects: true,
+  requiresAll: true,
+  refuses: [
+    'allOf',
+    'oneOf',
+    'not',
+    'if',
+    'then',
+    'else',
+    'dependentRequired',
+    'dependentSchemas',
+    'patternProperties',
+  ],
+  formats: ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'],
+};
+
 const breakpoints = { cacheMark: 'prompt_cache_breakpoint' } as const;
 
 /** The oldest models only complete text, and the newest only answer in responses. */
@@ -81,6 +99,7 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
     reasoning: 'none',
     refuses: unknown,
     cacheMark: 'none',
+    schemaSubset,
   },
   'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
   // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.

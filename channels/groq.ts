@@ -60,6 +60,8 @@ export default openaiLike({
       members: groqMembers,
       // Unknown members are refused.
       cacheMark: 'none',
+      // https://console.groq.com/docs/structured-outputs, strict mode.
+      schemaSubset: { closesObjects: true, requiresAll: true },
     },
     '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },
     'playai-tts*': { streamsSpeech: false },

@@ -7,6 +7,7 @@ import {
   type ModelTraits,
 } from 'sluice';
 import {
+  adaptSchema,
   isObject,
   moved,
   sameJson,
@@ -116,8 +117,11 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
   if (settled.tools !== tools) names.push('tools');
   if (traits.jsonObject === false && settings.responseFormat?.type === 'json') names.push('responseFormat');
   if (traits.schemaSubset !== undefined) {
-    if (settings.responseFormat?.schema !== undefined) names.push('responseFormat');
-    if (tools.some((tool) => tool.type === 'function' && tool.strict === true)) names.push('tools');
+    const changes = (schema: JsonObject | undefined): boolean =>
+      schema !== undefined && adaptSchema(schema, traits.schemaSubset, { drop: () => {} }) !== schema;
+    if (changes(settings.responseFormat?.schema)) names.push('responseFormat');
+    if (tools.some((tool) => tool.type === 'function' && tool.strict === true && changes(tool.schema)))
+      names.push('tools');
   }
   return names;
 }

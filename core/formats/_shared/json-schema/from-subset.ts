@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { setOf } from '../fields.ts';
+import { admitNull } from './nullable.ts';
 
 /** Deepest schema that is followed. */
 const deepest = 64;
@@ -38,8 +39,7 @@ export function fromSchemaSubset(schema: JsonObject, depth = 0): JsonObject {
     else if (key !== 'format' || value !== 'enum') written[key] = value;
   }
   if (written.type === 'type_unspecified') delete written.type;
-  if (nullable) admitNull(written);
-  return written;
+  return nullable ? admitNull(written) : written;
 }
 
 function fromBranch(branch: JsonValue, depth: number): JsonValue {
@@ -58,10 +58,4 @@ function fromProperties(properties: JsonObject, schema: JsonObject, depth: numbe
     if (property !== undefined) written[name] = fromBranch(property, depth);
   }
   return written;
-}
-
-function admitNull(written: MutableObject): void {
-  if (Array.isArray(written.enum)) written.enum = [...written.enum, null];
-  if (typeof written.type === 'string') written.type = [written.type, 'null'];
-  else if (Array.isArray(written.anyOf)) written.anyOf = [...written.anyOf, { type: 'null' }];
 }

@@ -15,6 +15,7 @@ import { formatName, kept, own } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { headersFor } from '../../_openai/headers.ts';
+import { adaptSchema } from '../../_shared/json-schema/adapt.ts';
 import { writeAnswerForm } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
 import { defined, fieldsBeside, listOf, objectsOf, setOf } from '../../_shared/fields.ts';
@@ -127,6 +128,9 @@ function formatStands(request: ChatRequest, scope: Scope): boolean {
   const { traits } = scope.target;
   if (scope.foreign || traits.refuses?.includes('responseFormat') === true) return false;
   if (traits.jsonSchema === false && responseFormat?.type === 'json-schema') return false;
+  const { schema, strict } = responseFormat ?? {};
+  if (strict === true && schema !== undefined && traits.schemaSubset !== undefined)
+    if (adaptSchema(schema, traits.schemaSubset, { drop: () => {} }) !== schema) return false;
   return isDeepStrictEqual({ ...responseFormat }, kept(request.extra, '$format') ?? {});
 }
 
