@@ -66,7 +66,9 @@ export function regionsOf(
 /** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
 function regionIn(baseUrl: string | undefined): string | undefined {
   if (baseUrl === undefined) return undefined;
-  return /bedrock-runtime(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(baseUrl)?.[1] ?? 'us-east-1';
+  return (
+    /bedrock-(?:runtime(?:-fips)?|mantle)\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(baseUrl)?.[1] ?? 'us-east-1'
+  );
 }
 
 function placeOf(

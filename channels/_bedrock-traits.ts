@@ -1,5 +1,6 @@
 import type { ModelTraits } from 'sluice';
 import { claudeIn } from './_bedrock-claude.ts';
+import { grok } from './_bedrock-openai.ts';
 import { claudeTraits, schemaSubset } from './anthropic.ts';
 
 /**
@@ -68,8 +69,17 @@ const unforced: ModelTraits = { forcedTools: 'never' };
 /** Models that take `auto` and `any`, and no tool by its name: langchain-aws 1.9.1, `supports_tool_choice_values`. */
 const unnamed: ModelTraits = { namedTools: false };
 
-/** Grok, and GPT from 5.6 on: LiteLLM 1.110.2, `bedrock_rejects_stop_sequences`, `BEDROCK_OPENAI_COMPAT_MIN_MAX_TOKENS`. */
-const frontier: ModelTraits = { refuses: ['stop'], ranges: { maxOutput: { min: 16 } } };
+/**
+ * GPT from 5.6 on: LiteLLM 1.110.2, `bedrock_rejects_stop_sequences`, `BEDROCK_OPENAI_COMPAT_MIN_MAX_TOKENS`. In Converse `reasoning_effort` is an
+ * unknown parameter: github:stdapi-ai/stdapi.ai#283; @ai-sdk/amazon-bedrock 4.0.186.
+ */
+const gpt: ModelTraits = {
+  ...schemas,
+  refuses: ['stop'],
+  ranges: { maxOutput: { min: 16 } },
+  reasoning: 'object',
+  thinksByDefault: true,
+};
 
 /** From Kimi K3 on: LiteLLM 1.110.2, `_requires_min_max_tokens`; langchain-aws 1.9.1, `_profiles.py`, `temperature`. */
 const kimi3: ModelTraits = {
@@ -91,9 +101,11 @@ const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
     /^openai\.gpt-oss/,
     { ...schemas, ...effort(['low', 'medium', 'high']), thinksByDefault: true, stopsThinking: false },
   ],
-  // `reasoning_effort` is an unknown parameter there: github:stdapi-ai/stdapi.ai#283; @ai-sdk/amazon-bedrock 4.0.186.
-  [/^openai\./, { ...frontier, reasoning: 'object', thinksByDefault: true }],
-  [/^xai\./, frontier],
+  [/^openai\.gpt-5\.[45]/, { ...gpt, formats: ['responses'] }],
+  // Chat completions take no functions while it thinks: LiteLLM 1.110.2, `bedrock_request_needs_converse`.
+  [/^openai\./, { ...gpt, formats: ['responses', 'converse'] }],
+  // Converse has no effort for it: LiteLLM 1.110.2, llms/bedrock/chat/chat_completions.
+  [/^xai\./, { ...schemas, ...grok, ranges: { maxOutput: { min: 16 } }, formats: ['chat-completions'] }],
   [/^moonshot\.kimi-k2-thinking/, { ...schemas, ...effort(['low', 'high', 'max']), thinksByDefault: true }],
   [/^moonshotai\.kimi-k2/, { ...schemas, ...effort(['low', 'high', 'max']) }],
   [/^moonshotai\.kimi-k3(?!\.)/, { ...schemas, ...effort(['low', 'high', 'max']), ...kimi3 }],

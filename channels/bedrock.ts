@@ -11,13 +11,15 @@ import {
 } from 'sluice';
 import { isObject, parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { ordinaryHeaders } from './_http.ts';
-import { awsHeaders } from './_aws-signature.ts';
+import { awsHeaders, type AwsRequest } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
 import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
+import { mantleEndpoint, mantleRequest, mantleService, mantleTraits } from './_bedrock-openai.ts';
 import { bedrockEndpoint, placesOf, regionsOf, type Place } from './_bedrock-places.ts';
 import { unframed, withNumber } from './_bedrock-streams.ts';
 import { bedrockTraits, geographies, ofMaker } from './_bedrock-traits.ts';
+import { readModelList } from './_model-list.ts';
 
 const options = z.object({
   region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
@@ -30,6 +32,10 @@ const options = z.object({
     .enum(['turns', 'preference'])
     .default('turns')
     .describe('preference: a later region is asked only where none before it can answer'),
+  endpoint: z
+    .enum(['runtime', 'mantle'])
+    .default('runtime')
+    .describe('mantle: the endpoint that serves models in the words of OpenAI and of Anthropic'),
   profile: z.string().min(1).optional().describe('a profile of the shared files'),
   roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
   externalId: z.string().min(1).optional(),
@@ -77,9 +83,23 @@ export default defineChannel({
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
     const places = placesOf(chosen, tools);
+    const open: ChannelParts['open'] = (call, request) =>
+      send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] });
+    const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, places);
+    if (chosen.endpoint === 'mantle') {
+      if (chosen.guardrail !== undefined)
+        throw new Error("guardrail holds at the endpoint 'runtime' alone: leave one of the two out.");
+      return {
+        speaks: { chat: ['chat-completions', 'responses', 'messages'], 'count-tokens': ['messages'] },
+        ...regionsOf(chosen, places),
+        traits: mantleTraits,
+        listModels,
+        open,
+      };
+    }
     return {
       speaks: {
-        chat: ['converse', 'messages', 'invoke'],
+        chat: ['converse', 'messages', 'invoke', 'responses', 'chat-completions'],
         'count-tokens': ['converse'],
         embed: [invokeFormat],
         rerank: [invokeFormat],
@@ -92,41 +112,57 @@ export default defineChannel({
       traits: bedrockTraits,
       // What is said of none of them here: they think, and nobody knows how they are told to.
       thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
-      listModels: () => listModels(chosen, tools, places),
-      open: (call, request) =>
-        send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] }),
+      listModels,
+      open,
     };
   },
 });
 
 /** Asks the first region that answers. */
-async function listModels(
-  { baseUrl }: ChannelOptions,
+async function listAt(
+  chosen: ChannelOptions & Options,
   { http }: ChannelTools,
   places: readonly Place[],
 ): Promise<readonly string[]> {
   let failure: unknown = new Error('The channel has no place to ask.');
   for (const place of places) {
-    const { region } = place;
-    const base = controlPlane((baseUrl ?? bedrockEndpoint(region)).replace(/\/+$/, ''));
+    const { service, base } = endpointOf(chosen, place.region);
     const prove = async (url: URL): Promise<Readonly<Record<string, string>>> => {
       const own = { accept: 'application/json' };
-      if (place.credentials === undefined) return { ...own, authorization: `Bearer ${place.apiKey ?? ''}` };
-      const signed = await awsHeaders(
-        { method: 'GET', url, headers: own, body: '' },
-        await place.credentials(),
-        { service: 'bedrock', region },
-      );
-      return { ...own, ...signed };
+      return { ...own, ...(await proofOf(place, { method: 'GET', url, headers: own, body: '' }, service)) };
     };
     try {
-      // oxlint-disable-next-line no-await-in-loop -- the next is asked where this one fails
-      return await listBedrockModels(http, base, prove);
+      // oxlint-disable no-await-in-loop -- the next is asked where this one fails
+      if (chosen.endpoint !== 'mantle') return await listBedrockModels(http, controlPlane(base), prove);
+      const list = `${base}/v1/models`;
+      const names = await readModelList(http, list, await prove(new URL(list)));
+      // oxlint-enable no-await-in-loop
+      return names.filter((name) => typeof name === 'string');
     } catch (error) {
       failure = error;
     }
   }
   throw failure;
+}
+
+/** Where a region is asked, and the name of the service that requests are signed for. */
+function endpointOf(
+  { endpoint, baseUrl }: ChannelOptions & Options,
+  region: string,
+): { readonly base: string; readonly service: string } {
+  const isMantle = endpoint === 'mantle';
+  const usual = isMantle ? mantleEndpoint(region) : bedrockEndpoint(region);
+  return { base: (baseUrl ?? usual).replace(/\/+$/, ''), service: isMantle ? mantleService : 'bedrock' };
+}
+
+/** An API key, or a signature. */
+async function proofOf(
+  { apiKey, credentials, region }: Place,
+  request: AwsRequest,
+  service: string,
+): Promise<Readonly<Record<string, string>>> {
+  if (credentials === undefined) return { authorization: `Bearer ${apiKey ?? ''}` };
+  return awsHeaders(request, await credentials(), { service, region });
 }
 
 interface Sending {
@@ -142,20 +178,16 @@ async function send(
 ): Promise<Upstream> {
   if (place === undefined) throw new Error('The channel has no place to ask.');
   // Models that cannot be counted there are counted here.
-  if (request.operation === 'count-tokens' && claudeIn(request.model) === undefined) return counted(call);
+  const isMantle = chosen.endpoint === 'mantle';
+  if (request.operation === 'count-tokens' && !isMantle && claudeIn(request.model) === undefined)
+    return counted(call);
   const { path, body, headers } = asked(request, chosen);
   // An address of a model names its region.
   const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? place.region;
-  const base = (chosen.baseUrl ?? bedrockEndpoint(region)).replace(/\/+$/, '');
+  const { base, service } = endpointOf(chosen, region);
   const url = new URL(base + path);
   const own = { 'content-type': 'application/json', ...headers };
-  const proof =
-    place.credentials === undefined
-      ? { authorization: `Bearer ${place.apiKey ?? ''}` }
-      : await awsHeaders({ method: 'POST', url, headers: own, body }, await place.credentials(), {
-          service: 'bedrock',
-          region,
-        });
+  const proof = await proofOf({ ...place, region }, { method: 'POST', url, headers: own, body }, service);
   const answer = await tools.http.send(call, {
     url: url.href,
     method: 'POST',
@@ -188,22 +220,30 @@ interface Asked {
 }
 
 /** The request as Bedrock's API has it, with the operator's guardrail. */
-function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
+function asked(request: UpstreamRequest, { guardrail, endpoint }: Options): Asked {
+  if (endpoint === 'mantle') return { ...mantleRequest(request), body: bodyOf(request) };
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html
+  if (request.format === 'chat-completions' || request.format === 'responses')
+    return { path: `/openai/v1${request.path}`, body: bodyOf(request), headers: guardrailHeaders(guardrail) };
   if (request.format === 'messages') {
     const { method, body } = invocation(request);
     const path = `/model/${encodeURIComponent(request.model)}/${method}`;
     return { path, body, headers: guardrailHeaders(guardrail) };
   }
-  const { body } = request;
+  const body = bodyOf(request);
   // Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world.
   const path =
     request.operation === 'count-tokens'
       ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
       : request.path;
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
   if (request.format === 'invoke') return { path, body, headers: guardrailHeaders(guardrail) };
   if (guardrail === undefined || request.operation !== 'chat') return { path, body, headers: {} };
   return { path, body: guarded(body, guardrail), headers: {} };
+}
+
+function bodyOf({ body }: UpstreamRequest): Buffer | string {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
+  return body;
 }
 
 function guardrailHeaders(guardrail: Options['guardrail']): Readonly<Record<string, string>> {

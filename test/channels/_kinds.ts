@@ -123,6 +123,19 @@ export const ownKinds = (tokens: string): Readonly<Record<string, ChannelUnderTe
     format: 'invoke',
     errors: amazonsOwn,
   },
+  'bedrock in the words of OpenAI': {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.xai.grok-4.6',
+  },
+  'bedrock with GPT': {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.openai.gpt-6-sol',
+    format: 'responses',
+  },
+  'bedrock at Mantle': {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key, endpoint: 'mantle' }),
+    model: 'openai.gpt-oss-120b',
+  },
   mistral: {
     channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key }),
     model: 'mistral-small-latest',

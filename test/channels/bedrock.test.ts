@@ -7,8 +7,10 @@ import {
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { awsHeaders } from '../../channels/_aws-signature.ts';
+import { placesOf } from '../../channels/_bedrock-places.ts';
 import bedrockChannel from '../../channels/bedrock.ts';
 import { passEventStream, writeEventStream } from '../../core/formats/_shared/event-stream.ts';
+import { createLog } from '../../core/log.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { bedrock } from '../clients/converse-client.ts';
 import { anthropic, openai } from '../clients/sdks.ts';
@@ -546,6 +548,107 @@ describe('who asks', () => {
     await expect(startGateway({ channels: [bedrockChannel({ key: 'k' })] })).rejects.toThrow(
       "needs a region: region: 'us-east-1'",
     );
+  });
+});
+
+const completion = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+};
+
+describe('the words of OpenAI', () => {
+  const prompt = { messages: [{ role: 'user' as const, content: 'Hi' }] };
+
+  test('reach Grok by the runtime, with the guardrail in headers, and effort and limits as it takes them', async () => {
+    const { gateway: started, requests } = await start(whole(completion), {
+      guardrail: { id: 'g1', version: '2', trace: false },
+    });
+    const reply = await openai(started).chat.completions.create({
+      ...prompt,
+      model: 'global.xai.grok-4.6',
+      reasoning_effort: 'high',
+      max_tokens: 5,
+      stop: 'END',
+    });
+    expect(reply.choices[0]?.message.content).toBe('Hi.');
+    const [request] = requests;
+    expect(request?.url).toBe('/openai/v1/chat/completions');
+    expect(request?.headers).toMatchObject({
+      authorization: 'Bearer bedrock-key',
+      'x-amzn-bedrock-guardrailidentifier': 'g1',
+      'x-amzn-bedrock-guardrailversion': '2',
+    });
+    expect(JSON.parse(request?.body.toString() ?? '')).toEqual({
+      ...prompt,
+      model: 'global.xai.grok-4.6',
+      reasoning_effort: 'high',
+      max_completion_tokens: 16,
+    });
+  });
+
+  test('reach GPT by Responses, and by Converse for its clients', async () => {
+    const { gateway: started, requests, client: converse } = await start(whole(said('Hi.')));
+    await converse.send(new ConverseCommand({ ...ask, modelId: 'us.openai.gpt-6-sol' }));
+    expect(requests.at(-1)?.url).toBe('/model/us.openai.gpt-6-sol/converse');
+    await openai(started)
+      .responses.create({ model: 'us.openai.gpt-6-sol', input: 'Hi', reasoning: { effort: 'low' } })
+      .catch(() => {});
+    expect(requests.at(-1)?.url).toBe('/openai/v1/responses');
+    expect(JSON.parse(requests.at(-1)?.body.toString() ?? '')).toMatchObject({
+      reasoning: { effort: 'low' },
+    });
+  });
+
+  test('reach Mantle under the prefix of each model, signed for its own service', async () => {
+    const { gateway: started, requests } = await start(whole(completion), {
+      endpoint: 'mantle',
+      key: 'AKIDEXAMPLE|secret',
+    });
+    for (const model of ['openai.gpt-oss-120b', 'google.gemma-4-31b', 'qwen.qwen3-32b'])
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await openai(started).chat.completions.create({ ...prompt, model });
+    expect(requests.map(({ url }) => url)).toEqual([
+      '/v1/chat/completions',
+      '/openai/v1/chat/completions',
+      '/v1/chat/completions',
+    ]);
+    expect(requests[0]?.headers.authorization).toContain('/us-east-1/bedrock-mantle/aws4_request');
+    await openai(started)
+      .chat.completions.create({ ...prompt, model: 'anthropic.claude-opus-5-5' })
+      .catch(() => {});
+    expect(requests.at(-1)?.url).toBe('/anthropic/v1/messages');
+    expect(requests.at(-1)?.headers['anthropic-version']).toBe('2023-06-01');
+    await openai(started)
+      .responses.create({ model: 'openai.gpt-5.6-sol', input: 'Hi' })
+      .catch(() => {});
+    expect(requests.at(-1)?.url).toBe('/openai/v1/responses');
+  });
+
+  test('list the models of Mantle, whose address names its region', async () => {
+    expect(
+      placesOf(
+        { baseUrl: 'https://bedrock-mantle.eu-west-1.api.aws', regionOrder: 'turns' },
+        { keys: ['k'], log: createLog('silent') },
+      )[0]?.region,
+    ).toBe('eu-west-1');
+    const { gateway: started, requests } = await start(
+      whole({ object: 'list', data: [{ id: 'openai.gpt-oss-120b', object: 'model' }] }),
+      { endpoint: 'mantle', models: 'discover' },
+    );
+    await expect
+      .poll(async () => (await openai(started).models.list()).data.map(({ id }) => id))
+      .toContain('openai.gpt-oss-120b');
+    expect(requests[0]?.url).toBe('/v1/models');
+  });
+
+  test('and no guardrail is left out in silence where Mantle has none', async () => {
+    await expect(
+      start(whole(completion), { endpoint: 'mantle', guardrail: { id: 'g1', version: '2' } }),
+    ).rejects.toThrow(/guardrail holds at the endpoint 'runtime' alone/);
   });
 });
 

@@ -244,6 +244,34 @@ export const cloudRules: readonly Rule[] = [
     source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html',
   },
   {
+    kinds: ['bedrock'],
+    models: ['*xai.grok*'],
+    refuses: has('stop', 'frequency_penalty', 'presence_penalty'),
+    says: "This model doesn't support the $ field. Remove $ and try again.",
+    source: 'LiteLLM 1.110.2, llms/bedrock/chat/chat_completions, CHAT_COMPLETIONS_REFUSED_PARAMS_BY_FAMILY',
+  },
+  {
+    kinds: ['bedrock'],
+    models: ['*xai.grok-4.6*', '*xai.grok-4.7*'],
+    refuses: isOneOf('reasoning_effort', ['none', 'minimal']),
+    says: 'Unsupported value: $',
+    source:
+      'LiteLLM 1.110.2, llms/bedrock/chat/chat_completions, CHAT_COMPLETIONS_REFUSED_REASONING_EFFORTS_BY_FAMILY',
+  },
+  {
+    kinds: ['bedrock'],
+    models: ['*openai.gpt-5.6*', '*openai.gpt-6*'],
+    refuses: has('max_tokens'),
+    says: "Unsupported parameter: '$' is not supported with this model.",
+    source: 'LiteLLM 1.110.2, llms/bedrock/chat/chat_completions, `with_max_completion_tokens`',
+  },
+  {
+    kinds: ['bedrock'],
+    refuses: cacheMarkOtherThan(),
+    says: 'Unknown parameter: $',
+    source: 'LiteLLM 1.110.2, llms/bedrock/chat/chat_completions',
+  },
+  {
     ...cohere,
     refuses: unknownIn(cohereMembers),
     says: "unknown field: parameter '$' is not a valid field. For proper usage, please refer to https://docs.cohere.com/reference/chat",
