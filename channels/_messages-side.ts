@@ -48,7 +48,7 @@ export function withMessages(
 }
 
 /** What is true of a model in both formats. Thinking is asked for in the client's own words. */
-function inBoth(chat: ModelTraits): ModelTraits {
+export function inBoth(chat: ModelTraits): ModelTraits {
   const { thinksByDefault, forcedTools, jsonSchema } = chat;
   return {
     ...(thinksByDefault === undefined ? {} : { thinksByDefault }),

@@ -1,4 +1,5 @@
 import { apiKey } from './_http.ts';
+import { inBoth } from './_messages-side.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** DeepSeek. It thinks unless switched off, and wants its reasoning back with every turn that called tools. */
@@ -8,7 +9,12 @@ export default openaiLike({
   baseUrl: 'https://api.deepseek.com/v1',
   models: ['deepseek-*'],
   // https://api-docs.deepseek.com/guides/anthropic_api
-  messages: { instead: ['/v1', '/anthropic/v1'], headers: apiKey },
+  messages: {
+    instead: ['/v1', '/anthropic/v1'],
+    headers: apiKey,
+    // LiteLLM 1.110.2, llms/deepseek/messages/transformation.py: it answers 400 to `type: "custom"`.
+    traits: (chat) => ({ ...inBoth(chat), toolTypes: false }),
+  },
   traits: {
     '*': {
       reasoning: 'thinking',

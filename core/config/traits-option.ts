@@ -51,6 +51,7 @@ const ofOneFormat = z.strictObject({
   stopsThinking: z.boolean().optional(),
   forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
   namedTools: z.literal(false).optional(),
+  toolTypes: z.literal(false).optional(),
   requiredTools: z.literal(false).optional(),
   jsonThinking: z.literal(false).optional(),
   outputLimit: tokens.optional(),

@@ -67,6 +67,8 @@ export interface ModelTraits {
   readonly forcedTools?: 'always' | 'without-thinking' | 'never';
   /** False when no tool can be forced by its name: the model gets that tool alone, and must call one. */
   readonly namedTools?: false;
+  /** False when the model refuses the `type` of a function (`custom`) in the messages format, which says nothing more. */
+  readonly toolTypes?: false;
   /** False when the model takes no `required`: the only tool of a request is forced by its name, and among several the model chooses. */
   readonly requiredTools?: false;
   /** False when the model gives no JSON while it thinks, by a schema or without one: it does not think then. */

@@ -164,6 +164,17 @@ const asked = (model: string, more: object = {}): object => ({
   ...more,
 });
 
+test('DeepSeek gets functions without the type that it refuses, and the rest of the request as it is', async () => {
+  provider.says(() => ({ body: messageOf('deepseek') }));
+  const look = { name: 'look', description: 'Looks.', input_schema: { type: 'object', properties: {} } };
+  const hosted = { type: 'web_search_20250305', name: 'web_search' };
+  const tools = [{ type: 'custom', ...look }, hosted];
+  const answer = await provider.ask('/v1/messages', asked('deepseek', { tools }));
+  expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
+  const sent = JSON.parse(String(provider.requests[0]?.body)) as object;
+  expect(sent).toEqual({ ...asked('deepseek'), model: 'deepseek-v4-pro', tools: [look, hosted] });
+});
+
 describe.each(kinds)('%s', (kind) => {
   const { model, chat, messages, credential } = sides[kind];
   const message = messageOf(kind);

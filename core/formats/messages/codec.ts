@@ -10,7 +10,7 @@ import { encodeRequest } from './request-out/index.ts';
 import { wantsBytes } from './request-out/media.ts';
 import { MessagesStreamEncoder } from './stream-out.ts';
 import { travelling } from './headers.ts';
-import { patch, withBudget } from './patch.ts';
+import { patch, withBudget, withPlainTools } from './patch.ts';
 import { places, settingPath } from './settings.ts';
 import { MessagesFold, unfold } from './whole.ts';
 import { usageTap } from './usage.ts';
@@ -48,7 +48,7 @@ function base(
     writesMarks: true,
     clientFraming: () => 'sse',
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
-    official: withBudget,
+    official: (body, traits, lose) => withPlainTools(withBudget(body, traits, lose), traits),
     passThrough: (_model, _stream, headers) => ({
       path: counting ? '/messages/count_tokens' : '/messages',
       headers: travelling(headers),

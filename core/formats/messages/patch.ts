@@ -1,5 +1,5 @@
 import type { Reasoning } from '../../model/reasoning.ts';
-import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../../sdk/format.ts';
@@ -75,4 +75,17 @@ export function withBudget(body: JsonObject, traits: ModelTraits, lose: Lose): J
   );
   const { thinking: _thinking, ...next } = body;
   return asked === undefined ? next : { ...next, thinking: { ...asked, ...rest } };
+}
+
+/** The body with functions that do not say that they are some, for a model that refuses the word. */
+export function withPlainTools(body: JsonObject, { toolTypes }: ModelTraits): JsonObject {
+  const { tools } = body;
+  if (toolTypes !== false || !Array.isArray(tools)) return body;
+  const isTyped = (tool: JsonValue): tool is JsonObject => isObject(tool) && tool.type === 'custom';
+  if (!tools.some(isTyped)) return body;
+  return { ...body, tools: tools.map((tool: JsonValue) => (isTyped(tool) ? untyped(tool) : tool)) };
+}
+
+function untyped({ type: _type, ...tool }: JsonObject): JsonObject {
+  return tool;
 }

@@ -45,7 +45,7 @@ function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
       const called = asFunction(tool, writing);
       const { name, description, schema, strict } = called;
       return {
-        ...defined({ type: $type }),
+        ...(writing.target.traits.toolTypes === false ? {} : defined({ type: $type })),
         name: writing.toolName(name),
         ...defined({ description }),
         input_schema: strictSchema(called, objectSchema(schema, writing), writing),
