@@ -13,7 +13,7 @@ import {
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
 import { needsBytes } from './inline-media.ts';
-import { settle } from './settle.ts';
+import { asStreamed, settle } from './settle.ts';
 import { undoingOf, type Undoing } from './undo-spelling.ts';
 import { unreadOf, type Unread } from './unread.ts';
 
@@ -36,7 +36,7 @@ export function encodeRequest(
   try {
     const lose = losesInto(losses, call, codec);
     const settled = isChat(request)
-      ? settle(request, target.traits, codec, options, lose)
+      ? settle(asStreamed(request, call), target.traits, codec, options, lose)
       : { request, traits: target.traits, stream: call.stream };
     const { stream } = settled;
     const encoded = codec.encodeRequest(settled.request, {

@@ -20,7 +20,7 @@ import {
 } from 'sluice/internal';
 import { encodeRequest } from './encode-request.ts';
 import type { TranslationOptions } from './options.ts';
-import { settle, type Settled } from './settle.ts';
+import { asStreamed, settle, type Settled } from './settle.ts';
 
 /** What the traits of a model change in a request of a format that its channel speaks. */
 export interface Adaptation {
@@ -41,8 +41,9 @@ export function adapt(
   const { codec, operation } = call;
   const { places } = codec;
   if (places === undefined || operation !== 'chat') return undefined;
-  const { outline: request } = call;
-  if (!isChat(request)) return undefined;
+  const { outline } = call;
+  if (!isChat(outline)) return undefined;
+  const request = asStreamed(outline, call);
   const settled = settle(request, target.traits, codec, chosen, () => {});
   if (settled.stream !== call.stream) return 'decode';
   if (reachesInside(request, settled)) return 'decode';

@@ -1,4 +1,4 @@
-import type { ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
+import type { Call, ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
 import { isObject, settleForcedTools, settleFunctionTools, thinksAbout, type Codec } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { clampOutput } from './output-limit.ts';
@@ -11,6 +11,11 @@ export interface Settled {
   readonly stream: boolean;
   /** Members at the top of the client's body of which the provider refuses something that it does not know. */
   readonly unknown: readonly string[];
+}
+
+/** Returns the request as a stream or a whole reply, as the call wants it: a plugin may have changed the call. */
+export function asStreamed(request: ChatRequest, { stream }: Pick<Call, 'stream'>): ChatRequest {
+  return request.stream === stream ? request : { ...request, stream };
 }
 
 /**
