@@ -230,7 +230,12 @@ describe('channels', () => {
       const [found] = gateway.catalog.targets(model);
       return found && { model: found.model, ...found.traits };
     };
-    expect(target('fast')).toEqual({ model: 'fast-2026-01', reasoning: 'effort', outputLimit: 7 });
+    expect(target('fast')).toEqual({
+      model: 'fast-2026-01',
+      reasoning: 'effort',
+      outputLimit: 7,
+      statesOutputLimit: false,
+    });
     expect(target('big-3')).toEqual({ model: 'big-latest', reasoning: 'none', outputLimit: 10 });
     expect(target('raw-3')).toMatchObject({ model: '3' });
     expect(target('other')).toBeUndefined();
