@@ -56,7 +56,7 @@ const said = (message: Anthropic.Message, pieces: number): Said => {
 export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget'): Client {
   const settings = (ask: Ask) => ({
     model: ask.model,
-    max_tokens: ask.maxTokens ?? 8192,
+    max_tokens: ask.maxTokens ?? 8000,
     ...(ask.system === undefined ? {} : { system: ask.system }),
     ...(ask.stop === undefined ? {} : { stop_sequences: [...ask.stop] }),
     ...(ask.thinking && how === 'adaptive'

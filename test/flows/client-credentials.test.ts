@@ -388,7 +388,7 @@ describe('the config', () => {
     }, String);
 
   test.each([
-    ['a key', () => claude({ key: 'k-12345678' }), /goes with no key/],
+    ['a key', () => claude({ key: 'a-key-of-its-own-12345678' }), /goes with no key/],
     ['discovery', () => claude({ models: 'discover' }), /nothing to ask the provider for its models/],
     [
       'a kind that serves what its provider lists',

@@ -332,11 +332,11 @@ describe('an authorization server that gives no token', () => {
         name: 'other',
         baseUrl: `${provider.url}/v1`,
         models: ['inside-model'],
-        key: 'k-12345678',
+        key: 'a-key-of-its-own-12345678',
       }),
     );
     await chat(gateway);
-    expect(shown()).toEqual(['Bearer k-12345678']);
+    expect(shown()).toEqual(['Bearer a-key-of-its-own-12345678']);
   });
 });
 

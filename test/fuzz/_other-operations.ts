@@ -156,6 +156,21 @@ const bodies: Readonly<Record<string, readonly JsonObject[]>> = {
     { prompt: 'redder', images: [{ image_url: pictureUrl }], mask: { image_url: pictureUrl }, stream: true },
   ],
   'vary-image': [{}],
+  ocr: [
+    {
+      document: { type: 'document_url', document_url: 'data:application/pdf;base64,JVBERi0xLjQ=' },
+      pages: '0,2-4',
+    },
+    { document: { image_url: { url: pictureUrl } }, include_image_base64: true, image_limit: 2, odd: [null] },
+    {
+      document: { document_url: 'https://example.com/a.pdf', document_name: 'a' },
+      pages: [0, 1],
+      document_annotation_format: {
+        type: 'json_schema',
+        json_schema: { name: 'a', schema: { type: 'object' } },
+      },
+    },
+  ],
   transcribe: [{}],
   'translate-audio': [{}],
   'create-video': [
