@@ -45,7 +45,8 @@ beforeAll(async () => {
     plugins: [modelAccess(), quota(), providerObjects()],
     channels: [
       mistral({ key: mistralKey, baseUrl: `${url}/v1` }),
-      azureFoundry({ key: 'azure-key', baseUrl: url, models: ['mistral-document-ai-*'] }),
+      // Before Mistral's own pattern, which fits this model as well.
+      azureFoundry({ key: 'azure-key', baseUrl: url, models: ['mistral-document-ai-*'], priority: 1 }),
     ],
     routing: { attempts: 1 },
   }));
