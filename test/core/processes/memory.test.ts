@@ -93,9 +93,9 @@ describe('garbage', () => {
   }
 
   test('of large bodies gathers for longer before all memory is gone through', () => {
-    const counts = (before: string): readonly number[] => [1, 2, 3].map(() => collections(before));
-    // How far a collection has come when the next one is due depends on what else the machine does.
-    expect(Math.min(...counts('collectSeldom();'))).toBeLessThan(Math.max(...counts('')) / 2);
+    // How far a collection has come when the next one is due depends on what else the machine does: in one run 5 to 10 without, 1 to 4 with it.
+    const inFive = (before: string): number => [1, 2, 3, 4, 5].reduce((sum) => sum + collections(before), 0);
+    expect(inFive('collectSeldom();')).toBeLessThan(0.75 * inFive(''));
   });
 
   test('may gather in a fixed room, whatever is in use, and in less where there is little memory', () => {
