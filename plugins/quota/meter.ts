@@ -5,6 +5,7 @@ import {
   type Observing,
   type TokenCounts,
   type Usage,
+  type JsonObject,
 } from 'sluice';
 import {
   parseSse,
@@ -15,7 +16,7 @@ import {
   type Call,
 } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
-import { sentTier, ServiceMeter, type Services } from './services.ts';
+import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */
 const sampleBytes = 16 * 1024;
@@ -58,11 +59,15 @@ export class Meter implements Observing {
   #sample: Buffer[] | undefined;
   #sampled = 0;
   readonly #services: ServiceMeter | undefined;
+  /** Members of a long request that say its service tier. */
+  readonly #body: JsonObject | undefined;
 
   /** `ended` is called once, at the end. `services`: those that were reserved. */
   constructor(call: Call, ended: (how: Ending) => void, bound: Bounding, services?: Services) {
     this.#services = services && new ServiceMeter(services, call.codec);
     this.#call = call;
+    // Of a long request what this reads is let go of when it is sent, and would be parsed anew.
+    this.#body = call.wire.outline === undefined ? undefined : tierMembers(call.bodyOutline);
     this.#ended = ended;
     this.#bound = bound;
     this.#before = call.get(reachedProviders) ?? 0;
@@ -148,7 +153,11 @@ export class Meter implements Observing {
   /** Adds the service tier that was asked for where the provider does not tell which one it used. */
   #withTier(used: Usage | undefined): Usage | undefined {
     if (used === undefined || used.serviceTier !== undefined) return used;
-    const serviceTier = sentTier(this.#call, this.#answered?.format);
+    const serviceTier = sentTier(
+      this.#body ?? this.#call.bodyOutline,
+      this.#call.codec.format,
+      this.#answered?.format,
+    );
     return serviceTier === undefined ? used : { ...used, serviceTier };
   }
 

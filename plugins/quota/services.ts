@@ -52,15 +52,24 @@ export function tierOf(body: JsonObject): { readonly tier: string; readonly path
 
 /**
  * Returns the service tier that a call was sent with, for providers that do not tell which one they used. `format`: the one that the provider
- * was asked in, which has no member for the modes of others.
+ * was asked in, which has no member for the modes of others; `own`: the client's.
  */
-export function sentTier({ bodyOutline: body, codec }: Call, format: string | undefined): string | undefined {
+export function sentTier(body: JsonObject, own: string, format: string | undefined): string | undefined {
   const { service_tier: tier = body['serviceTier'], speed } = body;
-  if (speed === 'fast' && (format ?? codec.format) === codec.format) return speed;
+  if (speed === 'fast' && (format ?? own) === own) return speed;
   return typeof tier === 'string' || isObject(tier) ? tierIn(tier).slice(0, longestTier) : undefined;
 }
 
 const longestTier = 40;
+
+/** Returns the members of a body by which {@link sentTier} goes. */
+export function tierMembers({ service_tier, serviceTier, speed }: JsonObject): JsonObject {
+  return {
+    ...(service_tier === undefined ? {} : { service_tier }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(speed === undefined ? {} : { speed }),
+  };
+}
 
 /**
  * Returns the edits by which a request has a limit of uses where it has none and its format has a member for it: `max_tool_calls` of responses,
