@@ -1,5 +1,6 @@
 import { openaiLike } from './_openai-like.ts';
 import { xaiBatches } from './_xai-batches.ts';
+import { withSessions } from './_xai-sessions.ts';
 import { edits, mediaFormat, speech, videoCodecs, withWaiting } from './_xai-media.ts';
 
 /** Models that think answer 400 to penalties and stop sequences. https://docs.x.ai/docs/guides/reasoning */
@@ -29,11 +30,17 @@ export default openaiLike({
     'create-video': [mediaFormat],
     'get-video': [mediaFormat],
     speak: [mediaFormat],
+    realtime: ['realtime'],
   },
   codecs: { ...videoCodecs, ...(edits === undefined ? {} : { 'edit-image': edits }), speak: speech },
-  beside: withWaiting,
+  beside: (parts) => withSessions(withWaiting(parts)),
   // https://openrouter.ai/x-ai/grok-voice-tts-1.0 (2026-05-15). The model page of xAI had 4.20 dollars for a million in 2026-04: the higher counts.
-  prices: { 'grok-voice-tts*': { perCharacter: 0.000_015 } },
+  prices: {
+    'grok-voice-tts*': { perCharacter: 0.000_015 },
+    // 0.08 dollars for a minute and 0.004 for an item of text: https://docs.x.ai/developers/models/speech-to-speech, read 2026-09-30.
+    'grok-voice-think*': { perSecond: 0.001_333_333_334, perCall: 0.004 },
+    'grok-voice-fast*': { perSecond: 0.001_333_333_334, perCall: 0.004 },
+  },
   routingFields: ['search_parameters'],
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,

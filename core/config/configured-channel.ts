@@ -274,6 +274,7 @@ function channelOf(
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
+    ...(parts.watch === undefined ? {} : { watch: parts.watch }),
     close: () => Promise.resolve(),
   };
 }

@@ -18,6 +18,7 @@ import type {
   ReplyContext,
   RouteParams,
   Codecs,
+  TunnelWatch,
 } from './format.ts';
 import { Gate } from './gate.ts';
 import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
@@ -259,6 +260,8 @@ export interface Channel {
    * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
    */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  /** Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone. */
+  watch?(answers: TunnelWatch): TunnelWatch;
   close(): Promise<void>;
 }
 

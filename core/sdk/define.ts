@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Call } from './call.ts';
 import type { GatewayConfig } from './config.ts';
-import type { Codecs, Format } from './format.ts';
+import type { Codecs, Format, TunnelWatch } from './format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -79,6 +79,8 @@ export interface ChannelParts extends author.ChannelParts {
   events?(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;
   /** See `Channel.connect`. */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  /** See `Channel.watch`. */
+  watch?(answers: TunnelWatch): TunnelWatch;
 }
 
 /** Declares a format: one folder in `core/formats/`. */

@@ -87,6 +87,7 @@ export type {
   Codec,
   EncodedRequest,
   EncodeTarget,
+  Expected,
   Format,
   Frame,
   RateStanding,
@@ -94,6 +95,7 @@ export type {
   RouteParams,
   StreamDecoder,
   StreamEncoder,
+  TunnelWatch,
   WireFrame,
 } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
@@ -217,4 +219,5 @@ export { checkMemberNames, checkRequestMembers, foldedName } from './member-name
 export { inOrder, peekFirst } from './operators.ts';
 export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
+export { leadingType } from '../formats/realtime/wire.ts';
 export { failureCause } from '../routing/failure-cause.ts';

@@ -58,8 +58,12 @@ export interface SocketRoute {
 export interface TunnelWatch {
   /** Reads a message of the provider's; gives what an answer used that has ended with it. Each is told once. */
   read(message: SocketMessage): Usage | undefined;
+  /** Reads a message of the client's that goes to the provider; gives what the provider charges for what was sent so far, as `read` does. Absent where it charges for answers alone. */
+  sent?(message: SocketMessage): Usage | undefined;
   /** What has been seen of an answer that runs, estimated; undefined when none runs. */
   readonly unfinished: Usage | undefined;
+  /** What was used besides answers and has not been told yet; undefined when there is nothing. */
+  readonly untold?: Usage | undefined;
 }
 
 /** Puts the names of one model in place of each other where messages carry them: the client's name here, the provider's there. */

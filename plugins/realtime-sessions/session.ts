@@ -3,16 +3,19 @@ import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice
 import {
   charge,
   noPriceError,
+  sumUsage,
   tunnelWatch,
   type ApiKeys,
   type AttemptEvent,
   type Bookkeeper,
   type Call,
   type Catalog,
+  type Expected,
   type Ledger,
   type Prices,
   type Reservation,
   type Settlement,
+  type TunnelWatch,
   type UsageRecord,
 } from 'sluice/internal';
 
@@ -25,6 +28,14 @@ export interface SessionTools {
   readonly prices: Prices;
   /** Milliseconds. */
   readonly lease: number;
+}
+
+/** Returns what a session has used that was not charged for; undefined where there is nothing. */
+function unpaid(watch: TunnelWatch | undefined): Usage | undefined {
+  const { unfinished, untold } = watch ?? {};
+  return unfinished === undefined || untold === undefined
+    ? (unfinished ?? untold)
+    : sumUsage(unfinished, untold);
 }
 
 /** One session and what it has cost. */
@@ -68,8 +79,8 @@ export class Session {
     const { budgets = [] } = key ?? {};
     if (key === undefined || budgets.length === 0) return;
     const { prices, bookkeeper, lease } = this.#tools;
-    const { input, output } = this.#expected();
-    const microDollars = prices.most(this.#model, input, output);
+    const { input, output, units } = this.#expected();
+    const microDollars = prices.most(this.#model, input, output, units);
     if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
       throw noPriceError(this.#model);
     let reservation: Reservation;
@@ -100,9 +111,11 @@ export class Session {
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    const rest = this.#attempt === undefined ? undefined : this.#call.get(tunnelWatch)?.unfinished;
+    const watch = this.#attempt === undefined ? undefined : this.#call.get(tunnelWatch);
+    const rest = unpaid(watch);
     const reservation = this.#takeReservation();
-    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, 'left', reservation));
+    const ended = watch?.unfinished === undefined ? 'complete' : 'left';
+    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, ended, reservation));
     else if (reservation !== undefined) this.#tools.bookkeeper.release(reservation);
   }
 
@@ -114,8 +127,12 @@ export class Session {
       case 'attempt':
         if (event.failure === undefined) this.#attempt = event;
         return [event];
-      case 'usage':
+      case 'usage': {
+        const refused = this.#refused;
+        // What the client sends costs, and the provider said nothing since the budget was spent.
+        if (refused !== undefined) return throwError(() => refused);
         return event.part === undefined ? [event] : this.#charged(event, event.part);
+      }
       case 'message':
         return this.#refused === undefined ? [event] : this.#last(event, this.#refused);
       default:
@@ -124,7 +141,7 @@ export class Session {
   }
 
   #charged(event: GatewayEvent, part: Usage): ObservableInput<GatewayEvent> {
-    this.#context = part.input + part.output;
+    if (part.input + part.output > 0) this.#context = part.input + part.output;
     const reservation = this.#takeReservation();
     const settlement = this.#settlement(part, 'complete', reservation);
     if (reservation === undefined && (this.#key?.budgets ?? []).length === 0) {
@@ -132,9 +149,13 @@ export class Session {
       return [event];
     }
     // Begun at once: also a session that ends meanwhile has paid.
-    const { gate } = this.#call;
+    const { gate, inputGate } = this.#call;
     gate.close();
-    const charging = this.#settle(settlement).finally(() => gate.open());
+    inputGate.close();
+    const charging = this.#settle(settlement).finally(() => {
+      gate.open();
+      inputGate.open();
+    });
     return defer(async () => {
       await charging;
       return event;
@@ -177,9 +198,9 @@ export class Session {
   }
 
   /** What one answer is expected to use: it reads what was said so far, and what is new. */
-  #expected(): { readonly input: number; readonly output: number } {
+  #expected(): Expected {
     const { codec, request } = this.#call;
-    const { input, output } = codec.estimate?.(request) ?? { input: 0, output: 0 };
+    const { input, output, units } = codec.estimate?.(request) ?? { input: 0, output: 0 };
     const traits = this.#tools.catalog.targets(this.#model).map((target) => target.traits);
     const within = (tokens: number, limits: readonly (number | undefined)[]): number => {
       const known = limits.filter((limit) => limit !== undefined);
@@ -199,6 +220,7 @@ export class Session {
         output,
         traits.map(({ outputLimit }) => outputLimit),
       ),
+      ...(units === undefined ? {} : { units }),
     };
   }
 

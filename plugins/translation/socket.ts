@@ -42,7 +42,7 @@ async function passMessages(call: Call, target: Target, next: Next): Promise<Obs
     );
   }
   const names = route.names(call.askedModel, target.model);
-  const watch = route.watch();
+  const watch = target.channel.watch?.(route.watch()) ?? route.watch();
 
   const { path, query = {}, headers = {} } = route.dial(call.body, target.model, flat(call.wire.headers));
   const upstream: UpstreamRequest = {
@@ -57,26 +57,33 @@ async function passMessages(call: Call, target: Target, next: Next): Promise<Obs
     body: '',
   };
 
-  /** What the gateway itself has to say to the client. */
+  let total: Usage | undefined;
+  const used = (part: Usage): GatewayEvent => {
+    total = total === undefined ? part : sumUsage(total, part);
+    return { type: 'usage', usage: total, part };
+  };
+
+  /** Errors that the gateway itself has for the client, and what the client's own messages cost. */
   const own = new Subject<GatewayEvent>();
   const input = call.input?.pipe(
     concatMap((message): SocketMessage[] => {
       const sent = names.toProvider(message);
-      if (!(sent instanceof GatewayError)) return [sent];
+      if (!(sent instanceof GatewayError)) {
+        const part = watch.sent?.(sent);
+        if (part !== undefined) own.next(used(part));
+        return [sent];
+      }
       own.next({ type: 'message', data: Buffer.from(route.failure(sent, call.id)), binary: false });
       holdClient(call);
       return [];
     }),
   );
 
-  let total: Usage | undefined;
   const read = (event: Extract<GatewayEvent, { type: 'message' }>): GatewayEvent[] => {
     const part = watch.read(event);
     const named = names.toClient(event);
     const shown: GatewayEvent = named === event ? event : { type: 'message', ...named };
-    if (part === undefined) return [shown];
-    total = total === undefined ? part : sumUsage(total, part);
-    return [{ type: 'usage', usage: total, part }, shown];
+    return part === undefined ? [shown] : [used(part), shown];
   };
 
   const source = await next(call.with({ upstream, ...(input === undefined ? {} : { input }) }));

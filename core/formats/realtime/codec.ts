@@ -5,8 +5,11 @@ import type { Codec } from '../../sdk/format.ts';
 import { dial } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 
-/** Tokens that one answer is expected to read and to give, before anything is known of the conversation. */
-const expected = { input: 4000, output: 4096 } as const;
+/**
+ * What one answer is expected to use, before anything is known of the conversation: tokens that it reads and gives, and where a provider
+ * charges for time or messages, as much of them as is charged for at once.
+ */
+const expected = { input: 4000, output: 4096, units: { seconds: 60, calls: 10 } } as const;
 
 /** A session as a call: its body is the handshake. Its messages pass, and are nothing that a codec reads. */
 export const realtimeCodec: Codec<RealtimeRequest> = {

@@ -47,6 +47,7 @@ const unitMembers: Readonly<Record<string, UnitPrice>> = {
   output_cost_per_character: 'perCharacter',
   input_cost_per_request: 'perCall',
   input_cost_per_query: 'perCall',
+  input_cost_per_text_message: 'perCall',
   ocr_cost_per_page: 'perPage',
   annotation_cost_per_page: 'perAnnotatedPage',
 };
