@@ -283,7 +283,8 @@ export class HealthBook implements Health, VisitJudge {
     const breaker =
       model === undefined ? known : isNews ? this.#places.needModel(known, model) : known.models?.get(model);
     if (breaker === undefined) return;
-    if (forgotten === true && breaker === known) known.tally.clear();
+    // It answers again: failures before that count no more, as behind a probe of this gateway.
+    if (breaker === known && (forgotten === true || rests === 0)) known.tally.clear();
     this.#change(
       breaker,
       () => {

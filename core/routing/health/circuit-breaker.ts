@@ -50,20 +50,15 @@ export class CircuitBreaker<Who> {
     return this.coolUntil > now ? 'cooling' : 'up';
   }
 
-  /** True when a probe may go there without haste. */
+  /** True when a probe may go to a place that rests without haste. */
   isDue(now: number): boolean {
     return (
-      this.rests > 0 &&
-      this.restUntil <= now &&
-      this.coolUntil <= now &&
-      this.probe === undefined &&
-      this.elsewhereUntil <= now
+      this.restUntil <= now && this.coolUntil <= now && this.probe === undefined && this.elsewhereUntil <= now
     );
   }
 
   /** When it is worth coming back. */
   until(now: number): number {
-    if (this.rests === 0) return this.coolUntil;
     // How a probe ends nobody knows: who asks again in a second learns of it.
     const probing = this.probe !== undefined || this.elsewhereUntil > now ? now + earlyGap : 0;
     return Math.max(this.coolUntil, this.restUntil, probing);
@@ -71,9 +66,7 @@ export class CircuitBreaker<Who> {
 
   /** True when a call may go there: as one of many, as the probe, or as a probe before its time. */
   admits(now: number): boolean {
-    if (this.coolUntil > now) return false;
-    if (this.rests === 0) return true;
-    if (this.probe !== undefined || this.elsewhereUntil > now) return false;
+    if (this.coolUntil > now || this.probe !== undefined || this.elsewhereUntil > now) return false;
     return this.restUntil <= now || now - this.#triedAt >= Math.min(earlyGap, this.#rest * earlyShare);
   }
 

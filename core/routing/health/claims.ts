@@ -54,7 +54,9 @@ export class Claims {
       place.isClaiming = false;
       const now = this.#now();
       if (wait === 0) place.claimedUntil = now + lease;
-      else if (wait !== undefined && place.probe === undefined) place.elsewhereUntil = now + wait;
+      // A place that has answered meanwhile, or is probed here, is nobody else's.
+      else if (wait !== undefined && place.rests > 0 && place.probe === undefined)
+        place.elsewhereUntil = now + wait;
       // The probe began while its turn was asked for: it needs longer than that.
       if (wait === 0 && lease < probeTime && place.probe !== undefined) this.#claim(place, probeTime);
     });
