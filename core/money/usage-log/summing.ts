@@ -58,6 +58,9 @@ const dialects: Readonly<Record<Database['kind'], Dialect>> = {
   },
 };
 
+/** Widths of all levels are multiples of it. */
+const smallest = Math.min(...levels.map(({ size }) => size));
+
 const levelRows = levels
   .map(
     ({ level, size, hasNames, hasKeys }) =>
@@ -77,17 +80,26 @@ function addition(kind: Database['kind'], source: string): string {
     if (name === 'key_id') return "CASE WHEN keys = 1 THEN key_id ELSE '' END AS key_id";
     return `CASE WHEN names = 1 THEN ${name} ELSE ${name === 'status' ? '0' : "''"} END AS ${name}`;
   };
-  // Each row comes once for its duration, with the amounts, and once for the time until its first event.
+  const sums = amounts
+    .map((name) => `SUM(CAST(${name} AS ${kind === 'sqlite' ? 'REAL' : 'NUMERIC'})) AS ${name}`)
+    .join(', ');
+  const alike = [...dimensions, 'ms_bin', 'first_bin'].join(', ');
+  // Calls of a minute that are alike are added up first, because each row is read for all levels: once for its duration, with the amounts,
+  // and once for the time until its first event.
   return `${source},
+    minutes AS (
+      SELECT at - at % ${smallest} AS minute, ${alike}, COUNT(*) AS calls, ${sums}
+      FROM source GROUP BY minute, ${alike}
+    ),
     parts AS (
-      SELECT level, at - at % size AS start, ${dimensions.map(dimension).join(', ')}, is_first,
-        CASE WHEN keys = 1 THEN NULL WHEN is_first = 1 THEN 'f' || first_bin ELSE CAST(ms_bin AS TEXT) END AS bin,
+      SELECT level, minute - minute % size AS start, ${dimensions.map(dimension).join(', ')}, is_first,
+        CASE WHEN keys = 1 THEN NULL WHEN is_first = 1 THEN 'f' || first_bin ELSE CAST(ms_bin AS TEXT) END AS bin, calls,
         ${amounts.map((name) => `CASE WHEN is_first = 1 THEN 0 ELSE ${name} END AS ${name}`).join(', ')}
-      FROM source CROSS JOIN (${levelRows}) AS levels CROSS JOIN (SELECT 0 AS is_first UNION ALL SELECT 1) AS measures
-      WHERE (is_first = 0 OR (keys = 0 AND first_bin IS NOT NULL)) AND (size > 60000 OR at >= ?)
+      FROM minutes CROSS JOIN (${levelRows}) AS levels CROSS JOIN (SELECT 0 AS is_first UNION ALL SELECT 1) AS measures
+      WHERE (is_first = 0 OR (keys = 0 AND first_bin IS NOT NULL)) AND (size > ${smallest} OR minute >= ?)
     ),
     bins AS (
-      SELECT ${key}, is_first, bin, COUNT(*) AS calls, ${amounts.map((name) => `SUM(CAST(${name} AS ${kind === 'sqlite' ? 'REAL' : 'NUMERIC'})) AS ${name}`).join(', ')}
+      SELECT ${key}, is_first, bin, SUM(calls) AS calls, ${sums}
       FROM parts GROUP BY ${key}, is_first, bin
     )
     INSERT INTO usage_sums (${key}, calls, ${amounts.join(', ')}, bins)
