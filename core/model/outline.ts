@@ -19,6 +19,8 @@ export interface Outline {
   /** Bytes of all that was left out, as it was written between its quotes: no fewer than the words have. */
   readonly leftOut: number;
   readonly texts: LeftOutTexts;
+  /** False where no member at any depth has a name under which an address of storage may stand. */
+  readonly mayNameAddress: boolean;
   /** Where the value of `model` stands in the bytes of the whole, quotes included. */
   readonly model: { readonly start: number; readonly end: number } | undefined;
 }

@@ -1,6 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { outlineOf } from '../../../core/formats/_shared/outline/index.ts';
 import { addressesIn, mayNameAddress } from '../../../core/upstream/addresses/find.ts';
 import { addressRowOf, addressRows, longestSign } from '../../../core/upstream/addresses/members.ts';
 import { foldedName } from '../../../core/sdk/member-names.ts';
@@ -100,6 +102,128 @@ const samples: readonly (readonly [member: string, within?: string])[] = [
   ['images'],
   ['input_reference'],
 ];
+
+/** As the scanner of long requests tells it. */
+function seenInOutline(text: string): boolean | undefined {
+  return outlineOf(Buffer.from(text), { depth: 100, values: 10_000, members: 1_000 })?.mayNameAddress;
+}
+
+describe('the scanner of long requests', () => {
+  const names = fc.oneof(
+    fc.constantFrom(
+      ...samples.flatMap(([member, within = 'x']) => [member, within]),
+      'content',
+      'messages',
+      'function',
+      'url',
+      'user_location',
+      'tool_calls',
+      'x',
+    ),
+    fc
+      .tuple(
+        fc.constantFrom(
+          'storage',
+          'output',
+          'input',
+          'query',
+          's3',
+          'gcs',
+          'corp',
+          'uri',
+          'data',
+          'ai',
+          'cached',
+          'my',
+        ),
+        fc.constantFrom('', '_'),
+        fc.constantFrom('', 'gcs', 'gcs_', 'data', 'data_'),
+        fc.constantFrom(
+          'uri',
+          'uris',
+          'folder',
+          'blob',
+          'source',
+          'config',
+          'location',
+          'prefix',
+          'ora',
+          'us',
+          'content',
+          'stores',
+          'search',
+        ),
+      )
+      .map((parts) => parts.join('')),
+    fc.string({ maxLength: 12 }),
+  );
+  const cases = fc.constantFrom(
+    (name: string) => name,
+    (name: string) => name.toUpperCase(),
+    (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+  );
+  const space = fc.constantFrom('', ' ', '\n', '\t'.repeat(20));
+  const values = fc.constantFrom(
+    '"gs://a"',
+    '["gs://a"]',
+    '"projects/p/a"',
+    '"/etc/passwd"',
+    '1',
+    'null',
+    '"https://a/b"',
+  );
+  const members = fc.letrec<{ readonly object: string; readonly member: string }>((tie) => ({
+    object: fc.array(tie('member'), { minLength: 1, maxLength: 3 }).map((some) => `{${some.join(',')}}`),
+    member: fc
+      .tuple(
+        names,
+        cases,
+        space,
+        space,
+        fc.oneof(
+          { depthSize: 'small' },
+          values,
+          tie('object'),
+          tie('object').map((one) => `[${String(one)}]`),
+        ),
+      )
+      .map(
+        ([name, cased, before, behind, value]) =>
+          `${JSON.stringify(cased(name))}${before}:${behind}${String(value)}`,
+      ),
+  }));
+
+  test('sees every address that is judged', () => {
+    let judged = 0;
+    fc.assert(
+      fc.property(members.object, (object) => {
+        const text = `{"messages":[${object}]}`;
+        if (addressesIn(JSON.parse(text) as never).length === 0) return;
+        judged += 1;
+        expect([text, seenInOutline(text)]).toEqual([text, true]);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(judged).toBeGreaterThan(500);
+  });
+
+  test('sees a name whose letters are written as codes', () => {
+    expect(seenInOutline(String.raw`{"a":{"\u0075rl":"file:///a"}}`)).toBe(true);
+  });
+
+  test.each([
+    [
+      'chat',
+      '{"messages":[{"role":"user","content":"url"},{"role":"assistant","tool_calls":[{"type":"function","id":"call_uri"}]}]}',
+    ],
+    [
+      'the schema of a tool',
+      '{"tools":[{"input_schema":{"properties":{"url":{"type":"string"},"file":{"type":"string"}}}}]}',
+    ],
+  ])('sees none in %s', (_, text) => {
+    expect(seenInOutline(text)).toBe(false);
+  });
+});
 
 test('every row has a sample, and each is seen by its letters, however it is spaced', () => {
   const rows = samples.map(([member, within = '']) => addressRowOf(foldedName(member), foldedName(within)));

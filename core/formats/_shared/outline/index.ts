@@ -5,6 +5,8 @@ import { parseJson } from '../long-json/index.ts';
 import { MarkedTexts } from './marks.ts';
 import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { toolsOf } from './tools.ts';
+import { writeEndings } from './endings.ts';
+import { addressEndings } from '../../../model/address-endings.ts';
 
 /*
  * An agent's request is mostly long texts that nobody here reads: it is checked, routed and passed on by what stands around them. Its
@@ -47,7 +49,7 @@ export const worthwhile = 8 * 1024;
 const most = 4 * 1024 * 1024;
 
 /** Where the scanner has what; see scan.wat. */
-const places = { names: 256, text: 4096 } as const;
+const places = { names: 256, text: 8192 } as const;
 const nameLength = 16;
 const deepest = 3000;
 /** Zeros behind the text, by which the scanner knows its end. */
@@ -69,6 +71,7 @@ function start(): Scanner {
     bytesOf[at] = name.length;
     bytesOf.write(name, at + 1, 'latin1');
   });
+  writeEndings(bytesOf, addressEndings);
   return made;
 }
 
@@ -117,6 +120,7 @@ export function outlineOf(
     body,
     cut: cutMembers(),
     leftOut: bytesOf.readUInt32LE(144),
+    mayNameAddress: bytesOf.readUInt32LE(172) !== 0 || text.includes('\\u00'),
     texts: {
       spans: new Uint32Array(memory.buffer.slice(spans, spans + 8 * bytesOf.readUInt32LE(168))),
       beforeTools: bytesOf.readUInt32LE(160),

@@ -8,10 +8,14 @@
 ;;         plus one), `cuts` (top-level members in which something was left out), then for each of those where its name begins and ends,
 ;;         quotes included; at 144 how many bytes were left out, at 148 the values, at 152 where in the outline what follows the name of the
 ;;         top-level "tools" begins and at 156 where it ends, before the comma or the bracket behind it, both 0 for none; at 160 how many strings
-;;         were left out before "tools", at 164 how many inside of it, at 168 how many in all
+;;         were left out before "tools", at 164 how many inside of it, at 168 how many in all; at 172 whether a name has an ending that is looked for
 ;;    256  names under which strings may be left out: each 16 bytes, the first is its length, 15 for the characters; ended by a 0
 ;;   1024  for each depth what is open there: 123 or 91
-;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says, and where `spans` says the places of all that was
+;;   4096  endings of names that are looked for: for the last letter of a name and the one before it (five bits each) the number of the first
+;;         ending with them, from 1 on, in a byte; 0 for none
+;;   5120  each ending in 32 bytes: its characters as the last of eight, bit 5 set in all (so that letters are small); a mask of the eight
+;;         bytes that count; at 16 whether objects as values do not count; at 20 whether the next ending has the same two letters
+;;   8192  the text, with 16 bytes of zeros behind it; the outline goes where `to` says, and where `spans` says the places of all that was
 ;;         left out: where each begins and ends in the text, quotes excluded
 (module
   (memory (export "memory") 2)
@@ -151,6 +155,27 @@
       (br $names))
     (unreachable))
 
+  ;; Notes whether the name has one of the endings whose last two letters are those of the $ending. $at is behind its quote.
+  (func $noteEnding (param $ending i32) (param $at i32)
+    (local $letters i64)
+    (local.set $ending (i32.add (i32.const 5088) (i32.shl (local.get $ending) (i32.const 5))))
+    (local.set $letters (i64.or (i64.load (i32.sub (local.get $at) (i32.const 9))) (i64.const 0x2020202020202020)))
+    (loop $endings
+      (if (i64.eq
+            (i64.and (local.get $letters) (i64.load offset=8 (local.get $ending)))
+            (i64.load (local.get $ending)))
+        (then
+          ;; A colon and a bracket behind it.
+          (if (i32.eqz
+                (i32.and
+                  (i32.load offset=16 (local.get $ending))
+                  (i32.eq (i32.load16_u (local.get $at)) (i32.const 0x7b3a))))
+            (then (i32.store (i32.const 172) (i32.const 1))))))
+      (if (i32.load offset=20 (local.get $ending))
+        (then
+          (local.set $ending (i32.add (local.get $ending) (i32.const 32)))
+          (br $endings)))))
+
   ;; Marks the end of the value of "tools", where it is open: $at is behind the character that follows it.
   (func $endTools (param $out i32) (param $at i32) (param $uncopied i32)
     (if (i32.and (i32.ne (i32.load (i32.const 152)) (i32.const 0)) (i32.eqz (i32.load (i32.const 156))))
@@ -173,8 +198,8 @@
     (local $count i32) (local $inTools i32)
     (local.set $count (i32.load (i32.const 168)))
     (local.set $spans (i32.add (local.get $spans) (i32.shl (local.get $count) (i32.const 3))))
-    (i32.store (local.get $spans) (i32.sub (local.get $string) (i32.const 4095)))
-    (i32.store offset=4 (local.get $spans) (i32.sub (local.get $at) (i32.const 4097)))
+    (i32.store (local.get $spans) (i32.sub (local.get $string) (i32.const 8191)))
+    (i32.store offset=4 (local.get $spans) (i32.sub (local.get $at) (i32.const 8193)))
     (i32.store (i32.const 168) (i32.add (local.get $count) (i32.const 1)))
     (local.set $inTools (i32.load (i32.const 164)))
     (if (i32.and (i32.ne (i32.load (i32.const 152)) (i32.const 0)) (i32.eqz (i32.load (i32.const 156))))
@@ -187,7 +212,7 @@
         (call $writeDigits (i32.add (local.get $out) (i32.const 4)) (i32.sub (local.get $count) (local.get $inTools)))))
     (i32.store8 offset=9 (local.get $out) (i32.const 34)))
 
-  ;; Writes the outline of the $length bytes at 4096 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
+  ;; Writes the outline of the $length bytes at 8192 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
   ;; $depths (at most 3000), more than $values values, more than 16 members in which something is left out.
   (func (export "outline")
     (param $length i32) (param $to i32) (param $depths i32) (param $values i32) (param $long i32) (param $spans i32)
@@ -199,10 +224,10 @@
     (i64.store (i32.const 0) (i64.const 0))
     (i64.store (i32.const 152) (i64.const 0))
     (i64.store (i32.const 160) (i64.const 0))
-    (i32.store (i32.const 168) (i32.const 0))
+    (i64.store (i32.const 168) (i64.const 0))
     (local.set $members (i32.const 1))
     (local.set $most (local.get $values))
-    (local.set $at (i32.const 4096))
+    (local.set $at (i32.const 8192))
     (local.set $end (i32.add (local.get $at) (local.get $length)))
     (local.set $uncopied (local.get $at))
     (local.set $out (local.get $to))
@@ -221,6 +246,12 @@
                 (local.set $expectsName (i32.const 0))
                 (local.set $nameFrom (local.get $string))
                 (local.set $nameTo (local.get $at))
+                (local.set $byte
+                  (i32.load8_u offset=4096
+                    (i32.or
+                      (i32.shl (i32.and (i32.load8_u (i32.sub (local.get $at) (i32.const 2))) (i32.const 31)) (i32.const 5))
+                      (i32.and (i32.load8_u (i32.sub (local.get $at) (i32.const 3))) (i32.const 31)))))
+                (if (local.get $byte) (then (call $noteEnding (local.get $byte) (local.get $at))))
                 (if (i32.eq (local.get $depth) (i32.const 1))
                   (then
                     (local.set $topFrom (local.get $string))
