@@ -11,34 +11,22 @@ import {
 } from 'sluice';
 import { isObject, parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { ordinaryHeaders } from './_http.ts';
+import { awsEndpoint, placeOptions, placesOf, regionsOf, type Place } from './_aws-places.ts';
 import { awsHeaders, type AwsRequest } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
 import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
 import { mantleEndpoint, mantleRequest, mantleService, mantleTraits } from './_bedrock-openai.ts';
-import { bedrockEndpoint, placesOf, regionsOf, type Place } from './_bedrock-places.ts';
 import { unframed, withNumber } from './_bedrock-streams.ts';
 import { bedrockTraits, geographies, ofMaker } from './_bedrock-traits.ts';
 import { readModelList } from './_model-list.ts';
 
 const options = z.object({
-  region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
-  regions: z
-    .array(z.string().min(1))
-    .min(1)
-    .optional()
-    .describe('several regions: they take turns, and one that fails is left alone for a while'),
-  regionOrder: z
-    .enum(['turns', 'preference'])
-    .default('turns')
-    .describe('preference: a later region is asked only where none before it can answer'),
+  ...placeOptions,
   endpoint: z
     .enum(['runtime', 'mantle'])
     .default('runtime')
     .describe('mantle: the endpoint that serves models in the words of OpenAI and of Anthropic'),
-  profile: z.string().min(1).optional().describe('a profile of the shared files'),
-  roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
-  externalId: z.string().min(1).optional(),
   guardrail: z
     .strictObject({ id: z.string().min(1), version: z.string().min(1), trace: z.boolean().default(false) })
     .optional()
@@ -82,7 +70,7 @@ export default defineChannel({
   needsKey: false,
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
-    const places = placesOf(chosen, tools);
+    const places = placesOf(chosen, tools, 'bedrock');
     const open: ChannelParts['open'] = (call, request) =>
       send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] });
     const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, places);
@@ -151,7 +139,7 @@ function endpointOf(
   region: string,
 ): { readonly base: string; readonly service: string } {
   const isMantle = endpoint === 'mantle';
-  const usual = isMantle ? mantleEndpoint(region) : bedrockEndpoint(region);
+  const usual = isMantle ? mantleEndpoint(region) : awsEndpoint('bedrock-runtime', region);
   return { base: (baseUrl ?? usual).replace(/\/+$/, ''), service: isMantle ? mantleService : 'bedrock' };
 }
 

@@ -15,9 +15,11 @@ import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
 import openrouter from '../../channels/openrouter.ts';
+import sagemaker from '../../channels/sagemaker.ts';
 import sapAiCore from '../../channels/sap-ai-core.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { ociCohereVoice, ociCommandAVoice, ociGenericVoice } from './_oci-voices.ts';
+import { sagemakerVoice } from './_sagemaker.ts';
 import { cohereVoice, mistralVoice, ollamaVoice, orchestrationVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
@@ -176,7 +178,7 @@ export const ownKinds = (tokens: string): Readonly<Record<string, ChannelUnderTe
   cohere: {
     channel: ({ url, key }) => cohere({ baseUrl: url, key, models }),
     voice: cohereVoice,
-    lacks: ['reasoning', 'documents'],
+    lacks: ['reasoning', 'documents', 'prompt cache'],
   },
   'ollama in its own words': {
     channel: ({ url, key }) =>
@@ -184,5 +186,11 @@ export const ownKinds = (tokens: string): Readonly<Record<string, ChannelUnderTe
     model: 'qwen3:8b',
     voice: ollamaVoice,
     lacks: ['documents', 'prompt cache'],
+  },
+  sagemaker: {
+    channel: ({ url, key }) => sagemaker({ region: 'us-east-1', baseUrl: url, key: `AKID|${key}`, models }),
+    voice: sagemakerVoice,
+    lacks: ['reasoning'],
+    errors: amazonsOwn,
   },
 });

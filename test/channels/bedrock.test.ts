@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { awsHeaders } from '../../channels/_aws-signature.ts';
-import { placesOf } from '../../channels/_bedrock-places.ts';
+import { placesOf } from '../../channels/_aws-places.ts';
 import bedrockChannel from '../../channels/bedrock.ts';
 import { passEventStream, writeEventStream } from '../../core/formats/_shared/event-stream.ts';
 import { createLog } from '../../core/log.ts';
@@ -633,6 +633,7 @@ describe('the words of OpenAI', () => {
       placesOf(
         { baseUrl: 'https://bedrock-mantle.eu-west-1.api.aws', regionOrder: 'turns' },
         { keys: ['k'], log: createLog('silent') },
+        'bedrock',
       )[0]?.region,
     ).toBe('eu-west-1');
     const { gateway: started, requests } = await start(

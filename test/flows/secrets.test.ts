@@ -20,6 +20,7 @@ const canaryOf = (name: string): string => `canary-${name.replaceAll(/\W/g, '-')
 const needed: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'azure-openai': { resource: 'mine' },
   'azure-foundry': { resource: 'mine' },
+  sagemaker: { region: 'us-east-1' },
   oci: { region: 'eu-frankfurt-1' },
   vertex: { project: 'p' },
   watsonx: { project: 'p' },
@@ -36,7 +37,7 @@ const serviceKey = (url: string, clientsecret: string): object => ({
 });
 
 /** Kinds that take two halves as their key. */
-const twoHalves = new Set(['bedrock', 'jimeng', 'kling']);
+const twoHalves = new Set(['bedrock', 'jimeng', 'kling', 'sagemaker']);
 
 async function kinds(): Promise<readonly Kind[]> {
   const files = globSync(['channels/*.ts', 'channels/demo/index.ts'], { cwd: home }).filter(

@@ -42,8 +42,14 @@ function codec(): Codec {
 /** Cuts bytes into messages, however they were cut before. */
 export class EventStreamCutter {
   readonly #held = new HeldBytes();
+  readonly #encoding: BufferEncoding;
   /** How many bytes are needed before anything can be done. */
   #needed = preludeLength;
+
+  /** `encoding`: how the payload of an event becomes the text of its frame; `latin1` where the payload may be any bytes. */
+  constructor(encoding: BufferEncoding = 'utf8') {
+    this.#encoding = encoding;
+  }
 
   /** The messages completed by this chunk. Throws for a wrong checksum, and when one outgrows the limit of all frames. */
   push(chunk: Buffer): Frame[] {
@@ -58,7 +64,7 @@ export class EventStreamCutter {
         this.#needed = length;
         break;
       }
-      frames.push(frameOf(bytes.subarray(0, length)));
+      frames.push(frameOf(bytes.subarray(0, length), this.#encoding));
       bytes = bytes.subarray(length);
     }
     this.#held.push(bytes);
@@ -81,7 +87,7 @@ function messageLength(bytes: Buffer): number {
   return length;
 }
 
-function frameOf(bytes: Buffer): Frame {
+function frameOf(bytes: Buffer, encoding: BufferEncoding): Frame {
   let headers: Headers;
   let body: Buffer;
   try {
@@ -92,14 +98,16 @@ function frameOf(bytes: Buffer): Frame {
     throw broken('a wrong checksum, or headers that make no sense');
   }
   const kind = headerIn(headers, ':message-type');
-  const data = body.toString('utf8');
-  if (kind === 'exception')
-    return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), parseObject(data)) };
+  if (kind === 'exception') {
+    const told = parseObject(body.toString('utf8'));
+    return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), told) };
+  }
   if (kind === 'error') {
     const told = { message: headerIn(headers, ':error-message') ?? '' };
     return { event: errorEvent, data: errorData(headerIn(headers, ':error-code'), told) };
   }
   const event = headerIn(headers, ':event-type');
+  const data = body.toString(encoding);
   return event === undefined ? { data } : { event, data };
 }
 

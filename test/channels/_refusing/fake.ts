@@ -40,7 +40,7 @@ const voices: Readonly<Record<string, Voice>> = Object.fromEntries(
 
 /** The format that a request is in, by its path. */
 function wireOf(url: string, kind: string): string {
-  if (/\/chat\/completions(?:\?|$)/.test(url)) return 'chat-completions';
+  if (/\/(?:chat\/completions|invocations(?:-response-stream)?)(?:\?|$)/.test(url)) return 'chat-completions';
   if (/\/responses(?:\?|$)/.test(url)) return 'responses';
   if (/\/messages(?:\?|$)/.test(url) || (/RawPredict/i.test(url) && url.includes('anthropic')))
     return 'messages';

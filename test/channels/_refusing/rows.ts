@@ -143,6 +143,7 @@ const told: readonly Told[] = [
   ['oci', 'openai.gpt-oss-120b', 'effort', 'on', 'oci'],
   ['ovhcloud', 'gpt-oss-120b', 'effort', 'on'],
   ['qianfan', 'ernie-4.5-turbo-128k', 'never'],
+  ['sagemaker', 'test-model', 'never', '', 'sagemaker'],
   ['sambanova', 'gpt-oss-120b', 'effort', 'on'],
   ['sap-ai-core', 'gpt-test', 'never', '', 'sap-ai-core'],
   ['scaleway', 'gpt-oss-120b', 'effort', 'on'],
