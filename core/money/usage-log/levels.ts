@@ -1,4 +1,5 @@
-const minute = 60_000;
+/** In milliseconds. Widths of all levels are multiples of it. */
+export const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
@@ -24,6 +25,23 @@ export const levels: readonly Level[] = [
   { level: 5, size: hour, hasNames: true, hasKeys: true },
   { level: 6, size: day, hasNames: false, hasKeys: true },
 ];
+
+/** What tells sums apart, besides their times. Names come between the key and failure. */
+export const dimensions = ['key_id', 'model', 'channel', 'format', 'operation', 'status', 'failed'] as const;
+export type Dimension = (typeof dimensions)[number];
+
+/** What is added up. */
+export const amounts = [
+  'input',
+  'output',
+  'cache_read',
+  'cache_write',
+  'reasoning',
+  'micro_dollars',
+] as const;
+
+/** More than any sum comes to that is true: what providers say of usage may be wrong. */
+export const largestSum = 9_000_000_000_000_000_000;
 
 /** How long sums of minutes are kept, in milliseconds. */
 export const minutesKept = 3 * day;
