@@ -59,7 +59,7 @@ interface Entered {
 
 /** The attempt that runs: the second where the first was replaced. */
 interface Current {
-  attempt: Attempt | undefined;
+  attempt?: Attempt;
 }
 
 /** All attempts of one call. */
@@ -90,7 +90,7 @@ class Attempts {
       load,
       how: settings.choice,
     });
-    this.#hedges = settings.hedge === false ? 0 : mostHedges(call, settings);
+    this.#hedges = mostHedges(call, settings);
   }
 
   /** Asks the best target, and others when it fails. Where the first answers, which is nearly always, nothing is awaited twice. */
@@ -157,8 +157,7 @@ class Attempts {
         standing: health.standing(target),
       }))
       .toSorted((a, b) => a.wait - b.wait);
-    for (const { target, standing } of left) {
-      if (standing === 'cooling') continue;
+    for (const { target } of left) {
       const visit = health.enter(target);
       if (visit === undefined) continue;
       this.#choice.take(target);
@@ -211,7 +210,7 @@ class Attempts {
     const started: Target[] = [];
     const start = (entered: Entered): Runner & { readonly target: Target } => {
       const { target } = entered;
-      const current: Current = { attempt: undefined };
+      const current: Current = {};
       started.push(target);
       const reply = this.#attempt(entered, current).catch((error: unknown) =>
         this.#again(entered, error, current),

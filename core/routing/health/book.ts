@@ -127,7 +127,7 @@ export class HealthBook implements Health, VisitJudge {
 
   succeeded(visit: CallVisit): void {
     this.answered(visit);
-    if (visit.key.rests === 0) visit.key.tally.add(this.#now(), false);
+    visit.key.tally.add(this.#now(), false);
   }
 
   left(visit: CallVisit): void {
@@ -202,8 +202,7 @@ export class HealthBook implements Health, VisitJudge {
     const isProbe = breaker.probe === visit;
     this.#change(breaker, () => {
       breaker.last = last;
-      if (isProbe) breaker.reopen(now, refusedRest, this.#times);
-      else breaker.open(now, refusedRest, this.#times);
+      breaker.reopen(now, refusedRest, this.#times);
     });
     if (isProbe) this.#claims.release(breaker);
   }
@@ -248,7 +247,6 @@ export class HealthBook implements Health, VisitJudge {
   #forget(breaker: Place): void {
     const wasProbing = breaker.probe !== undefined;
     this.#change(breaker, () => breaker.forget(), false);
-    this.#places.resting.delete(breaker);
     this.#share?.tell({ ...sharedOf(breaker, this.#now()), forgotten: true });
     if (wasProbing) this.#claims.release(breaker);
   }

@@ -51,7 +51,7 @@ export class Tally {
       this.#visits[place] = 0;
       this.#failures[place] = 0;
     }
-    if (slice > this.#current) this.#current = slice;
-    return this.#current;
+    this.#current = slice;
+    return slice;
   }
 }

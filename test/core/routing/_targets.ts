@@ -16,6 +16,9 @@ export interface Wanted {
   readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
+  readonly speaks?: Channel['speaks'];
+  /** The provider to which it forwards credentials of clients. */
+  readonly forwards?: string;
   readonly known?: KnownModel;
   readonly traits?: ModelTraits;
 }
@@ -80,6 +83,8 @@ export class FakeHealth implements Health {
   /** `channel/key outcome`, in the order in which it was told. */
   readonly told: string[] = [];
   readonly errors: GatewayError[] = [];
+  /** `channel/key` of visits whose reply has begun. */
+  readonly answered: string[] = [];
   /** Visits whose end was not told yet. */
   open = 0;
   /** Visits of which more than one end was told. */
@@ -104,7 +109,7 @@ export class FakeHealth implements Health {
       this.told.push(`${name} ${how}`);
     };
     return {
-      answered() {},
+      answered: () => this.answered.push(name),
       succeeded: () => end('succeeded'),
       failed: (error) => {
         this.errors.push(error);

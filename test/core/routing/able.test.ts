@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import type { Affinity } from '../../../core/sdk/call.ts';
+import { describe, expect, test } from 'vitest';
+import type { Affinity, Channel } from '../../../core/sdk/call.ts';
+import { ClientCredential, clientCredential } from '../../../core/sdk/client-credential.ts';
+import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { able } from '../../../core/routing/able.ts';
 import { testCall } from '../../support/call.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
@@ -22,6 +24,7 @@ test('a conversation is refused with 503 when the model is no longer served wher
     expect.objectContaining({
       status: 503,
       code: 'no_available_channel',
+      param: 'model',
       message: 'The model "m" is no longer served where this conversation began.',
       retryable: false,
     }),
@@ -68,4 +71,78 @@ test('a model whose channels are all switched off may come back', () => {
   } finally {
     catalog.switchOff(new Set());
   }
+});
+
+describe('a client’s own credential of a provider', () => {
+  const forwarding = (id: string, provider: string): Channel => ({
+    ...fakeChannel({ id }),
+    forwards: provider,
+  });
+  const own = fakeChannel({ id: 'own' });
+  const channelsOf = (channels: readonly Channel[], has: boolean): readonly string[] => {
+    const { call } = testCall({ model: 'm' });
+    if (has) call.set(clientCredential, new ClientCredential({ kind: 'key', value: 'sk-of-the-client' }));
+    return able(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
+  };
+
+  test('goes to channels of one provider that take it, and to no others', () => {
+    const channels = [own, forwarding('first', 'x'), forwarding('other', 'y'), forwarding('second', 'x')];
+    expect(channelsOf(channels, true)).toEqual(['first', 'second']);
+  });
+
+  test('is of no use where no channel takes it', () => {
+    expect(channelsOf([own], true)).toEqual(['own']);
+  });
+
+  test('is not needed where a channel has keys of its own, and asked for with 401 where none has', () => {
+    expect(channelsOf([forwarding('first', 'x'), own], false)).toEqual(['own']);
+    expect(() => channelsOf([forwarding('first', 'x')], false)).toThrow(
+      expect.objectContaining({ status: 401, code: 'missing_api_key', param: 'model' }),
+    );
+  });
+});
+
+describe('a request that names an address of storage', () => {
+  const reading = (id: string, ...mayRead: readonly string[]): Channel => ({
+    ...fakeChannel({ id }),
+    speaks: { chat: ['chat-completions'] },
+    mayRead,
+  });
+  const channelsOf = async (
+    channels: readonly Channel[],
+    url: string,
+    affinity?: Affinity,
+  ): Promise<readonly string[]> => {
+    const content = [{ type: 'image_url', image_url: { url } }];
+    const made = await makeCall({ body: { model: 'm', messages: [{ role: 'user', content }] } });
+    made.read();
+    try {
+      const call = affinity === undefined ? made.call : made.call.with({ affinity });
+      return able(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
+    } finally {
+      made.exchange.end();
+    }
+  };
+  const bucket = 's3://bucket/a.png';
+
+  test('goes to the channels that may read it, and is refused with 403 where none may', async () => {
+    const channels = [reading('no'), reading('yes', 's3://bucket/'), reading('other', 's3://elsewhere/')];
+    expect(await channelsOf(channels, bucket)).toEqual(['yes']);
+    expect(await channelsOf(channels, 'https://example.com/a.png')).toEqual(['no', 'yes', 'other']);
+    await expect(channelsOf([reading('no'), reading('other')], bucket)).rejects.toMatchObject({
+      status: 403,
+      code: 'forbidden',
+      param: 'messages[0].content[0].image_url.url',
+    });
+  });
+
+  test('in a conversation that may go on at one channel alone is for that channel to read', async () => {
+    const channels = [reading('no'), reading('yes', 's3://bucket/')];
+    expect(await channelsOf(channels, bucket, { channel: 'yes', only: true })).toEqual(['yes']);
+    await expect(channelsOf(channels, bucket, { channel: 'no', only: true })).rejects.toMatchObject({
+      code: 'forbidden',
+    });
+    // A wish alone leaves the others.
+    expect(await channelsOf(channels, bucket, { channel: 'no' })).toEqual(['yes']);
+  });
 });

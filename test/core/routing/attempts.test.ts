@@ -4,15 +4,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
-import { createLog } from '../../../core/log.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { Notices } from '../../../core/sdk/notices.ts';
-import { createAttempts, failedAttempts } from '../../../core/routing/attempts.ts';
-import { TargetLoads } from '../../../core/routing/load.ts';
-import { routingSchema, type RoutingSettings } from '../../../core/settings/routing.ts';
+import { failedAttempts } from '../../../core/routing/attempts.ts';
+import type { routingSchema } from '../../../core/settings/routing.ts';
 import type { z } from 'zod';
 import { testCall } from '../../support/call.ts';
-import { catalogOf, FakeHealth, nameOf, type Wanted } from './_targets.ts';
+import { event, setUp, status } from './_attempts.ts';
+import type { Wanted } from './_targets.ts';
 import { tries } from '../../support/tries.ts';
 
 beforeEach(() => {
@@ -22,35 +20,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const notices = new Notices(createLog('silent'));
-const event: GatewayEvent = { type: 'head', id: '1', model: 'm' };
-type Answer = (name: string, call: Call) => Promise<Observable<GatewayEvent>>;
-
-/** Attempts at channels that do as `answer` says, which is told `channel/key`. */
-function setUp(wanted: readonly Wanted[], answer: Answer, routing: z.input<typeof routingSchema> = {}) {
-  const health = new FakeHealth();
-  const load = new TargetLoads();
-  const settings: RoutingSettings = routingSchema.parse(routing);
-  const asked: string[] = [];
-  const attempts = createAttempts({
-    catalog: catalogOf(...wanted),
-    notices,
-    health,
-    load,
-    settings,
-    translate: (call) => {
-      if (call.target === undefined) throw new Error('no target');
-      const name = nameOf(call.target);
-      asked.push(name);
-      return answer(name, call);
-    },
-  });
-  const running = (): number => wanted.reduce((sum, { id }) => sum + load.channel(id).running, 0);
-  return { attempts, health, asked, running };
-}
-
-const status = (code: number, headers: Record<string, string> = {}): GatewayError =>
-  upstreamError(code, '{"error":{"message":"why not"}}', headers);
 const two: readonly Wanted[] = [{ id: 'x', priority: 1, keys: ['a', 'b'] }, { id: 'y' }];
 
 /** How the call fared with providers of which the first ones answer with these errors. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Channel } from '../../../core/sdk/call.ts';
+import type { ModelTraits } from '../../../core/model/traits.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
+import type { KnownModel } from '../../../core/sdk/channel.ts';
+import type { Operation } from '../../../core/sdk/format.ts';
 
 interface Wanted {
   readonly id: string;
@@ -95,4 +98,118 @@ test('a name that a channel lists and does not serve is in no list', () => {
   const plain = channel({ id: 'a', models: ['x'] });
   const catalog = createCatalog([{ ...plain, listed: () => ['x', 'gone'] }], 7);
   expect(catalog.list().map(({ id }) => id)).toEqual(['x']);
+});
+
+describe('what is told of a model in the list', () => {
+  const listed = (known: KnownModel | undefined, traits: ModelTraits = {}): unknown => {
+    const plain = channel({ id: 'a', models: ['x'] });
+    const catalog = createCatalog(
+      [{ ...plain, traits: () => traits, ...(known === undefined ? {} : { known: () => known }) }],
+      7,
+    );
+    return catalog.list()[0];
+  };
+  const plain = { id: 'x', created: 7, ownedBy: 'a' };
+
+  test('is nothing where nothing is known', () => {
+    expect(listed(undefined)).toEqual(plain);
+    expect(listed({})).toEqual(plain);
+  });
+
+  test('of a chat are the traits, and what else is known', () => {
+    expect(
+      listed(
+        { inputLimit: 5, outputLimit: 6, takes: ['image'], can: ['tools'], cannot: ['reasoning'] },
+        { inputLimit: 50, reasoning: 'effort' },
+      ),
+    ).toEqual({
+      ...plain,
+      inputLimit: 50,
+      outputLimit: 6,
+      thinking: true,
+      takes: ['image'],
+      can: ['tools'],
+      cannot: ['reasoning'],
+    });
+    expect(listed({}, { reasoning: 'none', outputLimit: 8 })).toEqual({
+      ...plain,
+      outputLimit: 8,
+      thinking: false,
+    });
+  });
+
+  test('for anything else are its own limits, because the traits of a channel are about chats', () => {
+    expect(
+      listed({ operation: 'embed', inputLimit: 5 }, { inputLimit: 50, outputLimit: 60, reasoning: 'effort' }),
+    ).toEqual({ ...plain, operation: 'embed', inputLimit: 5 });
+  });
+});
+
+describe('the channels that can do an operation', () => {
+  const chats = channel({ id: 'chats', models: ['x'] });
+  const embeds: Channel = { ...channel({ id: 'embeds', models: ['x'] }), speaks: { embed: ['plain'] } };
+  const catalog = createCatalog([chats, embeds], 7);
+  const can = (operation?: Operation): string[] =>
+    catalog.candidates('x', operation).map(({ channel: { id } }) => id);
+
+  test('are those that speak it; tokens are counted and histories summarised over any that chats', () => {
+    expect([can(), can('chat'), can('embed'), can('speak')]).toEqual([
+      ['chats', 'embeds'],
+      ['chats'],
+      ['embeds'],
+      [],
+    ]);
+    expect([can('count-tokens'), can('compact')]).toEqual([['chats'], ['chats']]);
+  });
+
+  test('are on until they are switched off, and on again with the next that are', () => {
+    catalog.switchOff(new Set(['chats']));
+    expect([catalog.isOn('chats'), catalog.isOn('embeds'), can()]).toEqual([false, true, ['embeds']]);
+    expect(catalog.list()).toMatchObject([{ id: 'x', ownedBy: 'embeds' }]);
+    catalog.switchOff(new Set(['embeds']));
+    expect([catalog.isOn('chats'), can()]).toEqual([true, ['chats']]);
+    catalog.switchOff(new Set());
+    expect(can()).toEqual(['chats', 'embeds']);
+  });
+});
+
+test('a channel that begins to serve a model has its calls after the next refresh, and it is in the list', () => {
+  const served = new Set(['x']);
+  const lists: Channel = {
+    ...channel({ id: 'a', models: ['*'] }),
+    listed: () => [...served],
+    upstreamModel: (model) => (served.has(model) ? model : undefined),
+  };
+  const catalog = createCatalog([lists], 7);
+  const seen = (): unknown => [
+    catalog.names('y'),
+    catalog.serves('y'),
+    catalog.targets('y').length,
+    catalog.list().map(({ id }) => id),
+  ];
+  expect(seen()).toEqual([false, false, 0, ['x']]);
+  served.add('y');
+  catalog.refresh();
+  expect(seen()).toEqual([true, true, 1, ['x', 'y']]);
+});
+
+test('candidates come highest rank first, however the config orders them, with the same targets each time', () => {
+  const catalog = catalogOf(
+    { id: 'low', models: ['x'], priority: -1 },
+    { id: 'high', models: ['x'], priority: 5 },
+    { id: 'middle', models: ['x'] },
+  );
+  expect(catalog.candidates('x').map(({ channel: { id } }) => id)).toEqual(['high', 'middle', 'low']);
+  expect(catalog.candidates('x')[0]?.targets[0]).toBe(catalog.candidates('x')[0]?.targets[0]);
+});
+
+test('names that strangers invent are looked up each time and fill no memory; those before them stay', () => {
+  const catalog = catalogOf({ id: 'a', models: ['*'] });
+  const isKept = (model: string): boolean =>
+    catalog.candidates(model)[0]?.targets[0] === catalog.candidates(model)[0]?.targets[0];
+  const long = 'x'.repeat(200);
+  expect([isKept('first'), isKept('x'.repeat(199)), isKept(long)]).toEqual([true, true, false]);
+  for (let number = 2; number < 1_000; number += 1) expect(isKept(`m${number}`)).toBe(true);
+  expect([isKept('one-more'), isKept('first')]).toEqual([false, true]);
+  expect(catalog.candidates('one-more')).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { channelStanding, createHealth, openHealth } from '../../../../core/routing/health/index.ts';
 import { type Health } from '../../../../core/sdk/health.ts';
 import { redisSharing } from '../../../../core/routing/health/redis.ts';
@@ -61,6 +61,168 @@ describe('in memory', () => {
     expect(models()).toEqual([]);
     enter(health, target).succeeded();
     expect(models()).toEqual([]);
+  });
+});
+
+describe('in memory, to the millisecond', () => {
+  const exact = (settings: Partial<HealthSettings> = {}, random = 0.5) => {
+    const clock: Clock = { now: 1_000_000 };
+    const health = createHealth(settingsOf(settings), { now: () => clock.now, random: () => random });
+    return { clock, health, target: newTarget() };
+  };
+  const other = ({ channel }: ReturnType<typeof newTarget>, model = 'other') =>
+    targetOf(channel.id, 'first', model);
+
+  test('a rest is a fifth shorter or longer by chance, so that gateways part', () => {
+    for (const [random, rest] of [
+      [0, 8_000],
+      [0.5, 10_000],
+      [1, 12_000],
+    ] as const) {
+      const { health, target } = exact({}, random);
+      fail(health, target);
+      expect([random, health.waitFor(target)]).toEqual([random, rest]);
+    }
+  });
+
+  test('a probe before its time may come after a tenth of the rest, a second at most', () => {
+    for (const [rest, gap] of [
+      [1_000, 100],
+      [60_000, 1_000],
+    ] as const) {
+      const { health, clock, target } = exact({ rest });
+      fail(health, target);
+      clock.now += gap - 1;
+      expect([rest, health.enter(target)]).toEqual([rest, undefined]);
+      clock.now += 1;
+      enter(health, target);
+    }
+  });
+
+  test('a rest that is over lets a probe in, however lately one came before its time', () => {
+    const { health, clock, target } = exact();
+    fail(health, target);
+    clock.now += 9_500;
+    enter(health, target).failed(errors.failed());
+    expect(health.waitFor(target)).toBe(500);
+    clock.now += 500;
+    expect(health.waitFor(target)).toBe(0);
+    enter(health, target).failed(errors.failed());
+    expect(health.waitFor(target)).toBe(20_000);
+  });
+
+  test('a key whose probe is refused rests as long as refused keys do, and a refused one no shorter for another failure', () => {
+    const early = exact();
+    fail(early.health, early.target);
+    early.clock.now += 2_000;
+    enter(early.health, early.target).failed(errors.refused());
+    expect(early.health.waitFor(early.target)).toBeGreaterThanOrEqual(60_000);
+    const { health, clock, target } = exact();
+    enter(health, target).failed(errors.refused());
+    clock.now += 60_000;
+    enter(health, target).failed(errors.failed());
+    expect(health.waitFor(target)).toBe(120_000);
+  });
+
+  test('calls that are refused late, while their key rests for that, do not prolong its rest', () => {
+    const { health, clock, target } = exact();
+    const late = enter(health, target);
+    enter(health, target).failed(errors.refused());
+    clock.now += 1_000;
+    late.failed(errors.refused());
+    expect(health.waitFor(target)).toBe(59_000);
+  });
+
+  test('calls that hear late that their model is unknown do not prolong its rest; each probe in vain doubles it', () => {
+    const { health, clock, target } = exact();
+    const late = enter(health, target);
+    enter(health, target).failed(errors.noModel());
+    clock.now += 1_000;
+    late.failed(errors.noModel());
+    expect(health.waitFor(target)).toBe(59_000);
+    clock.now += 59_000;
+    enter(health, target).failed(errors.noModel());
+    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 120_000]);
+  });
+
+  test('a limit ends the rest of an unknown model where its probe meets it, and where a late call does not', () => {
+    const probed = exact();
+    enter(probed.health, probed.target).failed(errors.noModel());
+    probed.clock.now += 60_000;
+    enter(probed.health, probed.target).failed(errors.limited(5));
+    expect([probed.health.standing(probed.target), probed.health.waitFor(probed.target)]).toEqual([
+      'cooling',
+      5_000,
+    ]);
+    probed.clock.now += 5_000;
+    expect(probed.health.standing(probed.target)).toBe('up');
+    const { health, clock, target } = exact();
+    const late = enter(health, target);
+    enter(health, target).failed(errors.noModel());
+    late.failed(errors.limited(5));
+    clock.now += 5_000;
+    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 55_000]);
+  });
+
+  test('a shorter limit does not shorten a longer one', () => {
+    const { health, target } = exact();
+    const late = enter(health, target);
+    enter(health, target).failed(errors.limited(30));
+    late.failed(errors.limited(1));
+    expect(health.waitFor(target)).toBe(30_000);
+  });
+
+  test('a limit that is over leaves those of other models', () => {
+    const { health, clock, target } = exact();
+    enter(health, target).failed(errors.limited(5));
+    enter(health, other(target)).failed(errors.limited(30));
+    clock.now += 5_000;
+    enter(health, target).succeeded();
+    expect([health.standing(target), health.standing(other(target))]).toEqual(['up', 'cooling']);
+    expect(health.report().filter(({ model }) => model !== undefined)).toHaveLength(1);
+  });
+
+  test('the longest name of a model that is remembered has 200 characters, and longer ones harm nobody', () => {
+    const { health, target } = exact();
+    const [longest, longer] = [other(target, 'x'.repeat(200)), other(target, 'x'.repeat(201))];
+    for (const one of [longest, longer]) enter(health, one).failed(errors.noModel());
+    expect([health.standing(longest), health.standing(longer)]).toEqual(['resting', 'up']);
+  });
+
+  test('keys without number are no burden: those beyond ten thousand are not watched', () => {
+    const { health } = exact();
+    for (let number = 0; number < 9_999; number += 1) enter(health, targetOf('many', `k${number}`)).left();
+    const [last, beyond] = [targetOf('many', 'last'), targetOf('many', 'beyond')];
+    for (const one of [last, beyond]) enter(health, one).failed(errors.refused());
+    expect([health.standing(last), health.standing(beyond)]).toEqual(['resting', 'up']);
+  });
+
+  test('a report says when calls may go there again, while that is to come, and forgets failures with the window', () => {
+    const { health, clock, target } = exact();
+    const reported = () => health.report().find(({ channel }) => channel === target.channel.id);
+    fail(health, target, 2);
+    expect(reported()).toMatchObject({ standing: 'up', failures: 2 });
+    expect(reported()).not.toHaveProperty('until');
+    fail(health, target, 1);
+    const now = vi.spyOn(Date, 'now').mockReturnValue(5_000_000);
+    onTestFinished(() => now.mockRestore());
+    expect(reported()?.until).toBe(5_010_000);
+    clock.now += 10_000;
+    expect(reported()).not.toHaveProperty('until');
+    clock.now += 60_000;
+    expect(reported()).toMatchObject({ standing: 'resting', failures: 0 });
+  });
+
+  test('a tally that was cleared counts from nothing, also when its slices come round again', () => {
+    const tally = new Tally(1_000);
+    for (let count = 0; count < 5; count += 1) tally.add(0, true);
+    tally.clear();
+    tally.add(100, true);
+    expect([tally.visits(100), tally.failures(100)]).toEqual([1, 1]);
+    expect([tally.visits(1_050), tally.failures(1_050)]).toEqual([1, 1]);
+    expect(tally.visits(1_100)).toBe(0);
+    tally.add(1_100, true);
+    expect(tally.failures(2_100)).toBe(0);
   });
 });
 

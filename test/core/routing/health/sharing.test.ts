@@ -309,6 +309,51 @@ describe('ahead of the end of a rest the claim is asked for', () => {
   });
 });
 
+describe('other gateways are not asked', () => {
+  test('about a limit that is over, because every call may go there', () => {
+    const { health, others, clock } = stage();
+    const target = newTarget();
+    enter(health, target).failed(errors.limited(5));
+    clock.now += 5_000;
+    expect(health.waitFor(target)).toBe(0);
+    enter(health, target).succeeded();
+    expect([others.asked, others.released]).toEqual([[], []]);
+  });
+
+  test('about places that answer again, or of which nothing is known any more', () => {
+    const { health, others, hooks, clock } = stage({ refusedRest: 1_000 });
+    const target = newTarget();
+    const brothers = Array.from({ length: 501 }, (_, number) =>
+      targetOf(target.channel.id, 'first', `m${number}`),
+    );
+    for (const one of brothers) {
+      enter(health, one).failed(errors.noModel());
+      health.waitFor(one);
+    }
+    clock.now += 500;
+    hooks.tick();
+    // The oldest made room for the last.
+    expect(others.asked.map(({ name }) => name.model)).toEqual(brothers.slice(1).map(({ model }) => model));
+    const other = newTarget();
+    fail(health, other);
+    clock.now += 9_500;
+    health.waitFor(other);
+    clock.now += 500;
+    enter(health, other).succeeded();
+    others.asked.length = 0;
+    hooks.tick();
+    expect(others.asked.filter(({ name }) => name.channel === other.channel.id)).toEqual([]);
+  });
+
+  test('to give back what was never claimed', () => {
+    const { health, others } = stage();
+    enter(health, newTarget()).failed(errors.noModel());
+    enter(health, newTarget()).left();
+    fail(health, newTarget());
+    expect(others.released).toEqual([]);
+  });
+});
+
 describe('other gateways are told', () => {
   test('how a place stands when that changes, and nothing when a probe begins', () => {
     const { health, others, clock } = stage();
@@ -325,6 +370,16 @@ describe('other gateways are told', () => {
     clock.now += 20_000;
     enter(health, target).answered();
     expect(others.told.splice(0)).toMatchObject([{ name, cool: 0, rest: 0, rests: 0 }]);
+  });
+
+  test('nothing of failures that are few, and nothing of a reset that changes nothing to those here', () => {
+    const { health, others, changes } = stage();
+    const target = newTarget();
+    fail(health, target, 2);
+    expect(others.told).toEqual([]);
+    health.reset(target.channel.id);
+    health.reset('never heard of');
+    expect(changes).toEqual([]);
   });
 
   test('of a limit, for the model, with what is left of its time', () => {
@@ -405,6 +460,21 @@ describe('what another gateway tells', () => {
     // The series goes on where the other gateway was: the third rest is four times the first.
     expect(health.waitFor(target)).toBe(40_000);
     expect(changes.at(-1)).toMatchObject({ elsewhere: false });
+  });
+
+  test('without a reason is reported without one', () => {
+    const { health, hooks } = stage();
+    const target = newTarget();
+    hooks.heard(heard(name(target), { rest: 4_000, rests: 1, base: 4_000 }));
+    expect(health.report()).toEqual([
+      {
+        channel: target.channel.id,
+        key: 'first',
+        standing: 'resting',
+        failures: 0,
+        until: expect.any(Number) as number,
+      },
+    ]);
   });
 
   test('of one model holds for that model alone, and its end is the end', () => {
