@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { bearerTokens } from '../../core/upstream/credentials/access-tokens.ts';
 import { googleTokens } from '../../channels/_google-identity.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
@@ -22,9 +21,6 @@ const here = (async (input: string | URL | Request, init?: RequestInit) => {
   return fetch(identities.url + pathname + search, init);
 }) as typeof fetch;
 
-const told: string[] = [];
-const log = { error: (_fields: object, sentence?: string) => void told.push(sentence ?? '') };
-
 const post = (gateway: TestGateway, path: string, body: Json) =>
   fetch(gateway.url + path, {
     method: 'POST',
@@ -33,73 +29,6 @@ const post = (gateway: TestGateway, path: string, body: Json) =>
   });
 const say = (gateway: TestGateway, model: string) =>
   post(gateway, '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }] });
-
-describe('one token for all calls', () => {
-  const minute = 60_000;
-  const shown = (token: string) => ({ authorization: `Bearer ${token}` });
-
-  test('many calls at once ask once', async () => {
-    let asked = 0;
-    const tokens = bearerTokens(
-      async () => ({ token: `t${++asked}`, expires: 60 * minute }),
-      log,
-      () => 0,
-    );
-    expect(await Promise.all([tokens(), tokens(), tokens()])).toEqual([
-      shown('t1'),
-      shown('t1'),
-      shown('t1'),
-    ]);
-    expect(tokens()).toEqual(shown('t1'));
-    expect(asked).toBe(1);
-  });
-
-  test('the next one is asked for ahead of the end, and calls go on with the old one meanwhile', async () => {
-    let now = 0;
-    let asked = 0;
-    const tokens = bearerTokens(
-      async () => ({ token: `t${++asked}`, expires: now + 60 * minute }),
-      log,
-      () => now,
-    );
-    await tokens();
-    now = 55 * minute;
-    expect(tokens()).toEqual(shown('t1'));
-    expect(asked).toBe(1);
-    now = 57 * minute;
-    expect(tokens()).toEqual(shown('t1'));
-    await expect.poll(() => tokens()).toEqual(shown('t2'));
-    now = 116 * minute;
-    expect(tokens()).toEqual(shown('t2'));
-  });
-
-  test('a renewal that fails leaves the old one in force until its end, and is not tried with every call', async () => {
-    let now = 0;
-    let asked = 0;
-    const tokens = bearerTokens(
-      () => {
-        asked += 1;
-        if (asked > 1) return Promise.reject(new Error('the identity is gone.'));
-        return Promise.resolve({ token: 't1', expires: 60 * minute });
-      },
-      log,
-      () => now,
-    );
-    await tokens();
-    now = 57 * minute;
-    expect(tokens()).toEqual(shown('t1'));
-    await expect.poll(() => asked).toBe(2);
-    await Promise.resolve();
-    for (let call = 0; call < 10; call += 1) expect(tokens()).toEqual(shown('t1'));
-    expect(asked).toBe(2);
-    now = 60 * minute;
-    await expect(tokens()).rejects.toMatchObject({
-      code: 'upstream_error',
-      message: 'The channel for this model has no valid credentials.',
-    });
-    expect(told).toContain('the identity is gone.');
-  });
-});
 
 describe('members of a body', () => {
   test('whatever the body, what is not named stays byte for byte', () => {
