@@ -1,5 +1,6 @@
 import type { ChannelOptions, ChannelTools, ModelTraits } from 'sluice';
 import { matchesModel, takesOff, type ChannelParts } from 'sluice/internal';
+import { claudeTraits } from './anthropic.ts';
 import { overHttp, type HttpPlace } from './_http.ts';
 
 /** The messages format at a provider of chat completions: an endpoint for clients of Anthropic's API. */
@@ -10,8 +11,8 @@ export interface MessagesSide {
   readonly headers: HttpPlace['headers'];
   /** Patterns of the models that are served so. Default: all. */
   readonly models?: readonly string[];
-  /** Traits of a model in this format, by those in chat completions. Default: what is true of the model in both. */
-  traits?(chat: ModelTraits): ModelTraits;
+  /** Traits of a model in this format, by those in chat completions and by its name. Default: what is true of the model in both. */
+  traits?(chat: ModelTraits, model: string): ModelTraits;
 }
 
 /**
@@ -40,19 +41,25 @@ export function withMessages(
       const known = parts.traits?.(model) ?? {};
       const own = known.formats ?? formats;
       if (!matchesModel(models, model)) return { ...known, formats: own };
-      return { ...known, formats: [...own, 'messages'], byFormat: { messages: traitsThere(known) } };
+      return { ...known, formats: [...own, 'messages'], byFormat: { messages: traitsThere(known, model) } };
     },
     open: (call, request) =>
       request.format === 'messages' ? there.open(call, request) : parts.open(call, request),
   };
 }
 
+/** Traits of Claude, whose makers are named before a slash: `anthropic/claude-sonnet-4.5`. */
+export function claudeBehindSlash(_chat: ModelTraits, model: string): ModelTraits {
+  return claudeTraits(model.slice(model.lastIndexOf('/') + 1));
+}
+
 /** What is true of a model in both formats. Thinking is asked for in the client's own words. */
 export function inBoth(chat: ModelTraits): ModelTraits {
-  const { thinksByDefault, forcedTools, jsonSchema } = chat;
+  const { thinksByDefault, forcedTools, namedTools, jsonSchema } = chat;
   return {
     ...(thinksByDefault === undefined ? {} : { thinksByDefault }),
     ...(forcedTools === undefined ? {} : { forcedTools }),
+    ...(namedTools === undefined ? {} : { namedTools }),
     ...(jsonSchema === undefined ? {} : { jsonSchema }),
     ...(takesOff(chat) ? {} : { stopsThinking: false }),
     midSystem: false,

@@ -96,6 +96,8 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
   if (generation < 4.6) {
     return {
       reasoning: 'budget',
+      // https://platform.claude.com/docs/en/build-with-claude/effort: of these, Opus 4.5 alone.
+      ...(opus && generation >= 4.5 ? { efforts: ordinary } : {}),
       jsonSchema: generation >= 4.5 || (opus && generation >= 4.1),
       midSystem: false,
       // From 4.6 on a history that ends with the assistant is answered 400.

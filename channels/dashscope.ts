@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
 import { withNative } from './_dashscope-native.ts';
 import { apiKey, bearer, overHttp, traitsByModel } from './_http.ts';
-import { withMessages, type MessagesSide } from './_messages-side.ts';
+import { inBoth, withMessages, type MessagesSide } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
 
 const hosts = {
@@ -65,6 +65,8 @@ const hybrids: Readonly<Record<string, ModelTraits>> = {
 const messages: MessagesSide = {
   instead: ['/compatible-mode/v1', '/apps/anthropic/v1'],
   headers: apiKey,
+  // github:anthropics/claude-code#29531: thinking is `enabled` or `disabled`.
+  traits: (chat) => ({ ...inBoth(chat), reasoning: 'budget' }),
   models: ['qwen-max*', 'qwen-plus*', 'qwen-flash*', 'qwen-turbo*', 'qwen3-max*', 'qwen3-coder-*', 'qwen3.*'],
 };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { fireworksBatches } from './_fireworks-batches.ts';
-import { withMessages } from './_messages-side.ts';
+import { inBoth, withMessages, type MessagesSide } from './_messages-side.ts';
 import { bearer, overHttp, traitsByModel, type HttpPlace } from './_http.ts';
 
 /**
@@ -63,6 +63,20 @@ const place: HttpPlace = {
   }),
 };
 
+/** https://docs.fireworks.ai/tools-sdks/anthropic-compatibility: efforts beside `enabled`, no `adaptive`, and no marks on tools. */
+const side: MessagesSide = {
+  instead: ['/v1', '/v1'],
+  headers: bearer,
+  models: ['accounts/*'],
+  traits: (chat) => ({
+    ...inBoth(chat),
+    reasoning: 'thinking',
+    ...(chat.efforts === undefined ? {} : { efforts: chat.efforts }),
+    marksTools: false,
+    refusedMembers: ['service_tier', 'inference_geo', 'container'],
+  }),
+};
+
 /**
  * Fireworks AI: models are paths, `accounts/fireworks/models/NAME`. `account` is the name of the account, to which files and batches belong.
  * https://docs.fireworks.ai/tools-sdks/openai-compatibility
@@ -79,8 +93,6 @@ export default defineChannel({
       .optional(),
   }),
   setup({ account, ...options }, tools: ChannelTools): ChannelParts {
-    // https://docs.fireworks.ai/tools-sdks/anthropic-compatibility
-    const side = { instead: ['/v1', '/v1'], headers: bearer, models: ['accounts/*'] } as const;
     const plain = overHttp(options, tools, place);
     const parts = withMessages(plain, options, tools, { baseUrl: place.baseUrl, side });
     if (account === undefined) return parts;

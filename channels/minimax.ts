@@ -1,11 +1,21 @@
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { apiKey, bearer, overHttp, plainKind, traitsByModel } from './_http.ts';
-import { withMessages } from './_messages-side.ts';
+import { inBoth, withMessages, type MessagesSide } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
 import { minimaxVideos, openVideos, videoFormat } from './_minimax-videos.ts';
 
 const home = 'https://api.minimax.io/v1';
+
+const ranges = { temperature: { min: 0.01, max: 1 } };
+
+const side: MessagesSide = {
+  instead: ['/v1', '/anthropic/v1'],
+  headers: apiKey,
+  models: ['MiniMax-M2*', 'MiniMax-M3*'],
+  // https://platform.minimax.io/docs/api-reference/text-chat-anthropic
+  traits: (chat) => ({ ...inBoth(chat), ranges }),
+};
 
 /** MiniMax: chat, also in the messages format (https://platform.minimax.io/docs/api-reference/text-anthropic-api), and videos. In China, `baseUrl: 'https://api.minimaxi.com/v1'`. https://platform.minimax.io/docs/api-reference/text-openai-api */
 export default plainKind(
@@ -26,7 +36,7 @@ export default plainKind(
       const videos = overHttp({ ...options, baseUrl: root }, tools, { ...place, baseUrl: root });
       const chats = withMessages(parts, options, tools, {
         baseUrl: home,
-        side: { instead: ['/v1', '/anthropic/v1'], headers: apiKey, models: ['MiniMax-M2*', 'MiniMax-M3*'] },
+        side,
       });
       return {
         ...chats,
@@ -47,7 +57,7 @@ const chatTraits = traitsByModel({
     cacheMark: 'cache_control',
     // https://platform.minimax.io/docs/api-reference/text-openai-api has no `response_format` for its text models.
     jsonSchema: false,
-    ranges: { temperature: { min: 0.01, max: 1 } },
+    ranges,
     refuses: [
       'customTools',
       'choices',

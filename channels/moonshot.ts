@@ -1,4 +1,5 @@
 import { bearer } from './_http.ts';
+import { inBoth } from './_messages-side.ts';
 import { thinksAlike } from './_open-models.ts';
 import { openaiLike } from './_openai-like.ts';
 
@@ -27,7 +28,18 @@ export default openaiLike({
   baseUrl: 'https://api.moonshot.ai/v1',
   models: ['kimi-*', 'moonshot-*'],
   // https://platform.kimi.ai/docs/api/overview; `ANTHROPIC_API_BASE_URL` of rig-core 0.36, providers::moonshot
-  messages: { instead: ['/v1', '/anthropic/v1'], headers: bearer, models: ['kimi-k*'] },
+  messages: {
+    instead: ['/v1', '/anthropic/v1'],
+    headers: bearer,
+    models: ['kimi-k*'],
+    traits: (chat, model) => ({
+      ...inBoth(chat),
+      // github:farion1231/cc-switch#3377: turns with calls must hold what the model thought.
+      ...(chat.replaysReasoning === true ? { replaysReasoning: true } : {}),
+      // github:MoonshotAI/Kimi-K2#141: `enabled` is all that K2.7 takes.
+      ...(model.startsWith('kimi-k2') ? { reasoning: 'budget' } : {}),
+    }),
+  },
   // https://platform.kimi.ai/docs/api/batch-create https://platform.kimi.ai/docs/pricing/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.6,

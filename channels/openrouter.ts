@@ -1,6 +1,7 @@
 import { isObject } from 'sluice/internal';
 import { openrouterPrices } from './_listed-prices.ts';
 import { bearer } from './_http.ts';
+import { claudeBehindSlash } from './_messages-side.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
@@ -22,7 +23,7 @@ export default openaiLike({
   // https://openrouter.ai/docs/api_reference/embeddings
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   // https://openrouter.ai/docs/guides/coding-agents/claude-code-integration: Claude is what it is made for.
-  messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: () => ({}) },
+  messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: claudeBehindSlash },
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
   routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   // @openrouter/sdk 1.3.19, esm/models/chatmessages.d.ts

@@ -22,6 +22,7 @@ export default openaiLike({
       outputLimitField: 'max_tokens',
       // github:perplexityai/api-discussion#265, github:serac-labs/serac#53
       alternates: true,
+      midSystem: false,
       parallelHistory: false,
       refuses: ['parallelTools', 'choices', 'seed', 'stop', 'logprobs', 'topLogprobs', 'user'],
     },

@@ -1,4 +1,5 @@
 import { bearer } from './_http.ts';
+import { claudeBehindSlash } from './_messages-side.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Vercel AI Gateway: `vendor/model`. https://vercel.com/docs/ai-gateway/openai-compat */
@@ -10,7 +11,7 @@ export default openaiLike({
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   // https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api
-  messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: () => ({}) },
+  messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: claudeBehindSlash },
   routingFields: ['models', 'providerOptions'],
   // It serves the models of OpenAI too, in whose words clients ask.
   developerRole: true,

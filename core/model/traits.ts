@@ -23,7 +23,8 @@ export interface ModelTraits {
    */
   readonly functionTools?: string;
   /**
-   * How reasoning is controlled. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`; chat completions:
+   * How reasoning is controlled. messages: `adaptive` (effort), `budget` (tokens; an effort beside it where {@link efforts} are stated) or `thinking`
+   * (`enabled` with an effort, or `disabled`); generateContent: `level` or `budget`; chat completions:
    * - `effort`: `reasoning_effort` (official).
    * - `object`: `reasoning: { effort | max_tokens | enabled }` (OpenRouter).
    * - `thinking`: `thinking: { type: 'enabled' | 'disabled' }`, with `reasoning_effort` where {@link efforts} has more than `none` (DeepSeek).
@@ -102,7 +103,7 @@ export interface ModelTraits {
    * messages and Converse; in chat completions and Responses none, except that clients of the channel's own format keep the marks that they wrote.
    */
   readonly cacheMark?: 'none' | 'prompt_cache_breakpoint' | 'cache_control' | 'cachePoint';
-  /** True when definitions of tools take the mark `cache_control` in chat completions, too. */
+  /** True when definitions of tools take the mark `cache_control` in chat completions, too; false when they do not in the messages format. */
   readonly marksTools?: boolean;
   /** True when the provider answers 400 to members that it does not document. Members that Sluice does not know the provider to take are removed and reported. */
   readonly refusesUnknown?: boolean;
@@ -123,7 +124,7 @@ export interface ModelTraits {
   readonly parallelHistory?: boolean;
   /** False when the model takes no system message in the middle of the history. */
   readonly midSystem?: boolean;
-  /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`). */
+  /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`, a `thinking` block in the messages format). */
   readonly replaysReasoning?: boolean;
   /** True when the model streams the arguments of calls where it is asked to: generateContent on Vertex AI, from Gemini 3 on. */
   readonly streamsArguments?: boolean;

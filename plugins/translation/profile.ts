@@ -4,6 +4,7 @@ import {
   type ChatSettings,
   type JsonObject,
   type JsonValue,
+  type Message,
   type ModelTraits,
 } from 'sluice';
 import {
@@ -145,13 +146,32 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
     if ([...system, ...messages].some((turn) => isMarked(turn) || turn.content.some(isMarked))) return true;
     if (tools.some(isMarked)) return true;
   }
+  if (traits.marksTools === false && tools.some(({ cache }) => cache !== undefined)) return true;
+  if (replaysReasoning(request, settled.settings, traits)) return true;
   if (request.format !== 'chat-completions') return false;
   if (traits.parallelHistory === false && messages.some(callsSeveral)) return true;
-  if (traits.alternates === true && messages.some((turn, index) => turn.role === messages[index - 1]?.role))
+  if (traits.alternates === true && messages.some((turn, index) => isOfOneSide(turn, messages[index - 1])))
     return true;
-  if (traits.systemRole === 'system' && [...system, ...messages].some(isOfDeveloper)) return true;
-  if (traits.replaysReasoning !== true || !thinksAbout(settled.settings.reasoning, traits)) return false;
-  return messages.some(lacksReasoning);
+  return traits.systemRole === 'system' && [...system, ...messages].some(isOfDeveloper);
+}
+
+/** Formats in which models want their reasoning back with the calls that it led to. */
+const replaying: ReadonlySet<string> = new Set(['chat-completions', 'messages']);
+
+/** True where a stand-in goes into the history for reasoning that the client does not have. */
+function replaysReasoning(
+  { format, messages }: ChatRequest,
+  { reasoning }: ChatSettings,
+  traits: ModelTraits,
+): boolean {
+  if (traits.replaysReasoning !== true || !replaying.has(format)) return false;
+  return thinksAbout(reasoning, traits) && messages.some(lacksReasoning);
+}
+
+/** True for turns of one speaker: what tools gave is the user's. */
+function isOfOneSide({ role }: Pick<Message, 'role'>, before: Pick<Message, 'role'> | undefined): boolean {
+  const side = (one: Message['role']): string => (one === 'tool' ? 'user' : one);
+  return before !== undefined && side(role) === side(before.role);
 }
 
 function callsSeveral({ content }: ChatRequest['messages'][number]): boolean {

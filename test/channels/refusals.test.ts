@@ -6,7 +6,7 @@ import { startTokenPlace } from './_tokens.ts';
 import { judge } from './_refusing/fake.ts';
 import { reportOf, runMatrix, type Outcome } from './_refusing/matrix.ts';
 import { isKnown, isOpen, unexplainedCases, writeOpen } from './_refusing/open-cases.ts';
-import { bodyFor, clients, ordinary, suffixes, type Client } from './_refusing/requests.ts';
+import { agents, bodyFor, clients, ordinary, suffixes, type Client } from './_refusing/requests.ts';
 import { rows, type Row } from './_refusing/rows.ts';
 import { rules } from './_refusing/table.ts';
 
@@ -23,7 +23,7 @@ const said = ({ row, client, request, result, reason, wish }: Outcome): string =
   `${row.kind} ${row.model} · ${request} · ${client}: ${result === 'accepted' ? `the wish was ${wish ?? 'kept'}` : `${result}: ${reason ?? ''}`}`;
 
 /** Of each request to each model one client in turn, and all of them with `npm run fuzz`. */
-const names = [...ordinary.map(({ name }) => name), ...suffixes];
+const names = [...[...ordinary, ...agents].map(({ name }) => name), ...suffixes];
 function isInTurn(row: Row, client: Client, request: string): boolean {
   if (everything || report !== undefined) return true;
   return (rows.indexOf(row) + names.indexOf(request) + clients.indexOf(client)) % clients.length === 0;

@@ -41,19 +41,26 @@ function splitCalls(wire: readonly JsonObject[]): JsonObject[] {
   return ordered;
 }
 
-/** Adjacent turns of the user, and adjacent turns of the assistant without calls, as one. */
+/** Adjacent turns of the user, and adjacent turns of the assistant without calls, as one. Text behind what a tool gave goes with it. */
 function joinSpeakers(wire: readonly JsonObject[]): JsonObject[] {
   const groups: JsonObject[][] = [];
   for (const message of wire) {
     const group = groups.at(-1);
-    const last = group?.at(-1);
+    const last = group?.[0];
     if (group !== undefined && last !== undefined && canJoin(last, message)) group.push(message);
     else groups.push([message]);
   }
-  return groups.map((group) => ({ ...group[0], ...(group.length < 2 ? {} : { content: joined(group) }) }));
+  return groups.map((group) =>
+    group.length < 2 ? (group[0] ?? {}) : { ...group[0], content: joined(group) },
+  );
+}
+
+function isText({ content }: JsonObject): boolean {
+  return typeof content === 'string' || objectsOf(content).every(({ type }) => type === 'text');
 }
 
 function canJoin(before: JsonObject, after: JsonObject): boolean {
+  if (before.role === 'tool' && after.role === 'user') return isText(before) && isText(after);
   if (before.role !== after.role) return false;
   if (after.role === 'user') return true;
   return after.role === 'assistant' && before.tool_calls === undefined && after.tool_calls === undefined;

@@ -63,10 +63,11 @@ function setEffort(next: MutableObject, effort: string | undefined): void {
 
 /**
  * The body with the budget that `thinking` of type `enabled` must have, where the client left it out: as much as the suffix `-thinking`
- * asks for. Where the output limit leaves no room for one the model does not think, which is reported.
+ * asks for. Where the output limit leaves no room for one the model does not think, which is reported. Models with a mere switch need none.
  */
 export function withBudget(body: JsonObject, traits: ModelTraits, lose: Lose): JsonObject {
   const { thinking, max_tokens: limit } = body;
+  if (traits.reasoning === 'thinking') return body;
   if (!isObject(thinking) || thinking.type !== 'enabled' || given(thinking.budget_tokens)) return body;
   const { type: _type, budget_tokens: _budget, ...rest } = thinking;
   const { thinking: asked } = askForThinking(

@@ -51,12 +51,28 @@ function readEffort(value: JsonValue | undefined, reasoning: ReasoningDraft, lef
 /** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
 export function isNative(reasoning: Reasoning, kept: JsonObject, traits: ModelTraits): boolean {
   const { mode, effort, budget } = reasoning;
-  if (!isDeepStrictEqual(kept.$reasoning, reasoning) || (mode === 'on' && budget === undefined)) return false;
+  if (!isDeepStrictEqual(kept.$reasoning, reasoning)) return false;
   if (mode === 'off' && !takesOff(traits)) return false;
-  if (traits.reasoning === 'adaptive') return mode !== 'on';
-  if (traits.reasoning === 'budget')
-    return mode !== 'adaptive' && (mode !== undefined || effort === undefined);
-  return traits.reasoning !== 'none';
+  switch (traits.reasoning) {
+    case 'none':
+      return false;
+    case 'thinking':
+      return mode !== 'adaptive' && (mode !== 'off' || effort === undefined);
+    case 'adaptive':
+      return mode !== 'on';
+    case 'budget':
+      return mode !== 'adaptive' && hasBudget(mode, budget) && takesEffort(reasoning, traits);
+    default:
+      return hasBudget(mode, budget);
+  }
+}
+
+const hasBudget = (mode: Reasoning['mode'], budget: number | undefined): boolean =>
+  mode !== 'on' || budget !== undefined;
+
+/** Models that are given a budget take an effort beside it only where efforts are stated. */
+function takesEffort({ mode, effort }: Reasoning, { efforts }: ModelTraits): boolean {
+  return effort === undefined || (mode !== undefined && efforts !== undefined);
 }
 
 /** The client's own words, written back. Throws 400 for a budget that every provider of this format refuses. */

@@ -3,7 +3,16 @@ import { ownKinds } from '../_kinds.ts';
 import { presetKind, presets } from '../_presets.ts';
 import type { Json } from './checks.ts';
 import { startRefusing, type Judged, type Refusing } from './fake.ts';
-import { bodyFor, clients, ordinary, pathFor, suffixes, type Client, type Ordinary } from './requests.ts';
+import {
+  agents,
+  bodyFor,
+  clients,
+  ordinary,
+  pathFor,
+  suffixes,
+  type Client,
+  type Ordinary,
+} from './requests.ts';
 import type { Row } from './rows.ts';
 import { asksForMuch, asksForNone, asksForSome } from './wishes.ts';
 
@@ -31,6 +40,15 @@ const saysBudget: ReadonlySet<Client> = new Set(['messages', 'generate-content',
 const sees =
   /gpt-[456]|o3|claude|gemini|nova|grok-4|kimi-k[23]\.?[56]?|mistral-medium|qwen3\.5|glm-4\.5v|doubao|sonar/i;
 
+/** Ends of addresses of kinds whose messages format stands beside chat completions only where the address ends so. Default `/v1`. */
+const addresses: Readonly<Record<string, string>> = {
+  bedrock: '',
+  'azure-openai': '',
+  zai: '/api/paas/v4',
+  zhipu: '/api/paas/v4',
+  dashscope: '/compatible-mode/v1',
+};
+
 /** Options of kinds that need more than a key and an address. */
 const options: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   bedrock: { region: 'us-east-1' },
@@ -55,7 +73,7 @@ async function testedOf(row: Row, index: number, tokens: string): Promise<Channe
         ...options[row.kind],
         id: `${row.kind}-${index}`,
         key,
-        baseUrl: ['bedrock', 'azure-openai'].includes(row.kind) ? url : `${url}/v1`,
+        baseUrl: url + (addresses[row.kind] ?? '/v1'),
         models: [row.model],
       }),
   } as ChannelUnderTest;
@@ -133,6 +151,8 @@ async function runRow(run: Run): Promise<readonly Outcome[]> {
       if (!isChosen(row, client, request.name)) continue;
       found.push(await ask(run, client, request.name, row.model, bodyFor(client, request), request.wish));
     }
+    for (const { name, body } of client === 'messages' ? agents : [])
+      if (isChosen(row, client, name)) found.push(await ask(run, client, name, row.model, body, undefined));
     if (row.control === 'never' || row.control === 'always') continue;
     for (const suffix of suffixes)
       if (isChosen(row, client, suffix))

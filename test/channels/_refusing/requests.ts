@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Json } from './checks.ts';
 import { clients, writers, type Client, type Turn, type Wanted } from './writers.ts';
 
@@ -92,6 +93,20 @@ export const ordinary: readonly Ordinary[] = [
       },
     },
   },
+];
+
+const recorded = JSON.parse(
+  readFileSync(new URL('../../fixtures/messages/requests/coding-agent.json', import.meta.url), 'utf8'),
+) as { readonly body: Json };
+const { model: _model, ...loop } = recorded.body;
+/** Every model gives so much output. */
+const claudeCode: Json = { ...loop, max_tokens: 4000 };
+
+/** Requests of Claude Code 2.1: one of its main loop, and one of an agent that it starts, which shall not think. */
+export const agents: readonly { readonly name: string; readonly body: Json }[] = [
+  { name: 'Claude Code', body: claudeCode },
+  // github:deepseek-ai/DeepSeek-V3#1397
+  { name: 'an agent of Claude Code', body: { ...claudeCode, thinking: { type: 'disabled' } } },
 ];
 
 /** Suffixes of model names that wish for thinking. */

@@ -3,6 +3,7 @@ import { claudeRules } from './rules-claude.ts';
 import { cloudRules } from './rules-clouds.ts';
 import { googleRules } from './rules-google.ts';
 import { hostRules } from './rules-hosts.ts';
+import { messagesRules } from './rules-messages.ts';
 import { openaiRules } from './rules-openai.ts';
 import { providerRules } from './rules-providers.ts';
 import { thinkingRules } from './rules-thinking.ts';
@@ -26,6 +27,7 @@ export interface Rule {
 /** All rules. The first one that a request breaks is answered. */
 export const rules: readonly Rule[] = [
   ...openaiRules,
+  ...messagesRules,
   ...claudeRules,
   ...googleRules,
   ...cloudRules,

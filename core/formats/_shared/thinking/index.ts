@@ -5,6 +5,7 @@ import {
   type Effort,
   type Reasoning,
 } from '../../../model/reasoning.ts';
+import { takesOff } from '../../../model/thinks.ts';
 import { defined } from '../fields.ts';
 import { nearestEffort } from '../reasoning.ts';
 import type { JsonObject } from '../../../model/json.ts';
@@ -32,10 +33,13 @@ export interface Room {
   readonly lose: (path: string) => void;
 }
 
-/** Reasoning in the words that the model takes: a token budget, or `adaptive` with an effort. */
+/** Reasoning in the words that the model takes: a token budget, `adaptive` with an effort, or a switch with an effort. */
 export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   const { traits } = room;
-  if (isOff(reasoning)) return switchedOff(room);
+  if (isOff(reasoning)) {
+    if (reasoning.effort !== undefined && reasoning.effort !== 'none') room.lose('settings.reasoning.effort');
+    return switchedOff(room);
+  }
   if (traits.reasoning === 'none') {
     room.lose('settings.reasoning');
     return {};
@@ -46,12 +50,17 @@ export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   }
   if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
   const style = traits.reasoning ?? reasoning.mode;
-  return style === 'adaptive' ? adaptive(reasoning, room) : enabled(reasoning, room);
+  if (style === 'adaptive' || style === 'thinking') return leveled(style, reasoning, room);
+  return enabled(reasoning, room);
 }
 
-/** Some models refuse to be told not to think: they get the least effort there is. */
+/** Some models refuse to be told not to think: they get the least effort there is, and nothing where they have none. */
 function switchedOff({ traits, lose }: Room): Thinking {
   if (traits.reasoning === 'none') return {};
+  if (traits.reasoning !== 'adaptive' && !takesOff(traits)) {
+    lose('settings.reasoning.mode');
+    return {};
+  }
   if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
     return { thinking: { type: 'disabled' } };
   lose('settings.reasoning.mode');
@@ -67,12 +76,13 @@ function asks({ mode, effort, budget }: Reasoning): boolean {
   return mode !== undefined || effort !== undefined || budget !== undefined;
 }
 
-function adaptive(reasoning: Reasoning, room: Room): Thinking {
+/** Thinking with an effort. */
+function leveled(style: 'adaptive' | 'thinking', reasoning: Reasoning, room: Room): Thinking {
   const wanted = effortWanted(reasoning);
   const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
   if (effort !== wanted) room.lose('settings.reasoning.effort');
   return {
-    thinking: { type: 'adaptive', ...displayOf(reasoning) },
+    thinking: { type: style === 'adaptive' ? style : 'enabled', ...displayOf(reasoning) },
     ...defined({ effort }),
   };
 }

@@ -32,7 +32,8 @@ function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   loseForeign(tool.extra, formatName, at, writing.target.lose);
   const wire = toolWire(tool, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
-  addCache(wire, tool, writing, at);
+  if (writing.target.traits.marksTools !== false) addCache(wire, tool, writing, at);
+  else if (tool.cache !== undefined) writing.target.lose(`${at}.cache`);
   putBack(wire, own(tool.extra), ['cache_control']);
   return wire;
 }

@@ -1,5 +1,7 @@
 import type { ChatRequest, Message } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
+import { thinksAbout } from '../../../model/thinks.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
 import { placeOf } from '../../_shared/writing.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
@@ -36,9 +38,28 @@ const historyWords: HistoryWords<Writing> = {
   },
 };
 
-/** `system` and `messages` of the wire. */
+/** `system` and `messages` of the wire, with a thought in each turn that called tools for models that want their reasoning back. */
 export function encodeHistory(request: ChatRequest, writing: Writing): WrittenHistory {
-  return new HistoryWriter(historyWords, writing).write(request);
+  const history = new HistoryWriter(historyWords, writing).write(request);
+  const { traits } = writing.target;
+  const { messages } = history;
+  if (traits.replaysReasoning !== true || messages === undefined) return history;
+  if (!thinksAbout(request.settings.reasoning, traits)) return history;
+  return { ...history, messages: messages.map(withThought) };
+}
+
+/** Stands for a thought that the client does not have. The providers that insist on one do not check its signature: github:musistudio/claude-code-router#1639 */
+const standIn: JsonObject = { type: 'thinking', thinking: 'The reasoning is not available.', signature: '' };
+
+function withThought(message: JsonObject): JsonObject {
+  if (message.role !== 'assistant') return message;
+  const blocks = objectsOf(message.content);
+  if (!blocks.some(({ type }) => type === 'tool_use') || blocks.some(isThought)) return message;
+  return { ...message, content: [standIn, ...blocks] };
+}
+
+function isThought({ type, thinking }: JsonObject): boolean {
+  return type === 'thinking' && typeof thinking === 'string' && thinking !== '';
 }
 
 /** The one string that the client wrote, where nothing has to be said about it that a string cannot say. */
