@@ -56,10 +56,6 @@ export class ConnectAgent extends Agent {
         );
       }
     });
-    asked.on('response', (response) => {
-      response.destroy();
-      failed(new Error(`The proxy answered ${response.statusCode}.`));
-    });
     asked.on('timeout', () => asked.destroy(new Error('The proxy timed out.')));
     asked.on('error', failed);
     asked.end();

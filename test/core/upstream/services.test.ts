@@ -10,6 +10,7 @@ beforeAll(async () => {
     if (url === '/silent') return;
     response.writeHead(url === '/missing' ? 404 : 200, { 'x-kind': 'echo' });
     if (url === '/long') response.end('x'.repeat(2_000));
+    else if (url?.startsWith('/bytes/') === true) response.end(Buffer.alloc(Number(url.slice(7))));
     else
       response.end(
         JSON.stringify({ method, url, type: headers['content-type'] ?? null, body: body.toString() }),
@@ -60,6 +61,41 @@ describe('a service that an operator has named', () => {
     );
     const { closed } = service.requests.findLast(({ url }) => url === '/silent') ?? {};
     await closed;
+  });
+
+  test('gets a body as it is, which the JSON beside it does not replace, and the headers of the plugin', async () => {
+    const both = await services.ask({ url: service.url, json: { a: 1 }, body: 'plain' });
+    expect(both.json()).toMatchObject({ method: 'POST', type: null, body: 'plain' });
+    const named = await services.ask({
+      url: service.url,
+      json: { a: 1 },
+      headers: { 'content-type': 'application/vnd.own+json' },
+    });
+    expect(named.json()).toMatchObject({ type: 'application/vnd.own+json', body: '{"a":1}' });
+    const empty = await services.ask({ url: service.url, json: null });
+    expect(empty.json()).toMatchObject({ method: 'POST', body: 'null' });
+  });
+
+  test('answers with at most four MiB, unless a plugin says otherwise', async () => {
+    const most = 4 * 1024 * 1024;
+    expect((await services.ask({ url: `${service.url}/bytes/${most}` })).bytes).toHaveLength(most);
+    const { host } = new URL(service.url);
+    await expect(services.ask({ url: `${service.url}/bytes/${most + 1}` })).rejects.toThrow(
+      new Error(
+        `The service at ${host} could not be asked: The upstream sent more than ${most} bytes, the limit for this response.`,
+      ),
+    );
+    const more = await services.ask({ url: `${service.url}/bytes/${most + 1}`, limit: most + 1 });
+    expect(more.bytes).toHaveLength(most + 1);
+  });
+
+  test('that nobody waits for is told by the reason, whatever it is', async () => {
+    const failure = services.ask({ url: `${service.url}/silent`, signal: AbortSignal.abort('enough') });
+    await expect(failure).rejects.toThrow(/could not be asked: enough\.$/);
+    const going = new AbortController();
+    const asked = services.ask({ url: `${service.url}/silent`, signal: going.signal });
+    going.abort(new Error('The call has ended.'));
+    await expect(asked).rejects.toThrow(/could not be asked: The call has ended\.$/);
   });
 
   test('that is not there is named by its host alone', async () => {

@@ -123,6 +123,8 @@ const closed = [
   'http://METADATA.goog/',
   'http://instance-data/',
   'http://instance-data.ec2.internal/',
+  // No name at all.
+  'http://./',
 ] as const;
 
 describe('private addresses', () => {

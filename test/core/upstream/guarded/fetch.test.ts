@@ -540,7 +540,7 @@ describe('the type of a file', () => {
     ['image', 'jpeg called png', jpeg, 'image/png', 'image/jpeg'],
     ['image', 'png called a stream', png, 'application/octet-stream', 'image/png'],
     ['image', 'png without a type', png, undefined, 'image/png'],
-    ['image', 'png with parameters', png, 'IMAGE/PNG; charset=binary', 'image/png'],
+    ['image', 'png with parameters', png, 'IMAGE/PNG ; charset=binary', 'image/png'],
     ['audio', 'wav', wav, 'audio/x-wav', 'audio/wav'],
     ['audio', 'sound in mp4', mp4, 'audio/mp4', 'audio/mp4'],
     ['video', 'mp4', mp4, 'video/mp4', 'video/mp4'],

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { lastValueFrom, toArray } from 'rxjs';
+import { outcome } from '../../../support/answer.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createGuardedStream } from '../../../../core/upstream/guarded/stream.ts';
 import { testCall } from '../../../support/call.ts';
@@ -28,10 +30,10 @@ async function serve(
 }
 
 /** Streams where 127.0.0.1 alone is open, and names lead where this table says. */
-function stage(names: Readonly<Record<string, readonly string[]>> = {}) {
+function stage(names: Readonly<Record<string, readonly string[]>> = {}, idle = 5_000) {
   const resolved: string[] = [];
-  const { call } = testCall();
-  const stream = createGuardedStream({ allow: ['127.0.0.1'], redirects: 2 }, 5_000, {
+  const { call, exchange } = testCall();
+  const stream = createGuardedStream({ allow: ['127.0.0.1'], redirects: 2 }, idle, {
     resolve(name) {
       resolved.push(name);
       return { addresses: Promise.resolve(names[name] ?? []), cancel() {} };
@@ -39,6 +41,8 @@ function stage(names: Readonly<Record<string, readonly string[]>> = {}) {
   });
   return {
     resolved,
+    gate: call.gate,
+    leave: () => exchange.end(),
     ask: (url: string) => stream(call, url, { range: 'bytes=0-1' }),
     async read(url: string) {
       const { bytes } = await stream(call, url);
@@ -111,5 +115,99 @@ describe('a file of a provider', () => {
     expect(await read(`http://127.0.0.1:${port}/`)).toBe('video');
     expect(inside.asked).toEqual([]);
     expect(resolved).toEqual(['inside.test', 'inside.test', 'cdn.test']);
+  });
+});
+
+describe('a file on its way', () => {
+  test('is asked for with the headers that are wanted, and comes with its status and headers', async () => {
+    const seen: unknown[] = [];
+    const { port } = await serve((request, response) => {
+      seen.push(request.headers.range);
+      response.writeHead(206, { 'content-range': 'bytes 0-1/5', 'content-length': '2' }).end('vi');
+    });
+    const answer = await stage().ask(`http://127.0.0.1:${port}/a?b=c`);
+    expect(answer).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 0-1/5' } });
+    expect((await outcome(answer)).bytes.toString()).toBe('vi');
+    expect(seen).toEqual(['bytes=0-1']);
+  });
+
+  test('that is cut ends with an error, behind what has come', async () => {
+    const { port } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': '50' }).write('half a', () => response.destroy());
+    });
+    const { bytes, error } = await outcome(await stage().ask(`http://127.0.0.1:${port}/`));
+    expect(bytes.toString()).toBe('half a');
+    expect(error).toMatchObject({
+      code: 'upstream_cut',
+      origin: 'upstream',
+      message: 'The file was cut on its way.',
+    });
+  });
+
+  test('that stays silent is given up, before its answer and in the middle of it', async () => {
+    const { port } = await serve((request, response) => {
+      if (request.url === '/begun') response.writeHead(200, { 'content-length': '50' }).write('half a');
+    });
+    const { ask } = stage({}, 100);
+    await expect(ask(`http://127.0.0.1:${port}/silent`)).rejects.toMatchObject(refused);
+    const { error } = await outcome(await ask(`http://127.0.0.1:${port}/begun`));
+    expect(error).toMatchObject({ code: 'upstream_cut' });
+  });
+
+  test('is followed through as many redirects as the settings say, and no further', async () => {
+    const { port, asked } = await serve((request, response) => {
+      const left = Number(request.url?.slice(1));
+      if (left === 0) response.end('video');
+      else response.writeHead(302, { location: `/${left - 1}` }).end();
+    });
+    const { ask, read } = stage();
+    expect(await read(`http://127.0.0.1:${port}/2`)).toBe('video');
+    await expect(ask(`http://127.0.0.1:${port}/3`)).rejects.toMatchObject(refused);
+    expect(asked).toEqual(['/2', '/1', '/0', '/3', '/2', '/1']);
+  });
+
+  test('is not looked for where a redirect names no place', async () => {
+    const { port, asked } = await serve((_request, response) => response.writeHead(302).end());
+    await expect(stage().ask(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(refused);
+    expect(asked).toEqual(['/']);
+  });
+
+  test('is read no faster than the client takes it', async () => {
+    const { port } = await serve((_request, response) => response.end(Buffer.alloc(8 * 1024 * 1024)));
+    const { ask, gate } = stage();
+    const { bytes } = await ask(`http://127.0.0.1:${port}/`);
+    let taken = 0;
+    let isOver = false;
+    gate.close();
+    bytes.subscribe({ next: ({ length }) => void (taken += length), complete: () => (isOver = true) });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(taken).toBeLessThan(1024 * 1024);
+    gate.open();
+    await eventually(() => isOver);
+    expect(taken).toBe(8 * 1024 * 1024);
+  });
+
+  test('is let go of when nobody reads it any more, and when the call ends before there is an answer', async () => {
+    const closed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let count = 0;
+    const { port, asked } = await serve((request, response) => {
+      const { resolve } = closed[count++] ?? {};
+      response.on('close', () => resolve?.());
+      if (request.url === '/begun') response.writeHead(200).write('half a');
+    });
+    const { bytes } = await stage().ask(`http://127.0.0.1:${port}/begun`);
+    await new Promise<void>((resolve) => {
+      const subscription = bytes.subscribe(() => {
+        setImmediate(() => subscription.unsubscribe());
+        resolve();
+      });
+    });
+    await closed[0]?.promise;
+    const { ask, leave } = stage();
+    const waiting = ask(`http://127.0.0.1:${port}/silent`).catch((error: unknown) => error);
+    await eventually(() => asked.length === 2);
+    leave();
+    expect(await waiting).toMatchObject(refused);
+    await closed[1]?.promise;
   });
 });
