@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { GatewayError } from '../../sdk/errors.ts';
-import { addressRowOf, addressSign, isIgnored, longestSign, memberName, type AddressRow } from './members.ts';
+import { addressRowOf, addressSign, longestSign, memberNamed, type AddressRow } from './members.ts';
 
 /** An address that a request names, which its provider reads or writes with the operator's credentials, or on its own disk. */
 export interface NamedAddress {
@@ -59,11 +59,11 @@ function visit(object: JsonObject, { path, within }: Step, rest: Step[], found: 
     if (value === undefined || value === null) continue;
     const isText = typeof value === 'string';
     if (!isText && typeof value !== 'object') continue;
-    const folded = memberName(name);
-    if (isIgnored(folded) || (isCall && folded === 'input')) continue;
+    const { folded, isIgnored, mayHaveRow } = memberNamed(name);
+    if (isIgnored || (isText && !mayHaveRow) || (isCall && folded === 'input')) continue;
     const at = path === '' ? name : `${path}.${name}`;
     const isList = Array.isArray(value);
-    const row = isText || isList ? addressRowOf(folded, within) : undefined;
+    const row = mayHaveRow && (isText || isList) ? addressRowOf(folded, within) : undefined;
     if (row !== undefined && isText) add(value, at, row, found);
     if (row !== undefined && isList)
       value.forEach((one: JsonValue, index) => {

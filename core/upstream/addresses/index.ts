@@ -74,8 +74,7 @@ function addressesOfBody(call: Call): readonly NamedAddress[] {
   // A question about a task has no body.
   if (body === undefined && call.edits.body === undefined) return [];
   const isAsSent = bytes.length > 0 && call.edits.body === undefined;
-  // Of a long body what stands around its texts.
-  if (isAsSent && (outline?.mayNameAddress === false || !mayNameAddress(outline?.text ?? bytes))) return [];
+  if (isAsSent && outline?.mayNameAddress === false) return [];
   return params.form === undefined ? addressesIn(call.bodyOutline) : addressesInFields(call.bodyOutline);
 }
 

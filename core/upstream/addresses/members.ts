@@ -74,6 +74,10 @@ export const addressSign =
 /** The longest text that the sign looks at, in characters. */
 export const longestSign = 96;
 
+/** Names that are remembered, and how long the longest of them is. */
+const mostKnown = 1000;
+const longestName = 64;
+
 /** Members in which a provider reads no address: arguments and schemas of tools, what the client notes, and what providers have said. */
 const ignored: ReadonlySet<string> = new Set(
   (
@@ -82,15 +86,36 @@ const ignored: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** True for members in which no address is looked for. */
-export function isIgnored(folded: string): boolean {
-  return ignored.has(folded);
+/** What is known of a member by its name alone. */
+export interface NamedMember {
+  /** As {@link memberName} writes it. */
+  readonly folded: string;
+  /** True where no address is looked for in it. */
+  readonly isIgnored: boolean;
+  /** False where its own text is no address, whatever is around it. */
+  readonly mayHaveRow: boolean;
+}
+
+/** Members by the names that requests had lately: most have few names, many times. */
+const members = new Map<string, NamedMember>();
+
+/** Returns what the name of a member says. */
+export function memberNamed(name: string): NamedMember {
+  let found = members.get(name);
+  if (found === undefined) {
+    const folded = memberName(name);
+    found = {
+      folded,
+      isIgnored: ignored.has(folded),
+      mayHaveRow: addressRows.some(({ member }) => member.test(folded)),
+    };
+    if (members.size < mostKnown && name.length <= longestName) members.set(name, found);
+  }
+  return found;
 }
 
 /** Rows by folded name and the folded name around it, of those that were asked for lately. */
 const known = new Map<string, AddressRow | undefined>();
-const mostKnown = 1000;
-const longestName = 64;
 
 /** The row of a member; undefined for one that holds no address. */
 export function addressRowOf(folded: string, within: string): AddressRow | undefined {
@@ -110,7 +135,7 @@ function fits({ member, within: around }: AddressRow, folded: string, within: st
 }
 
 /** The folded name of a member; of a form field with brackets (`image[url]`, `urls[0]`) the last one. */
-export function memberName(name: string): string {
+function memberName(name: string): string {
   if (!name.includes('[')) return foldedName(name);
   const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));
   return foldedName(parts.at(-1) ?? name);
