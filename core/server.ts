@@ -59,7 +59,7 @@ export async function startServer(
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
   const report = (error: Error): void => log.error({ error }, 'the database failed');
   const stores = openStores(databaseUrl(config), report);
-  const apiKeys = createApiKeys(stores, report);
+  const apiKeys = createApiKeys(stores, report, { keys: settings.limits.keys });
   try {
     await stores.ready();
     await apiKeys.load();
@@ -128,12 +128,12 @@ export async function startServer(
 /** The value of the key that was made because there was none; undefined when there are some, or the operator chose one. */
 async function makeFirstKey(apiKeys: ApiKeys, chosen: string | undefined): Promise<string | undefined> {
   if (chosen === undefined)
-    return (await apiKeys.list()).length === 0 ? (await apiKeys.create({ name: 'first' })).value : undefined;
-  if (apiKeys.find(chosen, false) === undefined)
+    return (await apiKeys.isEmpty()) ? (await apiKeys.create({ name: 'first' })).value : undefined;
+  if ((await apiKeys.lookUp(chosen, false)) === undefined)
     await apiKeys.create({ name: 'bootstrap', value: chosen }).catch(async (error: unknown) => {
       // Another gateway that starts at the same time may have made it.
       await apiKeys.load();
-      if (apiKeys.find(chosen, false) === undefined) throw error;
+      if ((await apiKeys.lookUp(chosen, false)) === undefined) throw error;
     });
   return undefined;
 }

@@ -5,8 +5,10 @@ import {
   followDetached,
   InFlight,
   type ApiKeys,
+  type FoundApiKey,
   type Call,
   type InternalTools,
+  type Next,
   type Wire,
 } from 'sluice/internal';
 import { allowsAddress } from './_addresses.ts';
@@ -42,14 +44,10 @@ export default definePlugin({
     const { apiKeys } = tools;
     const slowDown = failures === 0 ? undefined : createDelay(failures, tools);
     const watch = watchKeys(tools);
-    return function auth(call: Call, next) {
-      const gatewayKey = readGatewayKey(call.wire);
-      const secret = gatewayKey ?? readCredentials(call.wire)[0];
-      if (gatewayKey !== undefined) keepCredential(call, apiKeys);
+    const enter = (call: Call, next: Next, secret: string | undefined, found?: FoundApiKey) => {
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
       removeCredentials(call.wire);
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
-      const found = apiKeys.find(secret);
       // Set before the key is checked, because refusals are recorded with their key.
       if (found !== undefined) call.set(caller, found.key);
       if (found?.state !== 'valid') {
@@ -63,17 +61,59 @@ export default definePlugin({
       watch(call, found.key);
       return next(call);
     };
+    const enterWith = (call: Call, next: Next, secret?: string, found?: FoundApiKey): ReturnType<Next> => {
+      // A stranger's other credentials are nobody's.
+      const keeping =
+        found?.state === 'valid' && readGatewayKey(call.wire) !== undefined
+          ? keepCredential(call, apiKeys)
+          : undefined;
+      return keeping === undefined
+        ? enter(call, next, secret, found)
+        : keeping.then(() => enter(call, next, secret, found));
+    };
+    return function auth(call: Call, next: Next) {
+      const secret = readGatewayKey(call.wire) ?? readCredentials(call.wire)[0];
+      const found = secret === undefined ? undefined : apiKeys.find(secret);
+      if (found !== undefined || secret === undefined || apiKeys.isKnown(secret))
+        return enterWith(call, next, secret, found);
+      return lookUp(secret, apiKeys).then((key) => enterWith(call, next, secret, key));
+    };
   },
 });
 
-/** Leaves what the client has brought for a provider to the channel that it is for. A key of this gateway is never among it. */
-function keepCredential(call: Call, apiKeys: ApiKeys): void {
-  const own = readClientCredential(
-    call.wire,
-    call.format.name,
-    (value) => apiKeys.find(value) !== undefined || call.wire.headers['x-sluice-key'] === value,
+/** Asks for a key that memory does not know. 503 when the database cannot tell whether there is one. */
+async function lookUp(secret: string, apiKeys: ApiKeys, isUse = true): Promise<FoundApiKey | undefined> {
+  try {
+    return await apiKeys.lookUp(secret, isUse);
+  } catch (cause) {
+    throw new GatewayError('server_is_overloaded', 'This API key cannot be checked now. Try again soon.', {
+      retryAfter: 1,
+      cause,
+    });
+  }
+}
+
+/**
+ * Leaves what the client has brought for a provider to the channel that it is for. A key of this gateway is never among it: a credential that
+ * memory does not know is looked up.
+ */
+function keepCredential(call: Call, apiKeys: ApiKeys): Promise<void> | undefined {
+  let unknown: string | undefined;
+  const own = readClientCredential(call.wire, call.format.name, (value) => {
+    if (value === call.wire.headers['x-sluice-key'] || apiKeys.find(value, false) !== undefined) return true;
+    if (!apiKeys.isKnown(value)) unknown = value;
+    return false;
+  });
+  const keep = (): void => {
+    if (own !== undefined) call.set(clientCredential, own);
+  };
+  if (unknown === undefined) {
+    keep();
+    return undefined;
+  }
+  return lookUp(unknown, apiKeys, false).then((key) =>
+    key === undefined ? keep() : keepCredential(call, apiKeys),
   );
-  if (own !== undefined) call.set(clientCredential, own);
 }
 
 /** Counts a wrong key from an address, and waits when there were too many: here, or elsewhere as long as the shared count answers. */

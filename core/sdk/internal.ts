@@ -179,6 +179,7 @@ export { apiKeyFields, budgetField } from '../state/api-keys/fields.ts';
 export {
   type ApiKeyChanges,
   type ApiKeys,
+  type FoundApiKey,
   matchesModel,
   mayUseSome,
   patternsOverlap,

@@ -80,6 +80,14 @@ export const settingsSchema = z.strictObject({
         .min(0)
         .default(256 * 1024)
         .describe('size beyond which a file of a form goes to a temporary file'),
+      keys: z
+        .int()
+        .min(100)
+        .max(1_000_000)
+        .default(10_000)
+        .describe(
+          'most API keys that each process holds in memory, about 1 kB each; others are read when they are used',
+        ),
     })
     .prefault({}),
   timeouts: z

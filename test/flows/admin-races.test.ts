@@ -77,8 +77,9 @@ describe.each(newDatabases())('two admins at two gateways on one database: $kind
         const working = did.includes('delete') || did.includes('disable') ? 0 : 1;
         for (const gateway of gateways) {
           // Clients who show a key that is not valid are made to wait: they ask only once the gateway knows.
-          await eventually(() => {
-            const valid = secrets.filter((secret) => gateway.apiKeys.find(secret)?.state === 'valid');
+          await eventually(async () => {
+            const found = await Promise.all(secrets.map((secret) => gateway.apiKeys.lookUp(secret)));
+            const valid = found.filter((key) => key?.state === 'valid');
             expect({ what, valid: valid.length }).toEqual({ what, valid: working });
           });
           const statuses = await Promise.all(secrets.map((secret) => statusOf(gateway, secret)));

@@ -64,7 +64,7 @@ const ways: readonly (readonly [string, (keys: ApiKeys, id: string) => Promise<u
 /** A key that the serving gateway knows. */
 async function known(): Promise<{ readonly id: string; readonly key: string }> {
   const { record, value } = await office.apiKeys.create({ name: 'brief' });
-  await eventually(() => expect(gateway.apiKeys.find(value)?.state).toBe('valid'));
+  expect((await gateway.apiKeys.lookUp(value))?.state).toBe('valid');
   return { id: record.id, key: value };
 }
 

@@ -1,5 +1,5 @@
 import type { FailedAttempts } from './index.ts';
-import type { Ask } from './questions.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
 
 /**
  * Returns how many attempts of calls since a time have failed, and the latest of them, by channels. Few calls have any: the primary key finds

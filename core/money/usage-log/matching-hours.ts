@@ -1,5 +1,5 @@
 import type { UsageFilter } from './index.ts';
-import type { Ask } from './questions.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
 import { narrowing } from './sums-source.ts';
 
 const hour = 3_600_000;

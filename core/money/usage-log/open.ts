@@ -1,11 +1,11 @@
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Stores } from '../../state/stores.ts';
+import { longReads } from '../../state/database/long-reads.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import {
   conditions,
   cursorOf,
   maxSlices,
-  questions,
   rangeOf,
   slice,
   sliceEnd,
@@ -27,7 +27,7 @@ export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
   { slices } = { slices: maxSlices },
 ): UsageLog {
-  const ask = questions(database);
+  const ask = longReads(database);
   const addToSums = createSumming(database);
 
   /** Records of a slice of time, in order. */

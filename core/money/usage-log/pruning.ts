@@ -3,7 +3,8 @@ import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import type { UsageLog, UsageRetention } from './index.ts';
 import { levels, minutesKept } from './levels.ts';
-import { slice, type Ask, type Cursor } from './questions.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import { slice, type Cursor } from './questions.ts';
 
 const day = 86_400_000;
 const hour = 3_600_000;

@@ -1,7 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
-import type { Database } from '../../state/database/index.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
-import type { Row } from './rows.ts';
 
 /** How many records are looked at together. */
 export const slice = 5_000;
@@ -13,27 +12,6 @@ export const maxSlices = 50;
 export interface Cursor {
   readonly at: number;
   readonly id: string;
-}
-
-/** Asks the database; `?` stands for a value. Rejects when the database fails. */
-export type Ask = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
-
-/** How long a long read of an operator may take, in milliseconds: less than the server allows any statement. */
-const readPatience = 8_000;
-
-/** How to read this database, whichever it is, without holding calls up. */
-export function questions(database: Database): Ask {
-  if (database.kind === 'postgres') {
-    return (sql, values) => {
-      let position = 0;
-      return database.query(
-        sql.replaceAll('?', () => `$${(position += 1)}`),
-        values,
-        { patience: readPatience },
-      );
-    };
-  }
-  return (sql, values) => database.read(sql, values);
 }
 
 /** The condition for calls that failed. */

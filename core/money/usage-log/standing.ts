@@ -1,6 +1,6 @@
 import type { Kept } from '../../state/upkeep.ts';
 import type { UsageRetention } from './index.ts';
-import type { Ask } from './questions.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;

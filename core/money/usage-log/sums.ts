@@ -2,7 +2,8 @@ import type { Database } from '../../state/database/index.ts';
 import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageSumsList, UsageTotals } from './index.ts';
 import { segmentsOf, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
-import { rangeOf, type Ask } from './questions.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import { rangeOf } from './questions.ts';
 import type { Row } from './rows.ts';
 import { sourceOf, type Source } from './sums-source.ts';
 

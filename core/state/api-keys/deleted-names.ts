@@ -20,18 +20,9 @@ export class DeletedNames {
     await this.#names.set(id, name);
   }
 
-  /** Returns the names of keys. `nameOf` knows those that are still there. */
-  async find(
-    ids: Iterable<string>,
-    nameOf: (id: string) => string | undefined,
-  ): Promise<ReadonlyMap<string, string>> {
+  /** Returns the names of those of these keys that were deleted. */
+  async find(gone: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
-    const gone: string[] = [];
-    for (const id of new Set(ids)) {
-      const name = nameOf(id);
-      if (name === undefined) gone.push(id);
-      else found.set(id, name);
-    }
     for (let start = 0; start < gone.length; start += batchSize) {
       const some = gone.slice(start, start + batchSize);
       // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are

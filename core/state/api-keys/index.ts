@@ -17,29 +17,46 @@ export interface FoundApiKey {
   readonly state: 'valid' | 'expired' | 'disabled';
 }
 
+/** A page of keys. `next` leads to the next page; the last page has none. */
+export interface KeyPage {
+  readonly keys: readonly ApiKey[];
+  readonly next?: string;
+}
+
 /**
- * The API keys of a gateway. Methods that name a key take its id, its name, its first characters (`sk-AbCd` or
+ * The API keys of a gateway. The database has them all; this process holds those in use, and follows what anybody writes to them. Methods that name a key take its id, its name, its first characters (`sk-AbCd` or
  * `sk-AbCd…wxyz`) or the whole secret, and throw an Error that can be shown to the operator when no key, or more than
  * one, answers to it. What they are given is checked, with an Error that names the field.
  */
 export interface ApiKeys {
-  /** Reads all keys into memory, later what has changed. Before the first time, `find` knows only the keys made by this process. */
+  /** Brings what is held in memory up to date with the database. */
   load(): Promise<void>;
-  /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now unless `isUse` is false. */
+  /**
+   * The key with this secret, from memory; undefined when there is none or it is not held: {@link isKnown} tells which. A valid key counts as
+   * used now unless `isUse` is false.
+   */
   find(secret: string, isUse?: boolean): FoundApiKey | undefined;
-  /** What has become of a key that was found before, from memory; undefined when it was revoked or has another secret now. */
+  /** True when memory knows what this secret is: that of a key, or of none. */
+  isKnown(secret: string): boolean;
+  /**
+   * As `find`, and asks the database for what memory does not know: one question for all who wait. Rejects when the database does not answer,
+   * and when too many unknown secrets wait.
+   */
+  lookUp(secret: string, isUse?: boolean): Promise<FoundApiKey | undefined>;
+  /**
+   * What has become of a key that was found before, from memory; undefined when it was revoked or has another secret now. A key that is held
+   * no longer counts as it was until it has been read again.
+   */
   current(key: ApiKey): FoundApiKey | undefined;
-  /** All keys as the database has them now, oldest first. */
+  /** True when there is no key at all. */
+  isEmpty(): Promise<boolean>;
+  /** All keys as the database has them now, oldest first: for the command line and for few keys. */
   list(): Promise<ApiKey[]>;
   /**
-   * Returns a page of keys, newest first. `after` is the `next` of the page before; the last page has none. `search` selects keys whose name,
-   * note or id contains it, ignoring case, or whose secret begins with it (7 characters at most, because no more are stored).
+   * Returns a page of keys, newest first. `after` is the `next` of the page before. `search` selects keys whose name, note or id contains it,
+   * or whose secret begins with it (7 characters at most, because no more are stored), ignoring case.
    */
-  page(
-    limit: number,
-    after?: string,
-    search?: string,
-  ): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
+  page(limit: number, after?: string, search?: string): Promise<KeyPage>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
   /** Returns the names of keys by their ids, also of keys that were deleted. Ids that never were a key's are left out. */
@@ -52,8 +69,13 @@ export interface ApiKeys {
   rotate(which: string): Promise<{ record: ApiKey; value: string }>;
   /** Deletes a key for good and returns it as it was. Only its name is kept, for the records of its calls. */
   revoke(which: string): Promise<ApiKey>;
-  /** From now on a key that another process made, changed or revoked takes effect here within about a second. */
+  /**
+   * From now on what another process does to a key takes effect here within about a second, and keys from versions that had no table to look
+   * for them are put into it.
+   */
   startRefreshing(): void;
   /** Ends the refreshing and writes down when keys were last used. Call it before the stores are closed. */
   stop(): Promise<void>;
+  /** How many keys, and secrets that are none, this process holds. */
+  readonly held: { readonly keys: number; readonly strangers: number };
 }

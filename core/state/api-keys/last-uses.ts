@@ -1,54 +1,57 @@
 import type { Keyv } from 'keyv';
 import type { ApiKey } from '../../sdk/api-key.ts';
 
+/** Number of times that are written together: SQLite holds the event loop up meanwhile. */
+const batchSize = 200;
+
 /**
  * When keys were last used, in memory until somebody saves it. It is kept apart from the keys: a gateway that notes a use must never bring
  * back a key that was revoked meanwhile.
  */
 export class LastUses {
   readonly #saved: Keyv<number>;
-  /** By the rows of the keys. */
+  /** By the ids of the keys. */
   readonly #unsaved = new Map<string, number>();
 
   constructor(saved: Keyv<number>) {
     this.#saved = saved;
   }
 
-  /** The key in this row was used now. */
-  note(row: string): void {
-    this.#unsaved.set(row, Date.now());
+  /** The key was used now. */
+  note({ id }: ApiKey): void {
+    this.#unsaved.set(id, Date.now());
   }
 
   /** The keys with the times of their last uses. */
   async addTo(keys: readonly ApiKey[]): Promise<ApiKey[]> {
+    if (keys.length === 0) return [];
     const saved = await this.#saved.getMany(keys.map(({ id }) => id));
     return keys.map((key, index) => {
-      const lastUsedAt = this.#unsaved.get(key.hash) ?? saved[index];
+      const lastUsedAt = this.#unsaved.get(key.id) ?? saved[index];
       return lastUsedAt === undefined ? key : { ...key, lastUsedAt };
     });
   }
 
-  /** There is no key in this row any more. */
-  forget(row: string): void {
-    this.#unsaved.delete(row);
+  /** The key is there no more, or has another secret now. */
+  forget({ id }: ApiKey): void {
+    this.#unsaved.delete(id);
   }
 
-  /** The key with this id, which stood in this row, is gone for good. */
-  async remove(row: string, id: string): Promise<void> {
-    this.forget(row);
-    await this.#saved.delete(id);
+  /** The key is gone for good. */
+  async remove(key: ApiKey): Promise<void> {
+    this.forget(key);
+    await this.#saved.delete(key.id);
   }
 
-  /** Writes down what is new. `idOf` gives the id of the key in a row; undefined where it is gone. */
-  async save(idOf: (row: string) => string | undefined): Promise<void> {
-    if (this.#unsaved.size === 0) return;
+  /** Writes down what is new. */
+  async save(): Promise<void> {
     const saving = [...this.#unsaved];
-    const entries = saving.flatMap(([row, value]) => {
-      const key = idOf(row);
-      return key === undefined ? [] : [{ key, value }];
-    });
-    await this.#saved.setMany(entries);
-    // Kept when that failed, and what was used again meanwhile.
-    for (const [row, value] of saving) if (this.#unsaved.get(row) === value) this.#unsaved.delete(row);
+    for (let start = 0; start < saving.length; start += batchSize) {
+      const some = saving.slice(start, start + batchSize);
+      // oxlint-disable-next-line no-await-in-loop -- one batch after the other, with others between them
+      await this.#saved.setMany(some.map(([key, value]) => ({ key, value })));
+      // Kept when that failed, and what was used again meanwhile.
+      for (const [id, value] of some) if (this.#unsaved.get(id) === value) this.#unsaved.delete(id);
+    }
   }
 }

@@ -47,10 +47,11 @@ describe('a key with a new secret', () => {
     const { record, value } = await keys.create({ name: 'mine' });
     const other = createApiKeys(stores);
     await other.load();
+    expect((await other.lookUp(value))?.state).toBe('valid');
     const { value: fresh } = await keys.rotate(record.id);
     await other.load();
     expect(other.find(value)).toBeUndefined();
-    expect(other.find(fresh)?.state).toBe('valid');
+    expect((await other.lookUp(fresh))?.state).toBe('valid');
   });
 
   test('is not brought back when it was revoked meanwhile', async () => {

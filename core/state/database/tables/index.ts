@@ -1,3 +1,4 @@
+import { apiKeySteps } from './api-keys.ts';
 import { keyvSteps } from './entries.ts';
 import { ledgerSteps } from './ledger.ts';
 import type { Step } from '../migrations.ts';
@@ -17,4 +18,5 @@ export const schema: readonly Step[] = [
   ...usageLogSteps,
   ...taskSteps,
   ...providerObjectSteps,
+  ...apiKeySteps,
 ];

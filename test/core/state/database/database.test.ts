@@ -141,8 +141,8 @@ describe('the tables', () => {
     expect(noted.filter(({ name }) => additions.includes(String(name)))).toEqual([]);
     const older = schema.filter(({ isAddition }) => isAddition !== true);
     migrateSqlite(connection, { steps: older, url });
-    expect(connection.prepare('SELECT name FROM sluice_additions').all()).toEqual(
-      additions.map((name) => ({ name })),
+    expect(connection.prepare('SELECT name FROM sluice_additions ORDER BY name').all()).toEqual(
+      additions.toSorted().map((name) => ({ name })),
     );
   });
 

@@ -1,0 +1,137 @@
+import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Database } from '../database/index.ts';
+import { longReads, type Ask } from '../database/long-reads.ts';
+import { rows, sqlOf, type Row } from '../database/sql.ts';
+import type { Filling } from './filling.ts';
+import type { KeyPage } from './index.ts';
+import { searching, type Search } from './search.ts';
+
+/** Number of names that are read in one question to the database. */
+const batchSize = 500;
+
+/** Most keys with one name that messages list. */
+export const mostMeant = 20;
+
+/** Reads a stored entry; undefined for one that does not work. */
+type Decode = (row: string, text: string) => Promise<ApiKey | undefined>;
+
+/** Beyond every place. */
+const end = '9223372036854775807';
+
+/** All keys, as the database knows them: pages, searches, ids and names, each by an index. None of them is kept in memory. */
+export class KeyDirectory {
+  readonly #filling: Filling;
+  readonly #decode: Decode;
+  readonly #search: Search;
+  /** For what is read by an index and is short. */
+  readonly #ask: Ask;
+
+  constructor(database: Database, filling: Filling, decode: Decode) {
+    this.#filling = filling;
+    this.#decode = decode;
+    this.#search = searching(database.kind, longReads(database));
+    this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
+  }
+
+  /** A page, newest first: see {@link ApiKeys.page}. */
+  async page(limit: number, after?: string, search?: string): Promise<KeyPage> {
+    await this.#filling.done();
+    const before = after === undefined ? end : placeOf(after);
+    const text = search?.replaceAll('\0', '\uFFFD') ?? '';
+    const places =
+      text === ''
+        ? await this.#ask(
+            `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
+            [before, limit + 1],
+          )
+        : await this.#search(text, before, limit + 1);
+    const keys = await this.#keysOf(places.slice(0, limit));
+    const last = places[limit - 1];
+    return places.length > limit && last !== undefined
+      ? { keys, next: BigInt(String(last['place'])).toString(36) }
+      : { keys };
+  }
+
+  /** True when there is no entry of a key. */
+  async isEmpty(): Promise<boolean> {
+    return (await this.#ask("SELECT 1 FROM keyv WHERE namespace = 'api-keys' LIMIT 1", [])).length === 0;
+  }
+
+  /** The key with this id. */
+  async byId(id: string): Promise<ApiKey | undefined> {
+    await this.#filling.done();
+    const found = await this.#ask('SELECT hash FROM api_keys WHERE id = ? LIMIT 1', [id]);
+    return (await this.#keysOf(found))[0];
+  }
+
+  /** Names of keys by their ids. */
+  async names(ids: readonly string[]): Promise<Map<string, string>> {
+    await this.#filling.done();
+    const names = new Map<string, string>();
+    for (let start = 0; start < ids.length; start += batchSize) {
+      const some = ids.slice(start, start + batchSize);
+      // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
+      const found = await this.#among('SELECT id, name FROM api_keys WHERE id', some);
+      for (const { id, name } of found) names.set(String(id), unescaped(String(name)));
+    }
+    return names;
+  }
+
+  /** Keys with this name or these first characters, oldest first: one more than messages list at the most. */
+  async meant(which: string): Promise<ApiKey[]> {
+    await this.#filling.done();
+    const [prefix = '', suffix, ...rest] = which.replace('...', '…').split('…');
+    const found = await this.#ask(
+      `SELECT hash FROM api_keys
+       WHERE name = ? ${rest.length > 0 ? '' : suffix === undefined ? 'OR prefix = ?' : 'OR (prefix = ? AND suffix = ?)'}
+       ORDER BY place LIMIT ?`,
+      [
+        escaped(which),
+        ...(rest.length > 0 ? [] : [prefix, ...(suffix === undefined ? [] : [suffix])]),
+        mostMeant + 1,
+      ],
+    );
+    return this.#keysOf(found);
+  }
+
+  /** Asks a question about some of many. There are few lengths of it, because each statement is kept. */
+  #among(question: string, some: readonly string[]): Promise<readonly Row[]> {
+    const length = 2 ** Math.ceil(Math.log2(some.length));
+    const values = Array.from({ length }, (_, index) => some[index] ?? some[0] ?? '');
+    return this.#ask(`${question} IN (${values.map(() => '?').join()})`, values);
+  }
+
+  /** The keys of these rows, in their order. Those that do not work are left out. */
+  async #keysOf(found: readonly Row[]): Promise<ApiKey[]> {
+    const hashes = found.map(({ hash }) => String(hash));
+    if (hashes.length === 0) return [];
+    const entries = await this.#among(
+      "SELECT key, value FROM keyv WHERE namespace = 'api-keys' AND key",
+      hashes,
+    );
+    const texts = new Map(entries.map(({ key, value }) => [String(key), String(value)]));
+    const keys = await Promise.all(
+      hashes.map(async (hash) => {
+        const text = texts.get(hash);
+        return text === undefined ? undefined : this.#decode(hash, text);
+      }),
+    );
+    return keys.filter((key) => key !== undefined);
+  }
+}
+
+/** The place that a page ended at; everything is behind one that is none. */
+function placeOf(after: string): string {
+  if (!/^[0-9a-z]{1,12}$/.test(after)) return '0';
+  const place = [...after].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
+  return String(place);
+}
+
+/** A text as entries hold it: those that begin with a colon have another one before it. */
+function escaped(text: string): string {
+  return text.startsWith(':') ? `:${text}` : text;
+}
+
+function unescaped(text: string): string {
+  return text.startsWith('::') ? text.slice(1) : text;
+}

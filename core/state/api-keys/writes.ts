@@ -1,0 +1,135 @@
+import { hash } from 'node:crypto';
+import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Stores } from '../stores.ts';
+import type { DeletedNames } from './deleted-names.ts';
+import { mostMeant, type KeyDirectory } from './directory.ts';
+import { NAMESPACE, type DecodeKey, type KeysInUse } from './in-use.ts';
+import type { ApiKeys, NewApiKey } from './index.ts';
+import type { LastUses } from './last-uses.ts';
+import { checkRecord, checkSecret, present, randomBase62, recognition, shown } from './records.ts';
+
+/** What the writing of keys needs. */
+export interface KeyWriting {
+  readonly stores: Stores;
+  readonly decode: DecodeKey;
+  readonly inUse: KeysInUse;
+  readonly directory: KeyDirectory;
+  readonly lastUses: LastUses;
+  readonly deletedNames: DeletedNames;
+}
+
+/** Makes, changes and deletes keys in the database. What was written is in force in this process at once. */
+export function keyWrites({
+  stores,
+  decode,
+  inUse,
+  directory,
+  lastUses,
+  deletedNames,
+}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'revoke'> {
+  // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
+  const records = stores.namespace<unknown>(NAMESPACE);
+
+  async function readRow(row: string): Promise<ApiKey | undefined> {
+    const value = await records.get(row);
+    return value === undefined ? undefined : decode(row, value);
+  }
+
+  /** Puts what `make` makes of a record in its place, as it is in the database by then. Undefined when there is none in this row. */
+  async function change(row: string, make: (current: ApiKey) => object): Promise<ApiKey | undefined> {
+    let made: ApiKey | undefined;
+    const since = inUse.revision;
+    const written = await stores.change<unknown>(NAMESPACE, row, (value) => {
+      const current = decode(row, value);
+      if (current === undefined) return undefined;
+      made = checkRecord(make(current));
+      return { value: made, key: made.hash };
+    });
+    if (written === undefined || made === undefined) return undefined;
+    if (made.hash !== row) inUse.remember(row, undefined, since);
+    inUse.remember(made.hash, made, since);
+    return made;
+  }
+
+  /** Works on the row of a key; `work` gives undefined when the key is there no longer. It is followed to where somebody rotates it. */
+  async function atRow<Result>(
+    which: string,
+    work: (row: string) => Promise<Result | undefined>,
+  ): Promise<Result> {
+    const { id, hash: first } = await resolve(which);
+    let row: string | undefined = first;
+    while (row !== undefined) {
+      // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
+      const done = await work(row);
+      if (done !== undefined) return done;
+      const now: string | undefined = (await directory.byId(id))?.hash;
+      // oxlint-enable no-await-in-loop
+      row = now === row ? undefined : now;
+    }
+    throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
+  }
+
+  /** The one key that somebody means. */
+  async function resolve(which: string): Promise<ApiKey> {
+    const exact = (await readRow(hash('sha256', which))) ?? (await directory.byId(which));
+    if (exact !== undefined) return exact;
+    const found = await directory.meant(which);
+    const [first, ...others] = found;
+    if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
+    if (others.length === 0) return first;
+    const shownKeys = found.slice(0, mostMeant);
+    const count = found.length > mostMeant ? `more than ${mostMeant} keys` : `${found.length} keys`;
+    const ids = shownKeys.map(({ id, name }) => `${id} (${name})`).join(', ');
+    throw new Error(`"${shown(which)}" means ${count}. Name one by its id: ${ids}.`);
+  }
+
+  return {
+    async create({ value: given, ...options }: NewApiKey) {
+      const value = given === undefined ? `sk-${randomBase62(48)}` : checkSecret(given);
+      const createdAt = Date.now();
+      const record = checkRecord({
+        enabled: true,
+        ...present(options),
+        id: `key_${randomBase62(16)}`,
+        hash: hash('sha256', value),
+        ...recognition(value),
+        createdAt,
+      });
+      if (record.expiresAt !== undefined && record.expiresAt <= createdAt) {
+        throw new Error(
+          'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
+        );
+      }
+      const since = inUse.revision;
+      if (!(await stores.add<unknown>(NAMESPACE, record.hash, record)))
+        throw new Error('There is a key with this value already.');
+      inUse.remember(record.hash, record, since);
+      return { record, value };
+    },
+    update: (which, changes) =>
+      atRow(which, (row) =>
+        change(row, (current) => {
+          const { id, hash: digest, prefix, suffix, createdAt } = current;
+          return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
+        }),
+      ),
+    async rotate(which) {
+      const value = `sk-${randomBase62(48)}`;
+      const fresh = { hash: hash('sha256', value), ...recognition(value) };
+      const record = await atRow(which, (row) => change(row, (current) => ({ ...current, ...fresh })));
+      return { record, value };
+    },
+    revoke: (which) =>
+      atRow(which, async (row) => {
+        const since = inUse.revision;
+        const key = await readRow(row);
+        // The name is written first because a crash between the two writes would lose it.
+        if (key !== undefined) await deletedNames.keep(key);
+        const existed = await records.delete(row);
+        inUse.remember(row, undefined, since);
+        if (key === undefined || !existed) return undefined;
+        await lastUses.remove(key);
+        return key;
+      }),
+  };
+}

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createApiKeys } from '../../../core/state/api-keys/open.ts';
+import type { ApiKeys } from '../../../core/state/api-keys/index.ts';
+import { openStores, type Stores } from '../../../core/state/stores.ts';
+import { row, rows, sqlOf } from '../../../core/state/database/sql.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
+import { temporaryDatabase } from './support.ts';
+
+const missing = withoutPostgres();
+
+describe('on an SQLite file', () => {
+  suite(async () => temporaryDatabase());
+});
+
+describe.skipIf(missing !== undefined)(`on PostgreSQL${missing === undefined ? '' : `, ${missing}`}`, () => {
+  let server: TestPostgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.close());
+  suite(() => server.createDatabase());
+});
+
+function suite(url: () => Promise<string>): void {
+  async function opened(): Promise<{ stores: Stores; keys: ApiKeys }> {
+    const stores = openStores(await url());
+    await stores.ready();
+    const keys = createApiKeys(stores);
+    onTestFinished(async () => {
+      await keys.stop();
+      await stores.close();
+    });
+    return { stores, keys };
+  }
+
+  async function namesOf(keys: ApiKeys, search: string): Promise<string[]> {
+    return (await keys.page(20, undefined, search)).keys.map(({ name }) => name);
+  }
+
+  test('pages go from the newest to the oldest, with every key once, also when keys are deleted meanwhile', async () => {
+    const { keys } = await opened();
+    const made: string[] = [];
+    for (let number = 0; number < 25; number += 1)
+      made.push((await keys.create({ name: `key ${number}` })).record.id);
+    const seen: string[] = [];
+    let next: string | undefined;
+    do {
+      const page = await keys.page(10, next);
+      seen.push(...page.keys.map(({ id }) => id));
+      next = page.next;
+      // The key that the next page begins behind.
+      await keys.revoke(seen.at(-1) ?? '');
+    } while (next !== undefined);
+    expect(seen).toEqual(made.toReversed());
+    expect((await keys.page(50)).keys).toHaveLength(22);
+    expect((await keys.page(50, 'no page has this!')).keys).toEqual([]);
+  });
+
+  test('a search finds any part of a name, a note or an id, and the beginning of a secret, ignoring case', async () => {
+    const { keys } = await opened();
+    const { record } = await keys.create({
+      name: 'Zoë Ångström "billing"',
+      value: `sk-QrSt${'a'.repeat(44)}`,
+    });
+    await keys.create({ name: '100%_of', note: 'Team\nGrace', value: `sk-UvWx${'a'.repeat(44)}` });
+    await keys.create({ name: ':colon', note: '::two', value: `sk-QrYz${'a'.repeat(44)}` });
+    await keys.create({ name: 'a qrs in between', value: `own-${'b'.repeat(44)}` });
+    expect(await namesOf(keys, 'ZOË å')).toEqual([record.name]);
+    expect(await namesOf(keys, '"BILL')).toEqual([record.name]);
+    expect(await namesOf(keys, record.id.slice(3, 12).toUpperCase())).toEqual([record.name]);
+    expect(await namesOf(keys, 'grace')).toEqual(['100%_of']);
+    expect(await namesOf(keys, '%_o')).toEqual(['100%_of']);
+    expect(await namesOf(keys, '%')).toEqual(['100%_of']);
+    expect(await namesOf(keys, 'b*g')).toEqual([]);
+    expect(await namesOf(keys, ':co')).toEqual([':colon']);
+    expect(await namesOf(keys, 'sk-qr')).toEqual([':colon', record.name]);
+    // A secret has to begin with it; a name may have it anywhere.
+    expect(await namesOf(keys, 'qrs')).toEqual(['a qrs in between']);
+    expect(await namesOf(keys, 'k-')).toEqual([]);
+    expect(await namesOf(keys, 'sk')).toEqual([':colon', '100%_of', record.name]);
+    expect(await namesOf(keys, 'in betweenkey_')).toEqual([]);
+    expect(await namesOf(keys, '\0')).toEqual([]);
+    await keys.update(record.id, { name: 'other', note: undefined });
+    expect(await namesOf(keys, 'ZOË å')).toEqual([]);
+    await keys.rotate(record.id);
+    expect(await namesOf(keys, 'OTHER')).toEqual(['other']);
+    await keys.revoke(record.id);
+    expect(await namesOf(keys, 'other')).toEqual([]);
+  });
+
+  test('a search goes on page by page through keys that many have in common, and finds what only the oldest have', async () => {
+    const { keys, stores } = await opened();
+    const [rare] = [(await keys.create({ name: 'pilot of the year' })).record];
+    const template = { ...rare, name: 'x' };
+    await stores.namespace('api-keys').setMany(
+      Array.from({ length: 3_000 }, (_, number) => {
+        const hash = String(number).padStart(64, '0');
+        return {
+          key: hash,
+          value: {
+            ...template,
+            id: `key_${number}`,
+            name: `team ${number}`,
+            hash,
+            createdAt: rare.createdAt + number,
+          },
+        };
+      }),
+    );
+    expect(await namesOf(keys, 'pilot')).toEqual([rare.name]);
+    expect(await namesOf(keys, 'team 17')).toHaveLength(20);
+    const first = await keys.page(400, undefined, 'team 1');
+    const second = await keys.page(400, first.next, 'team 1');
+    const third = await keys.page(400, second.next, 'team 1');
+    const found = [...first.keys, ...second.keys, ...third.keys].map(({ name }) => name);
+    const expected = Array.from({ length: 3_000 }, (_, number) => `team ${number}`).filter((name) =>
+      name.startsWith('team 1'),
+    );
+    expect(found).toEqual(expected.toReversed());
+    expect(third.next).toBeUndefined();
+  });
+
+  test('a key can be named by its name or its first characters, and one of too many not', async () => {
+    const { keys } = await opened();
+    await keys.create({ name: ':colon' });
+    expect((await keys.revoke(':colon')).name).toBe(':colon');
+    const { record } = await keys.create({ name: 'plain', value: `sk-AbCd${'x'.repeat(40)}wxyz` });
+    expect((await keys.update('sk-AbCd…wxyz', { note: 'found' })).id).toBe(record.id);
+    expect((await keys.update('sk-AbCd', { note: 'again' })).id).toBe(record.id);
+    for (let number = 0; number < 25; number += 1) await keys.create({ name: 'many' });
+    await expect(keys.revoke('many')).rejects.toThrow(
+      '"many" means more than 20 keys. Name one by its id: key_',
+    );
+  });
+
+  test('keys from before the table are found, also those that a gateway of the version before writes', async () => {
+    const { keys, stores } = await opened();
+    const records = stores.namespace<Record<string, unknown>>('api-keys');
+    const sql = sqlOf(stores.database);
+    const before = [];
+    for (let number = 0; number < 30; number += 1)
+      before.push((await keys.create({ name: `before ${number}` })).record);
+    // As it stands after a migration.
+    await sql.run(() => rows('DELETE FROM api_keys'));
+    await sql.run(() => row("INSERT INTO api_keys_filling (one, after) VALUES (1, '')"));
+    const [gone, changed] = before;
+    await records.delete(gone?.hash ?? '');
+    await records.set(changed?.hash ?? '', { ...changed, name: 'changed' });
+    const others = createApiKeys(stores);
+    const [one, other] = await Promise.all([keys.page(100), others.page(100)]);
+    expect(one).toEqual(other);
+    expect(one.keys.map(({ id }) => id).toSorted()).toEqual(
+      before
+        .slice(1)
+        .map(({ id }) => id)
+        .toSorted(),
+    );
+    expect(await namesOf(keys, 'changed')).toEqual(['changed']);
+    expect(await keys.names([changed?.id ?? '', before[2]?.id ?? ''])).toEqual(
+      new Map([
+        [changed?.id, 'changed'],
+        [before[2]?.id, 'before 2'],
+      ]),
+    );
+    expect(await sql.run(() => row('SELECT * FROM api_keys_filling'))).toBeUndefined();
+  });
+
+  test('an entry that is no key is in no list, and keeps no other from being written', async () => {
+    const { keys, stores } = await opened();
+    const { record } = await keys.create({ name: 'torn' });
+    const good = await keys.create({ name: 'good' });
+    const sql = sqlOf(stores.database);
+    const write = (value: string) =>
+      sql.run(() =>
+        row(
+          "UPDATE keyv SET value = ? WHERE namespace = 'api-keys' AND key = ? RETURNING 1",
+          value,
+          record.hash,
+        ),
+      );
+    for (const value of [
+      '{"value":{"id":"key_',
+      '{}',
+      '[]',
+      '{"value":7}',
+      JSON.stringify({ value: good.record }),
+    ]) {
+      expect(await write(value)).toBeDefined();
+      expect((await keys.list()).map(({ name }) => name)).toEqual(['good']);
+    }
+    await write(JSON.stringify({ value: { ...record, name: 'mended \0 and \ud800' } }));
+    expect((await keys.list()).map(({ name }) => name)).toHaveLength(2);
+    await write(JSON.stringify({ value: { ...record, name: 'mended' } }));
+    expect((await keys.list()).map(({ name }) => name).toSorted()).toEqual(['good', 'mended']);
+  });
+}
