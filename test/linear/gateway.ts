@@ -2,7 +2,9 @@ import { Worker } from 'node:worker_threads';
 import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
+import type { InternalTools } from '../../core/config/internal-tools.ts';
 import type { JsonObject } from '../../core/model/json.ts';
+import { definePlugin } from '../../core/sdk/define.ts';
 import channelLimits from '../../plugins/channel-limits.ts';
 import continuation from '../../plugins/continuation/index.ts';
 import modelLimits from '../../plugins/model-limits.ts';
@@ -16,10 +18,12 @@ import { chatFormats, requestShapes, type ChatFormat } from './requests.ts';
 export class MeasuredGateway {
   readonly #gateway: TestGateway;
   readonly #provider: Worker;
+  readonly #tools: InternalTools;
 
-  private constructor(gateway: TestGateway, provider: Worker) {
+  private constructor(gateway: TestGateway, provider: Worker, tools: InternalTools) {
     this.#gateway = gateway;
     this.#provider = provider;
+    this.#tools = tools;
   }
 
   static async start(): Promise<MeasuredGateway> {
@@ -29,6 +33,15 @@ export class MeasuredGateway {
       provider.once('error', reject);
     });
     const baseUrl = `http://127.0.0.1:${port}`;
+    let given: InternalTools | undefined;
+    const borrowing = definePlugin({
+      name: 'borrowing',
+      stage: 'observe',
+      setup(_, tools) {
+        given = tools as InternalTools;
+        return (call, next) => next(call);
+      },
+    });
     const speaks = (format: string) => ({ formats: [format] });
     const gateway = await startGateway({
       channels: [
@@ -43,13 +56,15 @@ export class MeasuredGateway {
         gemini({ key: 'k', baseUrl: `${baseUrl}/v1beta`, models: ['to-generate-content'] }),
       ],
       plugins: [
+        borrowing(),
         continuation(),
         modelLimits({ models: { '*': { tokensPerMinute: 1_000_000_000_000 } } }),
         channelLimits({ channels: { chat: { tokensPerMinute: 1_000_000_000_000 } } }),
         usageLog({ capture: { limit: 65_536, redact: ['messages.*.content', '/\\d{16}/'] } }),
       ],
     });
-    return new MeasuredGateway(gateway, provider);
+    if (given === undefined) throw new Error('No plugin was set up.');
+    return new MeasuredGateway(gateway, provider, given);
   }
 
   /** Sends one request and reads its reply to the end. Throws for what no caller would understand. */
@@ -70,10 +85,15 @@ export class MeasuredGateway {
       body,
     });
     const text = await answer.text();
-    this.#gateway.lines.length = 0;
     if (answer.status === 500)
       throw new Error(`${format} to ${model}: ${answer.status} ${text.slice(0, 300)}`);
     return answer.status;
+  }
+
+  /** Drops the log's lines and the records of all calls. */
+  async forget(): Promise<void> {
+    await this.#gateway.forgetLines();
+    await this.#tools.usageLog.prune({ days: 1, records: 0, sumDays: 1 });
   }
 
   async close(): Promise<void> {
@@ -93,6 +113,7 @@ const ofOneChoice = replyShapes.filter(({ name }) => !name.includes('choices'));
  * them.
  */
 export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
+  const close = (): Promise<void> => gateway.forget();
   return chatFormats.flatMap((from, row) =>
     chatFormats.flatMap((to, column) => {
       const isTaken = (_shape: unknown, index: number): boolean =>
@@ -105,6 +126,7 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
         shape: shape.name,
         oneStep: false,
         least,
+        close,
         ...(shape.most === undefined ? {} : { most: shape.most / 8 }),
         make: (size) => {
           const body = named(shape.make(from, size), false);
@@ -118,6 +140,7 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
           oneStep: false,
           least: Math.min(8192, (shape.most ?? 4000) / 4),
           most: shape.most ?? 4000,
+          close,
           make: (size) => {
             const words = `<<reply: ${shape.name}: ${size}>>`;
             const text = requestShapes[0]?.make(from, 1) ?? {};

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EffortCounter } from './effort.ts';
-import type { Work } from './measure.ts';
+import { definePlugin } from '../../core/sdk/define.ts';
+import { measure, mostRuns, type Work } from './measure.ts';
 import { countedWork } from './others.ts';
+import { PluginBench, row } from './plugin-bench.ts';
 
 /** The smaller of two sizes. */
 const size = 64;
@@ -52,5 +54,67 @@ describe('work grows no faster than its input, by the steps and the bytes that i
       }),
     };
     expect(growths([copying])).toHaveLength(1);
+  });
+});
+
+describe('what a measured run leaves behind', () => {
+  const limits = { exponent: Infinity, perMegabyte: Infinity };
+
+  test('is done before more runs follow, where it was put off to a later turn', async () => {
+    let waiting = 0;
+    let highest = 0;
+    await measure(
+      {
+        part: 'work that is put off',
+        shape: 'numbers',
+        most: 64,
+        make: (count) => ({
+          bytes: count,
+          run() {
+            waiting += 1;
+            highest = Math.max(highest, waiting);
+            setImmediate(() => (waiting -= 1));
+          },
+        }),
+      },
+      limits,
+    );
+    expect(highest).toBeGreaterThan(0);
+    expect(highest).toBeLessThanOrEqual(2 * mostRuns);
+  });
+
+  test('is dropped when a plugin was measured: each call has its next turn, and the plugin is closed', async () => {
+    const done = { calls: 0, later: 0, closed: 0, highest: 0 };
+    const plugin = definePlugin({
+      name: 'putting-off',
+      stage: 'observe',
+      setup(_, { onClose }) {
+        onClose(() => void (done.closed += 1));
+        return (call, next) => {
+          done.calls += 1;
+          done.highest = Math.max(done.highest, done.calls - done.later);
+          setImmediate(() => (done.later += 1));
+          return next(call);
+        };
+      },
+    });
+    const bench = await PluginBench.start();
+    try {
+      const body = { messages: [{ role: 'user', content: 'hello' }] };
+      const work = row(
+        bench,
+        plugin,
+        undefined,
+        'hello',
+        () => ({ bytes: 1, asked: { format: 'chat-completions', body } }),
+        { most: 64 },
+      );
+      await measure(work, limits);
+      expect(done).toMatchObject({ later: done.calls, closed: 0, highest: 1 });
+      await work.close?.();
+      expect(done.closed).toBe(1);
+    } finally {
+      await bench.close();
+    }
   });
 });

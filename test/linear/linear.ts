@@ -3,8 +3,8 @@
  * defect, whoever chooses the input; so is a step that holds everybody else up for long. Prints one line for each piece of work. Those that are
  * above a limit are measured again at the end, twice at most: what grows faster does so each time, what the machine did meanwhile does not.
  * Exits with 1 when one stays above. `--only TEXT` for those whose name has the text in it, `--from TEXT`
- * for the first of these and all behind it;
- * `--all` makes the whole calls between all pairs of formats, which takes long.
+ * for the first of these and all behind it, `--part 3/8` for the third of eight parts of about equal length; `--memory` tells what memory is
+ * held behind each piece of work. `--all` makes the whole calls between all pairs of formats, which takes long.
  *
  * What is measured is processor time: the machine should have nothing else to do. `--counts` tells on any machine how steps and bytes grow
  * instead, which is what the tests try for a part of it.
@@ -35,6 +35,7 @@ const option = (name: string): string =>
   process.argv.includes(name) ? (process.argv[process.argv.indexOf(name) + 1] ?? '') : '';
 const only = option('--only');
 const first = option('--from');
+const tellsMemory = process.argv.includes('--memory');
 /** What was above a limit, and what it was. */
 let above: { readonly work: Work; readonly row: string }[] = [];
 
@@ -71,13 +72,26 @@ function tell(isAbove: boolean, work: Work, row: string): void {
 const nameOf = ({ part, shape }: Work, size: number): string =>
   `${part}, ${shape}, ${size} and ${size * factor}`;
 
+/** Megabytes of memory, in the heap and in buffers, that were held behind a piece of work: now, and at most. */
+let mostHeld = 0;
+function held(): number {
+  globalThis.gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  const megabytes = (heapUsed + arrayBuffers) / 1e6;
+  mostHeld = Math.max(mostHeld, megabytes);
+  return megabytes;
+}
+
 /** What throws is told as a row, and the others go on. */
 async function tried(work: Work, run: () => void | Promise<void>): Promise<void> {
   try {
     await run();
+    await work.close?.();
   } catch (error) {
     tell(true, work, `${String(error)}  ${work.part}, ${work.shape}`);
   }
+  const megabytes = held();
+  if (tellsMemory) console.log(`${megabytes.toFixed(0).padStart(6)} MB held`);
 }
 
 async function time(work: Work): Promise<void> {
@@ -103,7 +117,7 @@ function count(counter: EffortCounter, work: Work): void {
 /** Those that are asked for. */
 function wanted(works: readonly Work[]): readonly Work[] {
   const has = ({ part, shape }: Work, text: string): boolean => `${part}, ${shape}`.includes(text);
-  return works
+  const chosen = works
     .slice(
       Math.max(
         0,
@@ -111,6 +125,10 @@ function wanted(works: readonly Work[]): readonly Work[] {
       ),
     )
     .filter((work) => has(work, only));
+  const [part = 1, parts = 1] = option('--part').split('/').filter(Boolean).map(Number);
+  if (!(part >= 1 && part <= parts)) throw new Error('--part must be like 3/8.');
+  const until = (number: number): number => Math.round((chosen.length * number) / parts);
+  return chosen.slice(until(part - 1), until(part));
 }
 
 if (process.argv.includes('--counts')) {
@@ -144,6 +162,6 @@ if (process.argv.includes('--counts')) {
 }
 if (above.length > 0) console.log(`\nAbove the limits:\n${above.map(({ row }) => row).join('\n')}\n`);
 console.log(
-  `${judgements.size} rows, highest exponent ${highest('exponent', 2)}, highest step ${highest('step', 1)} ms/MB`,
+  `${judgements.size} rows, highest exponent ${highest('exponent', 2)}, highest step ${highest('step', 1)} ms/MB, at most ${mostHeld.toFixed(0)} MB held behind a row`,
 );
 process.exitCode = above.length === 0 ? 0 : 1;

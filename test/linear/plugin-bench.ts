@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { from, type Observable } from 'rxjs';
 import type { z } from 'zod';
 import anthropic from '../../channels/anthropic.ts';
@@ -12,6 +13,7 @@ import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
 import { sending } from '../../core/money/charge.ts';
+import type { Bookkeeper } from '../../core/money/ledger/index.ts';
 import type { InternalTools } from '../../core/config/internal-tools.ts';
 import { definePlugin, type Handler, type Next, type PluginSpec } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
@@ -97,6 +99,11 @@ export class PluginBench {
     return this.#gateway.close();
   }
 
+  /** Drops the log's lines. */
+  forgetLines(): Promise<void> {
+    return this.#gateway.forgetLines();
+  }
+
   /** The caller's secret, as `auth` wants it. */
   get secret(): string {
     return this.#gateway.key;
@@ -147,7 +154,10 @@ export interface Case {
 /** A reply of a few words. */
 export const said = replyShapes.find(({ name }) => name === 'tiny pieces of text')?.make(1) ?? [];
 
-/** One plugin alone, set up once: a call through it, and its reply read to the end. Refusals are replies too. */
+/**
+ * One plugin alone, set up once: a call through it, its reply read to the end, and the work of the next turn, such as the call's record.
+ * Refusals are replies too. Nothing is charged.
+ */
 export function row<Schema extends z.ZodType>(
   bench: PluginBench,
   plugin: Definition<Schema>,
@@ -156,16 +166,16 @@ export function row<Schema extends z.ZodType>(
   make: (size: number) => Case | Promise<Case>,
   more: Partial<Work> = {},
 ): Work {
-  let handler: Promise<Handler> | undefined;
+  let ready: Promise<ReadyPlugin> | undefined;
   return {
     part: `plugin: ${plugin.spec.name}`,
     shape,
     oneStep: false,
     ...more,
     make: (size) => {
-      const ready = Promise.resolve(make(size));
+      const made = Promise.resolve(make(size));
       let bytes = 0;
-      const wire = ready.then((one) => {
+      const wire = made.then((one) => {
         bytes = one.bytes;
         return Buffer.from(JSON.stringify(written(one.asked)));
       });
@@ -174,8 +184,8 @@ export function row<Schema extends z.ZodType>(
           return bytes;
         },
         async run() {
-          const { asked, replies = [from(said)] } = await ready;
-          const handle = await (handler ??= handlerOf(plugin, bench.tools, options));
+          const { asked, replies = [from(said)] } = await made;
+          const { handle } = await (ready ??= setUp(plugin, bench.tools, options));
           const { call, end } = bench.call(asked, await wire);
           let turn = 0;
           const answer: Next = async () => replies[Math.min(turn++, replies.length - 1)] ?? from(said);
@@ -188,20 +198,59 @@ export function row<Schema extends z.ZodType>(
             return undefined;
           } finally {
             end();
+            await setImmediate();
           }
         },
       };
     },
+    async close() {
+      const plugged = await ready;
+      ready = undefined;
+      await plugged?.close();
+      await bench.forgetLines();
+    },
   };
 }
 
+/** A plugin that was set up. */
+interface ReadyPlugin {
+  readonly handle: Handler;
+  close(): Promise<void>;
+}
+
 /** Sets a plugin up with options as an operator would write them. */
-async function handlerOf<Schema extends z.ZodType>(
+async function setUp<Schema extends z.ZodType>(
   { spec }: { readonly spec: PluginSpec<Schema> },
   tools: InternalTools,
   options: z.input<Schema> | undefined,
-): Promise<Handler> {
+): Promise<ReadyPlugin> {
+  const closing: (() => unknown)[] = [];
   const parsed = spec.options?.parse(options ?? {});
-  const handler = await spec.setup(parsed as z.output<Schema>, tools);
-  return async (call, next) => handler(call, next as AuthorNext);
+  const own: InternalTools = {
+    ...tools,
+    bookkeeper: withoutBooks(tools.bookkeeper),
+    onClose: (close) => void closing.push(close),
+  };
+  const handler = await spec.setup(parsed as z.output<Schema>, own);
+  return {
+    handle: async (call, next) => handler(call, next as AuthorNext),
+    close: async () => {
+      for (const close of closing.toReversed()) await close();
+    },
+  };
+}
+
+/** A bookkeeper that writes no records: those of all runs would fill the memory. */
+function withoutBooks(bookkeeper: Bookkeeper): Bookkeeper {
+  return {
+    full: false,
+    waiting: 0,
+    reserve: (...asked) => bookkeeper.reserve(...asked),
+    release: (reservation) => bookkeeper.release(reservation),
+    watch: (reservation) => bookkeeper.watch(reservation),
+    close: async () => {},
+    book({ reservation }) {
+      if (reservation !== undefined) bookkeeper.release(reservation);
+    },
+  };
 }

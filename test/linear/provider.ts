@@ -13,7 +13,9 @@ const paths: readonly (readonly [RegExp, string])[] = [
   [/generateContent/i, 'generate-content'],
 ];
 
+/** The latest replies: a row asks for the same few many times. */
 const replies = new Map<string, string>();
+const mostReplies = 8;
 
 /** The reply of a format: a stream or a whole, of a shape and a size. */
 function replyOf(format: string, shape: string, size: number, stream: boolean): string {
@@ -39,6 +41,8 @@ function replyOf(format: string, shape: string, size: number, stream: boolean): 
     for (const event of events) encoder.event(event);
     reply = JSON.stringify(encoder.end());
   }
+  const [oldest] = replies.keys();
+  if (oldest !== undefined && replies.size >= mostReplies) replies.delete(oldest);
   replies.set(name, reply);
   return reply;
 }
