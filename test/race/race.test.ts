@@ -98,4 +98,20 @@ describe('clients that leave at random moments, with a reload in the middle', ()
       }
     },
   );
+
+  test.skipIf(without !== undefined)(
+    `are recorded as such also when Redis no longer answers, which is told as no fault${without === undefined ? '' : `, ${without}`}`,
+    async () => {
+      const redis = await startRedis();
+      try {
+        const atHalf = () => redis.pause();
+        const { faults, events } = await runLeavers({ leavers: 300, redis: redis.url, atHalf });
+        expect(faults).toEqual(noFaults);
+        expect(events.redisLost).toBeGreaterThan(0);
+      } finally {
+        redis.resume();
+        await redis.close();
+      }
+    },
+  );
 });
