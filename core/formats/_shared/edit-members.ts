@@ -96,7 +96,7 @@ function rewrittenAt(
   const members = new Members(bytes);
   const found: TakenMember[] = [];
   /** Writes a member as its level wants it. `keep`: where nothing is to be changed in it. */
-  const visit = (name: string, value: Buffer, keep: () => void): void => {
+  const visit = (name: string, value: () => Buffer, keep: () => void): void => {
     const spelled = path === '' ? name : `${path}.${name}`;
     const plain = name.length > longestName ? '' : plainMember(name);
     const refused = level.taken.get(plain);
@@ -104,10 +104,10 @@ function rewrittenAt(
     if (refused !== undefined && applies(refused, names)) {
       found.push({ ...refused, spelled });
       if (refused.as === undefined) members.skip();
-      else members.put(nameOf(refused.as), value);
+      else members.put(nameOf(refused.as), value());
     } else if (below !== undefined) {
       const before = found.length;
-      const inner = rewrittenAt(value, below, spelled, found);
+      const inner = rewrittenAt(value(), below, spelled, found);
       if (found.length === before) keep();
       else members.put(nameOf(name), inner);
     } else keep();
@@ -115,11 +115,20 @@ function rewrittenAt(
   for (const [name, value] of Object.entries(edits)) {
     if (value === undefined) continue;
     const written = Buffer.from(JSON.stringify(value));
-    visit(name, written, () => members.put(nameOf(name), written));
+    visit(
+      name,
+      () => written,
+      () => members.put(nameOf(name), written),
+    );
   }
   const isObject = eachMember(bytes, ({ name, start, value, end }) => {
     if (Object.hasOwn(edits, name)) members.skip();
-    else visit(name, bytes.subarray(value, end), () => members.keep(start, end));
+    else
+      visit(
+        name,
+        () => bytes.subarray(value, end),
+        () => members.keep(start, end),
+      );
   });
   if (!isObject || (found.length === 0 && Object.keys(edits).length === 0)) return bytes;
   for (const one of found) taken.push(one);

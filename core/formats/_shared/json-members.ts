@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { stringEnd } from './json-bytes.ts';
 
-const [quote, comma, colon, opening, closing, list, listEnd, slash] = Buffer.from('",:{}[]\\');
+const [quote, comma, colon, opening, closing, list, listEnd] = Buffer.from('",:{}[]');
 
 const begin = Buffer.from('{');
 const separator = Buffer.from(',');
@@ -109,15 +109,15 @@ function memberAt(bytes: Buffer, start: number): Member | undefined {
   const value = behindBlanks(bytes, at + 1);
   const valueStop = valueEnd(bytes, value);
   if (valueStop === undefined) return undefined;
-  return { name: nameIn(bytes.subarray(start, nameEnd + 1)), start, value, end: valueStop };
+  return { name: nameIn(bytes, start, nameEnd), start, value, end: valueStop };
 }
 
-/** The name between the quotes; a spelling with escapes that no parser takes stands for itself. */
-function nameIn(spelled: Buffer): string {
-  const plain = spelled.toString('utf8', 1, spelled.length - 1);
-  if (!spelled.includes(slash ?? 0)) return plain;
+/** The name between the quotes at `start` and `end`; a spelling with escapes that no parser takes stands for itself. */
+function nameIn(bytes: Buffer, start: number, end: number): string {
+  const plain = bytes.toString('utf8', start + 1, end);
+  if (!plain.includes('\\')) return plain;
   try {
-    return JSON.parse(spelled.toString()) as string;
+    return JSON.parse(`"${plain}"`) as string;
   } catch {
     return plain;
   }
