@@ -7,7 +7,7 @@ import {
   type Upstream,
   type UpstreamRequest,
 } from 'sluice';
-import { parseObject, reachedProviders, toGatewayError, type Call, type ChannelParts } from 'sluice/internal';
+import { accountOf, parseObject, toGatewayError, type Call, type ChannelParts } from 'sluice/internal';
 
 /** Sends one request, as a channel does. */
 type Open = ChannelParts['open'];
@@ -55,7 +55,7 @@ export async function ask(call: Call, open: Open, request: UpstreamRequest): Pro
  */
 export async function askFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const step = await ask(call, open, request);
-  if (step.status < 400) call.set(reachedProviders, (call.get(reachedProviders) ?? 1) - 1);
+  if (step.status < 400) accountOf(call).attempts.reached(-1);
   return step;
 }
 

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Channel } from './sdk/call.ts';
-import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
@@ -16,6 +15,7 @@ import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import { Notices } from './sdk/notices.ts';
+import { createEndErrorReporter } from './call/end-errors.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
 import { createAttempts } from './routing/attempts.ts';
 import { sendToChannel } from './routing/send-to-channel.ts';
@@ -24,6 +24,9 @@ import { createDirectCalls } from './call/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
+import { EndedCalls } from './money/account/ended-calls.ts';
+import { accounted } from './money/account/followed.ts';
+import { accountOf } from './money/account/index.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
 import type { Gateway, PluginRoute, IsOperator } from './front/gateway.ts';
@@ -113,8 +116,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
   const fetchMedia = createFetchMedia(settings.fetch, createGuardedFetch(settings.fetch));
-  const services = openServices();
-  onClose(() => services.close());
+  const http = openServices();
+  onClose(() => http.close());
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
@@ -147,7 +150,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         operator: (isOperator) => operators.push(isOperator),
         reads: () => reads,
         fetchMedia,
-        http: services,
+        http,
         format,
         onClose,
       };
@@ -159,15 +162,19 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     }
   }
 
+  const ended = new EndedCalls();
   const close = async (): Promise<void> => {
     notices.emit('closing');
     for (const job of closers.splice(0).toReversed()) {
       try {
+        // Each finds all calls settled that have ended by then.
+        ended.flush();
         await job();
       } catch (error) {
         log.error({ error }, 'something did not close cleanly');
       }
     }
+    ended.flush();
   };
   if (problems.length > 0) {
     await close();
@@ -197,7 +204,14 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings: settings.routing,
     translate: translation,
   });
-  const send: Next = (call) => call.get(sending)?.(call, attempts) ?? attempts(call);
+  const services = {
+    bookkeeper: surroundings.bookkeeper,
+    prices,
+    ended,
+    report: createEndErrorReporter(log, notices),
+  };
+  const withAccount = (steps: readonly Running[], terminal: Next): Next =>
+    accounted(services, compose(steps, terminal, checked));
   return {
     settings,
     formats,
@@ -217,9 +231,9 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: compose(before, send, checked),
-    around: (terminal) => compose(before, terminal, checked),
-    identified: (terminal) => compose(identifying, terminal, checked),
+    handle: withAccount(before, (call) => accountOf(call).send(call, attempts)),
+    around: (terminal) => withAccount(before, terminal),
+    identified: (terminal) => withAccount(identifying, terminal),
     close,
   };
 }

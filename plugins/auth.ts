@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey } from 'sluice';
 import {
   clientCredential,
-  followDetached,
+  onDetached,
   InFlight,
   type ApiKeys,
   type FoundApiKey,
@@ -161,10 +161,7 @@ function watchKeys({
   };
   return (call, key) => {
     add(call, key);
-    followDetached(call, (own) => {
-      add(own, key);
-      return {};
-    });
+    onDetached(call, (own) => add(own, key));
   };
 }
 

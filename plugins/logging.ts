@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { caller, definePlugin, type Usage } from 'sluice';
-import type { AttemptEvent, Call, InternalTools } from 'sluice/internal';
-import { inNextTurn, recorded, rounded, type CallRecord } from './_record.ts';
+import {
+  accountOf,
+  rounded,
+  type AttemptEvent,
+  type Call,
+  type CallRecord,
+  type InternalTools,
+} from 'sluice/internal';
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({
@@ -19,20 +25,17 @@ export default definePlugin({
   name: 'logging',
   stage: 'observe',
   options,
-  setup({ successes, level }, { log, notices }: InternalTools) {
-    const answered = inNextTurn<CallRecord>(
-      (record) => log[level](fieldsOf(record), sentenceOf(record)),
-      (error, { call }) => {
-        log.error({ id: call.id, error }, 'a call could not be logged');
-        notices.emit('end-of-call-failed');
-      },
-    );
+  setup({ successes, level }, { log }: InternalTools) {
     return function logging(call: Call, next) {
-      return recorded(call, next, (record) => {
+      const account = accountOf(call);
+      // That of the client's response, also where the call goes on without it.
+      const { record } = account;
+      call.onEnd(() => {
         const trouble = troubleOf(record);
-        if (trouble !== undefined) log[trouble](fieldsOf(record), sentenceOf(record));
-        else if (successes) answered(record);
+        if (trouble !== undefined) log[trouble](fieldsOf(call, record), sentenceOf(record));
+        else if (successes) account.afterwards(() => log[level](fieldsOf(call, record), sentenceOf(record)));
       });
+      return next(call);
     };
   },
 });
@@ -50,8 +53,8 @@ function sentenceOf({ ended, error }: CallRecord): string {
   return error?.origin === 'client' ? 'a call was refused' : 'a call failed';
 }
 
-function fieldsOf(record: CallRecord): object {
-  const { call, model, attempt, usage, error } = record;
+function fieldsOf(call: Call, record: CallRecord): object {
+  const { model, attempt, usage, error } = record;
   const { askedModel } = call;
   const inside = error?.code === 'internal_error';
   // All members, in one order, whether they are told or not: objects of one shape are made and written fastest.

@@ -1,32 +1,26 @@
 import type { Observable } from 'rxjs';
+import { followed } from '../money/account/followed.ts';
+import { accountOf } from '../money/account/index.ts';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import type { Observing } from '../sdk/followed-reply.ts';
-import { observe } from '../sdk/operators.ts';
 
-/** Makes what watches a call's reply that goes on without its client. `own` is the call that goes on. */
-export type Follower = (own: Call) => Observing;
+const callbacks = callKey<((own: Call) => void)[]>('callbacks of detached calls');
 
-const followers = callKey<Follower[]>('followers');
-
-/**
- * For a plugin that accounts for calls: says what shall watch the reply when the call is given a life of its own. The client's reply then
- * ends early and tells nothing; `follower` runs before that, and its `end` comes once, however the reply ended.
- */
-export function followDetached(call: Call, follower: Follower): void {
-  const known = call.get(followers);
-  if (known === undefined) call.set(followers, [follower]);
-  else known.push(follower);
+/** Runs the callback when the call is given a life of its own, with the call that goes on. */
+export function onDetached(call: Call, job: (own: Call) => void): void {
+  const known = call.get(callbacks);
+  if (known === undefined) call.set(callbacks, [job]);
+  else known.push(job);
 }
 
-/** A call with a life of its own. */
+/** A call with a life of its own. It owns the account: what the client gets at once settles nothing. */
 export interface Detached {
   readonly call: Call;
-  /** Sends a view of it on its way, watched by all who follow it. Rejects as `next` does. */
+  /** Sends a view of the call on its way; the account observes its response. Rejects as `next` does. Once. */
   send(next: Next): Promise<Observable<GatewayEvent>>;
-  /** Ends it. Whoever detached it does so, once. */
+  /** Ends the call. Whoever detached it does so, once. */
   end(): void;
 }
 
@@ -34,48 +28,20 @@ export interface Detached {
 export class DetachedCalls {
   #running = 0;
 
-  /** How many there are. */
+  /** Number of calls that run. */
   get running(): number {
     return this.#running;
   }
 
-  /** Gives a call a life of its own (see `Call.detached`), in the eyes of all who asked for that with {@link followDetached}. */
+  /** Gives a call a life of its own: see `Call.detached`. */
   detach(call: Call, stream?: boolean): Detached {
     const { call: own, end } = call.detached(stream);
-    const watching = (own.get(followers) ?? []).map((follower) => once(follower(own)));
+    const { record } = accountOf(own);
     this.#running += 1;
     own.onEnd(() => {
       this.#running -= 1;
-      for (const { end: left } of watching.toReversed()) left('left');
     });
-    return {
-      call: own,
-      end,
-      async send(next) {
-        try {
-          let reply = await next(own);
-          // The last that asked stands nearest to the provider, as it does in the pipeline.
-          for (const one of watching.toReversed()) reply = reply.pipe(observe(one));
-          return reply;
-        } catch (error) {
-          for (const { end: failed } of watching.toReversed()) failed('error', error);
-          throw error;
-        }
-      },
-    };
+    for (const job of call.get(callbacks) ?? []) job(own);
+    return { call: own, end, send: (next) => followed(record, own, next) };
   }
-}
-
-/** The same watcher, told of the end only the first time. */
-function once(observing: Observing): Observing & Required<Pick<Observing, 'end'>> {
-  let ended = false;
-  return {
-    ...(observing.failed === undefined ? {} : { failed: (error) => observing.failed?.(error) }),
-    event: (event) => observing.event?.(event),
-    end(how, error) {
-      if (ended) return;
-      ended = true;
-      observing.end?.(how, error);
-    },
-  };
 }

@@ -2,7 +2,7 @@ import type { Log } from '../log.ts';
 import type { Notices } from '../sdk/notices.ts';
 
 /** Receives an error of the work that is done at the end of a call: the error is reported, and changes nothing of the call. */
-export type EndErrorReporter = (error: unknown, callId?: string) => void;
+export type EndErrorReporter = (error: unknown, callId?: string, sentence?: string) => void;
 
 /** Reports the error as a warning of the process. Used for calls that no front end has accepted. */
 export const warnOfEndError: EndErrorReporter = (error) => {
@@ -13,8 +13,8 @@ export const warnOfEndError: EndErrorReporter = (error) => {
 
 /** Returns a reporter that logs errors and tells whoever counts them. */
 export function createEndErrorReporter(log: Log, notices: Notices): EndErrorReporter {
-  return (error, callId) => {
-    log.error({ id: callId, error }, 'something failed at the end of a call');
+  return (error, callId, sentence = 'something failed at the end of a call') => {
+    log.error({ id: callId, error }, sentence);
     notices.emit('end-of-call-failed');
   };
 }

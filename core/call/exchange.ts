@@ -11,6 +11,8 @@ import { type GatewayRequest } from '../model/request.ts';
 import type { Wire } from '../sdk/call.ts';
 import { checkMemberNames } from '../sdk/member-names.ts';
 
+import { Account } from '../money/account/index.ts';
+import type { CallRecord } from '../money/account/record.ts';
 import { warnOfEndError, type EndErrorReporter } from './end-errors.ts';
 import { Lifetime } from './lifetime.ts';
 import type { CallKey } from '../sdk/call-key.ts';
@@ -73,9 +75,15 @@ export class Exchange extends Lifetime {
   #held: Held | undefined;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];
+  readonly account: Account;
+  /** The record of the response of this exchange. */
+  readonly #record: CallRecord;
 
-  constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire) {
+  /** `account`: that of the exchange of which this one is a twin. */
+  constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire, account?: Account) {
     super();
+    this.account = account ?? new Account(this);
+    this.#record = account === undefined ? this.account.record : account.moveTo(this);
     this.id = id;
     this.operation = operation;
     this.format = format;
@@ -132,9 +140,10 @@ export class Exchange extends Lifetime {
     this.#outlined = undefined;
   }
 
-  /** An exchange of the same request whose life is its own. */
+  /** An exchange of the same request whose life is its own. It owns the account from now on. */
   twin(stream: boolean): Exchange {
-    const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
+    const { id, operation, format, codec, wire, account } = this;
+    const twin = new Exchange(id, operation, format, codec, wire, account);
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
     twin.#outlined = this.#outlined;
@@ -157,12 +166,16 @@ export class Exchange extends Lifetime {
     this.endErrors(error, this.id);
   }
 
+  /** Ends the call: its record first, so that all callbacks see the same end; its account behind all callbacks. */
   override end(): void {
+    if (this.hasEnded) return;
     this.#held?.letGo();
     this.#held = undefined;
     // A connection may keep its last call for long.
     this.forgetOutline();
+    this.#record.end('left');
     super.end();
+    this.account.end(this.#record);
   }
 
   /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */

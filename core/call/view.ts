@@ -1,5 +1,7 @@
 import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
+import type { Account } from '../money/account/index.ts';
+import type { CallOutcome } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
@@ -176,6 +178,14 @@ class CallView implements Call {
 
   onEnd(job: () => void): () => void {
     return this.#life.onEnd(job);
+  }
+
+  get account(): Account {
+    return this.#exchange.account;
+  }
+
+  onOutcome(job: (outcome: CallOutcome) => void): void {
+    this.#exchange.account.onOutcome(job);
   }
 
   fail(error: GatewayError): void {

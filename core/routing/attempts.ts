@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
-import { callKey } from '../sdk/call-key.ts';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import { accountOf } from '../money/account/index.ts';
 import type { Notices } from '../sdk/notices.ts';
 import { startWithEvents } from '../sdk/operators.ts';
 import { able } from './able.ts';
@@ -16,7 +16,6 @@ import type { Health, Visit } from '../sdk/health.ts';
 import { fittingFirst } from './fitting.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
-import { askedTargets } from './send-to-channel.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
 /** What the choice of a channel works with. */
@@ -29,9 +28,6 @@ export interface AttemptsOptions {
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;
 }
-
-/** The channels that could not serve this call so far, for whoever sees it fail: no stream tells of them when all have failed. */
-export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts');
 
 /** The longest that a call waits for a target to be ready, in milliseconds: what it is told to wait, and what clocks and timers add to that. */
 const longestWait = 1_000;
@@ -205,8 +201,7 @@ class Attempts {
   /** Sends the call to one target, and to others while it is silent. */
   #race(first: Entered): Promise<Observable<GatewayEvent>> {
     const { hedge, attempts } = this.#options.settings;
-    const asked = new Set<Target>();
-    this.#call.set(askedTargets, asked);
+    const asked = accountOf(this.#call).attempts.watch();
     const started: Target[] = [];
     const start = (entered: Entered): Runner & { readonly target: Target } => {
       const { target } = entered;
@@ -239,7 +234,7 @@ class Attempts {
     this.#options.notices.emit('attempt-failed', { channel: channel.id, model, error });
     const event = attemptEvent(target, error.code, failureCause(error));
     this.#before.push(event);
-    this.#call.set(failedAttempts, [...(this.#call.get(failedAttempts) ?? []), event]);
+    accountOf(this.#call).attempts.failed(event);
     (this.#failures ??= []).push(error);
     if (isRepeatable(error) && this.#repeated?.includes(target) !== true) {
       (this.#repeated ??= []).push(target);

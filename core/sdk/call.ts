@@ -8,6 +8,8 @@ import type {
   KnownModel,
   Upstream,
 } from './channel.ts';
+import type { CallAccount } from './account.ts';
+import type { CallOutcome } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
 import type {
   Codec,
@@ -175,6 +177,10 @@ export interface Call {
    * socket is let go of. Nothing happens to a call that has ended.
    */
   fail(error: GatewayError): void;
+  /** What the call has reserved, used and cost, and how it ended: see `accountOf`. */
+  readonly account: CallAccount;
+  /** See {@link CallAccount.onOutcome}. */
+  onOutcome(job: (outcome: CallOutcome) => void): void;
   /** What the call was ended with by {@link fail}. */
   readonly failure: GatewayError | undefined;
   with(edits: CallEdits): Call;

@@ -5,6 +5,7 @@
 
 // Plugins
 export type { Call, CallEdits, Target, Wire } from './author/call.ts';
+export type { CallAttempt, CallCost, CallOutcome, CallTimes } from './author/outcome.ts';
 export {
   definePlugin,
   type Handler,

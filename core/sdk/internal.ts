@@ -15,7 +15,7 @@ export {
 export { clientCredential, ClientCredential } from './client-credential.ts';
 export { wordTable } from '../model/word-table.ts';
 export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
-export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
+export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
@@ -166,8 +166,6 @@ export type {
   UsageSums,
   UsageSumsOptions,
 } from '../money/usage-log/index.ts';
-export { failedAttempts } from '../routing/attempts.ts';
-export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor, isSingleChoice } from '../routing/target.ts';
@@ -209,7 +207,11 @@ export { CredentialsError, Renewed } from '../upstream/credentials/renewed.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
-export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
+export { Claim } from '../money/account/claim.ts';
+export { accountOf, type Account } from '../money/account/index.ts';
+export { ReplyMeter, type Used } from '../money/account/meter.ts';
+export { rounded, type CallRecord, type Ending } from '../money/account/record.ts';
+export { yieldTurn } from '../state/database/yield-turn.ts';
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, KeyRegion, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';

@@ -3,7 +3,7 @@ import type { Subscriber } from 'rxjs';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
-import { reachedProviders } from '../money/charge.ts';
+import { accountOf } from '../money/account/index.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { ExactBytes } from '../sdk/exact-bytes.ts';
 import type { Valve } from '../sdk/gate.ts';
@@ -154,7 +154,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     if (one < 0 && !this.#reached) return;
     this.#reached = one > 0;
     const call = this.#waiting?.call;
-    call?.set(reachedProviders, (call.get(reachedProviders) ?? 0) + one);
+    if (call !== undefined) accountOf(call).attempts.reached(one);
   }
 
   #finish(outcome: { error?: GatewayError }): void {

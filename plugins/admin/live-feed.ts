@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { caller } from 'sluice';
-import { InFlight, type Call } from 'sluice/internal';
-import { recordOf } from '../_record.ts';
+import { accountOf, InFlight, type Call, type CallRecord } from 'sluice/internal';
 import { liveCall, type LiveCall } from './schemas/index.ts';
 
 /** The most calls that are told of at a time. */
@@ -37,6 +36,12 @@ export const feedPortion = z.object({
 });
 type FeedPortion = z.output<typeof feedPortion>;
 
+/** A call that runs, and the record of its client's response. */
+interface RunningCall {
+  readonly call: Call;
+  readonly record: CallRecord;
+}
+
 /** The text of what was told of a call, and in which reading it was new. */
 interface Told {
   readonly text: string;
@@ -49,7 +54,7 @@ interface Told {
  */
 export class LiveFeed {
   readonly #name = randomUUID();
-  readonly #running = new InFlight<Call>();
+  readonly #running = new InFlight<RunningCall>();
   #told = new Map<string, Told>();
   /** The last of those that have ended, and how many there were. */
   #ended: LiveCall[] = [];
@@ -65,17 +70,18 @@ export class LiveFeed {
 
   /** A call has come. What it gives must be called when the call has ended. */
   add(call: Call): () => void {
-    const place = this.#running.add(call);
+    const running = { call, record: accountOf(call).record };
+    const place = this.#running.add(running);
     return () => {
-      if (this.#running.remove(place)) this.#end(call);
+      if (this.#running.remove(place)) this.#end(running);
     };
   }
 
-  #end(call: Call): void {
+  #end(running: RunningCall): void {
     if (this.#isForgotten()) return;
-    this.#told.delete(call.id);
+    this.#told.delete(running.call.id);
     this.#ends += 1;
-    this.#ended.push(endOf(call));
+    this.#ended.push(endOf(running));
     if (this.#ended.length > mostCalls) this.#ended.shift();
   }
 
@@ -90,8 +96,9 @@ export class LiveFeed {
     const ended = ends === 0 ? [] : this.#ended.slice(-ends);
     const told = new Map<string, Told>();
     const changed: LiveCall[] = [];
-    for (const call of this.#running.values(mostCalls)) {
-      const view = viewOf(call);
+    for (const running of this.#running.values(mostCalls)) {
+      const { call } = running;
+      const view = viewOf(running);
       const text = JSON.stringify(view);
       const before = this.#told.get(call.id);
       const now = before?.text === text ? before : { text, at: this.#at };
@@ -118,15 +125,14 @@ export class LiveFeed {
   }
 }
 
-function viewOf(call: Call): LiveCall {
-  const record = recordOf(call);
+function viewOf({ call, record }: RunningCall): LiveCall {
   const key = call.get(caller);
-  const attempt = record?.attempt;
-  const failed = record?.failures(({ channel, failure }) => `${channel}: ${failure}`);
+  const { attempt } = record;
+  const failed = record.failures(({ channel, failure }) => `${channel}: ${failure}`);
   return {
     id: call.id,
     at: Math.round(performance.timeOrigin + call.startedAt),
-    phase: record?.firstMs === undefined ? 'waiting' : 'answering',
+    phase: record.firstMs === undefined ? 'waiting' : 'answering',
     ip: call.wire.ip,
     operation: call.operation,
     format: call.format.name,
@@ -139,20 +145,20 @@ function viewOf(call: Call): LiveCall {
     upstreamFormat: attempt?.format,
     passThrough: attempt?.passThrough,
     failedAttempts: failed === undefined ? undefined : [...failed],
-    firstMs: record?.firstMs,
-    input: record?.usage?.input,
-    output: record?.usage?.output,
+    firstMs: record.firstMs,
+    input: record.usage?.input,
+    output: record.usage?.output,
   };
 }
 
-function endOf(call: Call): LiveCall {
-  const record = recordOf(call);
+function endOf(running: RunningCall): LiveCall {
+  const { call, record } = running;
   return {
-    ...viewOf(call),
+    ...viewOf(running),
     phase: 'ended',
-    ended: record?.ended ?? 'left',
-    status: record?.status ?? 499,
-    code: record?.error?.code,
+    ended: record.ended,
+    status: record.status,
+    code: record.error?.code,
     ms: Math.round(performance.now() - call.startedAt),
   };
 }

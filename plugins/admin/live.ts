@@ -11,7 +11,6 @@ import {
   type PeerAnswer,
   type Peers,
 } from 'sluice/internal';
-import { recorded } from '../_record.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas/index.ts';
 
@@ -83,7 +82,8 @@ export class LiveCalls {
 
   /** Follows a call to its end. */
   follow(call: Call, next: Next): Promise<Observable<GatewayEvent>> {
-    return recorded(call, next, this.#feed.add(call));
+    call.onEnd(this.#feed.add(call));
+    return next(call);
   }
 
   /** Server-sent events that tell of all calls until their reader leaves or may watch no more. Throws 503 when too many watch. */

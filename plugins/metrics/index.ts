@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { definePlugin, GatewayError, secret } from 'sluice';
-import {
-  followDetached,
-  toGatewayError,
-  type Call,
-  type InternalTools,
-  type PeerAnswer,
-} from 'sluice/internal';
-import { CallRecord, doneInNextTurn, inNextTurn, recorded } from '../_record.ts';
+import { accountOf, toGatewayError, type Call, type InternalTools, type PeerAnswer } from 'sluice/internal';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
@@ -25,7 +18,7 @@ const options = z.strictObject({
 
 /**
  * The operator's Prometheus finds numbers about calls, channels and processes under `GET /metrics`, one for all workers together. Callers
- * notice nothing. A call is counted once, in the turn after its end, with the tokens that others have asked for: metrics alone change no request.
+ * notice nothing. A call is counted once, when it has ended, with the tokens that others have asked for: metrics alone change no request.
  */
 export default definePlugin({
   name: 'metrics',
@@ -50,7 +43,6 @@ export default definePlugin({
       }),
     );
     onClose(async () => {
-      await doneInNextTurn();
       stopAnswering();
       await peers.leave(topic, (await measure()).totals ?? {});
     });
@@ -85,32 +77,10 @@ export default definePlugin({
       }
     });
 
-    const count = inNextTurn<CallRecord>(
-      (record) => series.count(record),
-      (error, { call }) => {
-        log.error({ id: call.id, error }, 'a call could not be counted');
-        notices.emit('end-of-call-failed');
-      },
-    );
-
     return function metered(call: Call, next) {
-      let goesOn = false;
-      followDetached(call, (own) => {
-        // One call, although the client got only the beginning of it.
-        goesOn = true;
-        const run = new CallRecord(own, call.startedAt);
-        return {
-          event: (event) => run.event(event),
-          end(how, error) {
-            run.end(how, error);
-            count(run);
-          },
-        };
-      });
-      // By the next turn those who charge have said what it cost.
-      return recorded(call, next, (record) => {
-        if (!goesOn) count(record);
-      });
+      const account = accountOf(call);
+      account.onSettled(() => series.count(call, account));
+      return next(call);
     };
   },
 });

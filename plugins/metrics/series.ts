@@ -1,11 +1,10 @@
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
-import { charge, type InternalTools, type Standing } from 'sluice/internal';
-import type { CallRecord } from '../_record.ts';
+import type { Account, Call, InternalTools, Standing } from 'sluice/internal';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
   InternalTools,
-  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'rates' | 'upkeep'
+  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'upkeep'
 >;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
@@ -19,7 +18,6 @@ const standings: readonly Standing[] = ['up', 'cooling', 'resting', 'probing'];
  */
 export class Series {
   readonly registry = new Registry();
-  readonly #prices: SeriesTools['prices'];
   readonly #named: ReadonlySet<string>;
   readonly #calls;
   readonly #seconds;
@@ -31,7 +29,6 @@ export class Series {
   readonly #learned;
 
   constructor(tools: SeriesTools) {
-    this.#prices = tools.prices;
     this.#named = new Set(
       tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
     );
@@ -89,8 +86,8 @@ export class Series {
   }
 
   /** Counts a call that has ended. */
-  count(record: CallRecord): void {
-    const { call, attempt, ended, error, firstMs, status } = record;
+  count(call: Call, { record, usage, cost }: Pick<Account, 'record' | 'usage' | 'cost'>): void {
+    const { attempt, ended, error, firstMs, status } = record;
     const { operation } = call;
     const channel = attempt?.channel ?? '';
     const model = this.#modelOf(call.askedModel);
@@ -99,8 +96,6 @@ export class Series {
     this.#calls.inc({ operation, format, channel, model, status: family, code: error?.code ?? '' });
     this.#seconds.observe({ operation, channel }, record.ms / 1000);
     if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
-    const charged = call.get(charge);
-    const usage = charged === undefined ? record.usage : charged.usage;
     if (usage !== undefined) {
       this.#add('input', usage.input, channel, model);
       this.#add('output', usage.output, channel, model);
@@ -108,9 +103,7 @@ export class Series {
       this.#add('cache_write', usage.cacheWrite, channel, model);
       this.#add('reasoning', usage.reasoning, channel, model);
     }
-    const microDollars =
-      charged?.amounts.microDollars ??
-      (usage === undefined ? 0 : (this.#prices.cost(record.model, usage, attempt)?.microDollars ?? 0));
+    const { microDollars = 0 } = cost ?? {};
     if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
   }
 

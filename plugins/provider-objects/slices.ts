@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { yieldTurn } from 'sluice/internal';
 
 /** Milliseconds after which long work lets other callers run. */
 const sliceMs = 5;
@@ -17,7 +17,7 @@ export function isSliceOver(): boolean {
  */
 export function nextSlice(): Promise<void> {
   last = last
-    .then(() => setImmediate())
+    .then(() => yieldTurn())
     .then(() => {
       began = performance.now();
     });

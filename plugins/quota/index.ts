@@ -1,37 +1,22 @@
-import type { Observable } from 'rxjs';
 import { z } from 'zod';
+import { caller, definePlugin, GatewayError, type ApiKey, type Operation } from 'sluice';
 import {
-  caller,
-  definePlugin,
-  GatewayError,
-  observe,
-  type ApiKey,
-  type GatewayEvent,
-  type Operation,
-} from 'sluice';
-import {
-  charge,
+  accountOf,
+  Claim,
   mostHedges,
   noPriceError,
   noServicePriceError,
   noTierPriceError,
-  sending,
-  settles,
-  sumUsage,
   type Amounts,
-  type Bookkeeper,
   type Budget,
   type Call,
   type CallEdits,
-  type Charge,
-  type Cost,
   type Handler,
   type InternalTools,
   type Next,
 } from 'sluice/internal';
-import { Claim, clientLeft, costsTheSame } from './claim.ts';
 import { boundOf, type Bound } from './estimate.ts';
-import { Meter, type Bounding, type Ending } from './meter.ts';
+import { Meter, type Bounding } from './meter.ts';
 import { limitEdits, servicesOf, tierOf, type Services } from './services.ts';
 
 const options = z.strictObject({
@@ -65,7 +50,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
 export default definePlugin({
   name: 'quota',
   stage: 'admit',
-  // It books what is charged.
+  // It keeps the records with which accounts settle their charges.
   after: ['usage-log'],
   reads: 'usage',
   options,
@@ -81,7 +66,7 @@ export default definePlugin({
         added: call.edits.addedMembers,
       });
 
-    const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
+    const unbudgeted: Handler = (call, send) => new Meter(call, bound).send(send);
 
     /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
     const amountsOf = (call: Call, { requests: own, input, units, media }: Bound, dollars: boolean) => {
@@ -119,14 +104,14 @@ export default definePlugin({
       const few = limited(1);
       const most = amounts(written, requested(call));
       if (claim.covers(most)) return call;
-      claim.giveBack();
+      claim.release();
       const less =
         held === undefined && few === undefined
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       try {
         // What is settled elsewhere has a reservation of its own.
-        const mayShare = reserveAhead && call.get(settles) === undefined;
+        const mayShare = reserveAhead && !accountOf(call).settlesElsewhere;
         const reservation = await bookkeeper.reserve(
           id,
           budgets,
@@ -151,8 +136,7 @@ export default definePlugin({
 
     /** As `reserve`, for a call that may end meanwhile. Throws when it has ended already. */
     const claimed: typeof reserve = async (call, key, budgets, claim) => {
-      if (call.hasEnded) throw clientLeft();
-      call.onEnd(() => claim.end());
+      claim.endWith(call);
       return reserve(call, key, budgets, claim);
     };
 
@@ -164,11 +148,11 @@ export default definePlugin({
       const again: Handler = async (now, send) => {
         const own = claim.isTaken ? new Claim(bookkeeper) : claim;
         const asked = await claimed(now, key, budgets, own);
-        return metered(asked, send, tools, bound, { claim: own, services: requested(asked) });
+        return new Meter(asked, bound, own, requested(asked)).send(send);
       };
-      call.set(sending, (now, send) =>
+      accountOf(call).sendThrough((now, send) =>
         claim.isFree && costsTheSame(now, sent)
-          ? metered(now, send, tools, bound, { claim, services })
+          ? new Meter(now, bound, claim, services).send(send)
           : again(now, send),
       );
       return next(sent);
@@ -187,17 +171,11 @@ export default definePlugin({
       const budgets = key?.budgets ?? [];
       // Nobody without a budget waits for the database.
       if (key !== undefined && budgets.length > 0) return budgeted(call, next, key, budgets);
-      call.set(sending, unbudgeted);
+      accountOf(call).sendThrough(unbudgeted);
       return next(call);
     };
   },
 });
-
-/** What was claimed for a call of a key with budgets. */
-interface Claimed {
-  readonly claim?: Claim;
-  readonly services?: Services | undefined;
-}
 
 function times(services: Services, factor: number): Services {
   return Object.fromEntries(Object.entries(services).map(([name, uses]) => [name, uses * factor]));
@@ -207,84 +185,15 @@ function isLess(one: Amounts, other: Amounts): boolean {
   return one.tokens < other.tokens || one.microDollars < other.microDollars;
 }
 
-/**
- * Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered, unless it was the
- * client that would not wait.
- */
-function metered(
-  call: Call,
-  next: Next,
-  { bookkeeper, prices }: InternalTools,
-  bound: Bounding,
-  { claim, services }: Claimed = {},
-): Promise<Observable<GatewayEvent>> {
-  // Its record is written: nobody would settle what is charged from now on.
-  if (call.hasEnded) {
-    claim?.giveBack();
-    throw clientLeft();
-  }
-  if (claim !== undefined) claim.isTaken = true;
-  let over = false;
-  const end = (how: Ending): void => {
-    if (over) return;
-    over = true;
-    forget();
-    const reservation = claim?.settle();
-    const { usage, parts } = meter.used(how);
-    const cost = sumOfCosts(parts.map((part) => prices.cost(meter.model, part, meter.answered)));
-    const charged: Charge = {
-      amounts: {
-        microDollars: cost?.microDollars ?? 0,
-        tokens: usage === undefined ? 0 : usage.input + usage.output,
-      },
-      ...(usage === undefined ? {} : { usage }),
-      ...(cost === undefined ? {} : { price: cost.price }),
-      ...(reservation === undefined ? {} : { reservation }),
-    };
-    leave(call, charged, bookkeeper);
-  };
-  const meter = new Meter(call, end, bound, services);
-  // A client that leaves before the provider has answered ends no stream.
-  const forget = call.onEnd(() => end('left'));
-  const failed = (error: unknown): never => {
-    // Another way may still be tried with this call: it makes a claim of its own.
-    if (!over) {
-      over = true;
-      forget();
-      claim?.giveBack();
-    }
-    throw error;
-  };
-  return next(call).then(observe(meter), failed);
-}
-
-/** The costs of the parts of a call, with the prices of the first. */
-function sumOfCosts(costs: readonly (Cost | undefined)[]): Cost | undefined {
-  const known = costs.filter((cost) => cost !== undefined);
-  const microDollars = known.reduce((sum, cost) => sum + cost.microDollars, 0);
-  return known[0] && { microDollars, price: known[0].price };
-}
-
-/** Leaves a charge with its call. Most calls are sent once; what those cost that a plugin sends several times is added up. */
-function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
-  const before = call.get(charge);
-  if (before === undefined) {
-    call.set(charge, more);
-    return;
-  }
-  if (before.reservation !== undefined && more.reservation !== undefined)
-    bookkeeper.release(before.reservation);
-  const usage =
-    before.usage === undefined || more.usage === undefined
-      ? (before.usage ?? more.usage)
-      : sumUsage(before.usage, more.usage);
-  call.set(charge, {
-    ...before,
-    ...more,
-    amounts: {
-      microDollars: before.amounts.microDollars + more.amounts.microDollars,
-      tokens: before.amounts.tokens + more.amounts.tokens,
-    },
-    ...(usage === undefined ? {} : { usage }),
-  });
+/** True when nothing was changed between the two views of a call by which its cost is found. */
+function costsTheSame(one: Call, other: Call): boolean {
+  const [a, b] = [one.edits, other.edits];
+  return (
+    one.model === other.model &&
+    a.body === b.body &&
+    a.codec === b.codec &&
+    a.settings === b.settings &&
+    a.system === b.system &&
+    a.messages === b.messages
+  );
 }

@@ -2,18 +2,21 @@ import {
   estimateTokens,
   isChat,
   type GatewayEvent,
-  type Observing,
   type TokenCounts,
   type Usage,
   type JsonObject,
 } from 'sluice';
 import {
+  accountOf,
   parseSse,
-  reachedProviders,
+  ReplyMeter,
   sumUsage,
   wordBytes,
   type AttemptEvent,
   type Call,
+  type Claim,
+  type Ending,
+  type Used,
 } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
@@ -27,22 +30,11 @@ const fallbackShare = 0.1;
 /** More tokens than any call uses: keeps what a provider gets wrong out of sums of money. */
 const mostTokens = 1e9;
 
-/** How a reply came to its end. */
-export type Ending = 'complete' | 'error' | 'left';
-
 /** The most that a call may come to. */
 export type Bounding = (call: Call) => Bound;
 
-/** What a call has used, and the parts of it that different providers charge for. */
-interface Used {
-  readonly usage: Usage | undefined;
-  readonly parts: readonly Usage[];
-}
-
 /** Watches one reply for what it uses. */
-export class Meter implements Observing {
-  readonly #call: Call;
-  readonly #ended: (how: Ending) => void;
+export class Meter extends ReplyMeter {
   readonly #bound: Bounding;
   /** Providers that the call had reached before this reply was asked for. */
   readonly #before: number;
@@ -62,15 +54,14 @@ export class Meter implements Observing {
   /** Members of a long request that say its service tier. */
   readonly #body: JsonObject | undefined;
 
-  /** `ended` is called once, at the end. `services`: those that were reserved. */
-  constructor(call: Call, ended: (how: Ending) => void, bound: Bounding, services?: Services) {
+  /** `claim`: what was reserved for the request. `services`: those that were reserved. */
+  constructor(call: Call, bound: Bounding, claim?: Claim, services?: Services) {
+    super(call, claim);
     this.#services = services && new ServiceMeter(services, call.codec);
-    this.#call = call;
     // Of a long request what this reads is let go of when it is sent, and would be parsed anew.
     this.#body = call.wire.outline === undefined ? undefined : tierMembers(call.bodyOutline);
-    this.#ended = ended;
     this.#bound = bound;
-    this.#before = call.get(reachedProviders) ?? 0;
+    this.#before = accountOf(call).attempts.readers;
     this.#model = call.model;
   }
 
@@ -124,10 +115,6 @@ export class Meter implements Observing {
     }
   }
 
-  end(how: Ending): void {
-    this.#ended(how);
-  }
-
   /**
    * What is to be paid for: what the provider that answered tells, or what was seen of it; and for each that was asked at the same time and
    * given up, the input as it is estimated, because they had it to read and tell nothing any more.
@@ -139,7 +126,7 @@ export class Meter implements Observing {
     );
     if (used === undefined) return { usage: undefined, parts: [] };
     if (this.#hedged === 0) return { usage: used, parts: [used] };
-    const { requests } = this.#bound(this.#call);
+    const { requests } = this.#bound(this.call);
     const { serviceTier } = used;
     const hedged: Usage = {
       ...this.#read(this.#hedged * requests),
@@ -154,8 +141,8 @@ export class Meter implements Observing {
   #withTier(used: Usage | undefined): Usage | undefined {
     if (used === undefined || used.serviceTier !== undefined) return used;
     const serviceTier = sentTier(
-      this.#body ?? this.#call.bodyOutline,
-      this.#call.codec.format,
+      this.#body ?? this.call.bodyOutline,
+      this.call.codec.format,
       this.#answered?.format,
     );
     return serviceTier === undefined ? used : { ...used, serviceTier };
@@ -178,9 +165,7 @@ export class Meter implements Observing {
     if (how === 'error' && !this.#content) return undefined;
     const seen = estimateTokens(this.#words + this.#wholes) + Math.floor((this.#passed * this.#share()) / 4);
     if (usage === undefined)
-      return isChat(this.#call.outline)
-        ? this.#estimated(this.#input(), this.#allowed(seen))
-        : this.#whole(1);
+      return isChat(this.call.outline) ? this.#estimated(this.#input(), this.#allowed(seen)) : this.#whole(1);
     if (seen === 0) return usage;
     const output = Math.max(usage.output, this.#allowed(usage.output + seen));
     return { ...usage, output, estimated: true };
@@ -188,9 +173,9 @@ export class Meter implements Observing {
 
   /** What a client is to pay that left before there was an answer: the input, once providers had it to read. */
   #asked(): Usage | undefined {
-    const readers = (this.#call.get(reachedProviders) ?? 0) - this.#before;
+    const readers = accountOf(this.call).attempts.readers - this.#before;
     if (readers <= 0) return undefined;
-    return isChat(this.#call.outline) ? this.#read(readers) : this.#whole(readers);
+    return isChat(this.call.outline) ? this.#read(readers) : this.#whole(readers);
   }
 
   /** The input of a chat in so many requests, each with its fee. */
@@ -203,9 +188,9 @@ export class Meter implements Observing {
 
   /** What is no chat is made as a whole or not at all, so that the client may leave as late as it likes. */
   #whole(readers: number): Usage {
-    const { outline: request, codec } = this.#call;
+    const { outline: request, codec } = this.call;
     const output = isChat(request) ? 0 : (codec.estimate?.(request).output ?? 0);
-    const units = expectedUnits(this.#call);
+    const units = expectedUnits(this.call);
     return {
       ...this.#estimated(readers * this.#input(), output),
       units: readers > 1 ? { ...units, calls: readers } : units,
@@ -224,17 +209,17 @@ export class Meter implements Observing {
   }
 
   #input(): number {
-    return Math.min(estimateInput(this.#call), this.#bound(this.#call).input);
+    return Math.min(estimateInput(this.call), this.#bound(this.call).input);
   }
 
   #allowed(output: number): number {
-    return Math.min(output, this.#bound(this.#call).output.most);
+    return Math.min(output, this.#bound(this.call).output.most);
   }
 
   /** Which share of a passing stream is words, as far as its beginning tells. */
   #share(): number {
     if (this.#passed === 0 || this.#sample === undefined) return 0;
-    const decoder = this.#call.codec.decodeStream?.({});
+    const decoder = this.call.codec.decodeStream?.({});
     if (decoder === undefined) return fallbackShare;
     let words = 0;
     try {

@@ -1,17 +1,8 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
+import { addReplyHeaders, callKey, GatewayError, type GatewayEvent } from 'sluice';
 import {
-  addReplyHeaders,
-  callKey,
-  GatewayError,
-  observe,
-  type GatewayEvent,
-  type Observing,
-  type Usage,
-} from 'sluice';
-import {
-  charge,
-  followDetached,
+  accountOf,
   type Call,
   type Next,
   type RateRule,
@@ -85,8 +76,6 @@ export async function runLimited(
   const { grant } = verdict;
   if (grant === undefined) throw refusal(call, limited, verdict, options);
 
-  let usage: Usage | undefined;
-  let detached = false;
   let over = false;
   const settle = (used: number | undefined): void => {
     if (over) return;
@@ -98,32 +87,15 @@ export async function runLimited(
       if (difference !== 0) grant.correct(subject, difference);
     }
   };
-  const watch: Observing = {
-    event(event) {
-      if (event.type === 'usage') usage = event.usage;
-    },
-  };
-  // Whoever charges knows what was seen of a reply that told no usage, and says so while the call ends. Else the estimate stays.
-  const whenEnded = (of: Call): void =>
-    queueMicrotask(() => settle(usage === undefined ? of.get(charge)?.amounts.tokens : tokensOf(usage)));
-  call.onEnd(() => {
-    if (!detached) whenEnded(call);
-  });
-  followDetached(call, (own) => {
-    detached = true;
-    return { ...watch, end: () => whenEnded(own) };
-  });
+  const account = accountOf(call);
+  // Where a response told no usage its charge counts, which is made of what was seen. Without either the estimate stays.
+  account.onClose(() => settle(account.usedTokens));
   try {
-    const events = await next(call);
-    return tokens.length === 0 ? events : events.pipe(observe(watch));
+    return await next(call);
   } catch (error) {
     settle(0);
     throw error;
   }
-}
-
-function tokensOf({ input, output }: Usage): number {
-  return input + output;
 }
 
 function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {

@@ -1,7 +1,8 @@
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
 import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
 import {
-  charge,
+  accountOf,
+  Claim,
   noPriceError,
   sumUsage,
   tunnelWatch,
@@ -49,8 +50,7 @@ export class Session {
   #attempt: AttemptEvent | undefined;
   #answers = 0;
   #answeredAt: number;
-  #reservation: Reservation | undefined;
-  #unwatch: (() => void) | undefined;
+  readonly #claim: Claim;
   /** Tokens of the conversation so far: what the next answer reads at least. */
   #context = 0;
   #refused: GatewayError | undefined;
@@ -62,8 +62,9 @@ export class Session {
     this.#tools = tools;
     this.#model = call.model;
     this.#answeredAt = call.startedAt;
+    this.#claim = new Claim(tools.bookkeeper);
     // Its answers are charged one by one: the session by itself costs nothing.
-    call.set(charge, { amounts: { microDollars: 0, tokens: 0 } });
+    accountOf(call).charge({ amounts: { microDollars: 0, tokens: 0 } });
   }
 
   /** True when the session has ended. */
@@ -94,12 +95,8 @@ export class Session {
         cause: error,
       });
     }
-    if (this.#over) {
-      bookkeeper.release(reservation.id);
-      return;
-    }
-    this.#reservation = reservation;
-    this.#unwatch = bookkeeper.watch(reservation);
+    if (this.#over) bookkeeper.release(reservation.id);
+    else this.#claim.hold(reservation);
   }
 
   /** Charges for every answer as it ends. The message that tells of it waits until the next one is paid for. */
@@ -113,10 +110,9 @@ export class Session {
     this.#over = true;
     const watch = this.#attempt === undefined ? undefined : this.#call.get(tunnelWatch);
     const rest = unpaid(watch);
-    const reservation = this.#takeReservation();
     const ended = watch?.unfinished === undefined ? 'complete' : 'left';
-    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, ended, reservation));
-    else if (reservation !== undefined) this.#tools.bookkeeper.release(reservation);
+    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, ended, this.#claim.settle()));
+    this.#claim.end();
   }
 
   #step(event: GatewayEvent): ObservableInput<GatewayEvent> {
@@ -142,7 +138,7 @@ export class Session {
 
   #charged(event: GatewayEvent, part: Usage): ObservableInput<GatewayEvent> {
     if (part.input + part.output > 0) this.#context = part.input + part.output;
-    const reservation = this.#takeReservation();
+    const reservation = this.#claim.settle();
     const settlement = this.#settlement(part, 'complete', reservation);
     if (reservation === undefined && (this.#key?.budgets ?? []).length === 0) {
       this.#tools.bookkeeper.book(settlement);
@@ -187,14 +183,6 @@ export class Session {
       from([event]),
       throwError(() => error),
     );
-  }
-
-  #takeReservation(): string | undefined {
-    const id = this.#reservation?.id;
-    this.#unwatch?.();
-    this.#unwatch = undefined;
-    this.#reservation = undefined;
-    return id;
   }
 
   /** What one answer is expected to use: it reads what was said so far, and what is new. */
@@ -257,8 +245,14 @@ export class Session {
       ...(cost === undefined ? {} : { microDollars: cost.microDollars, price: cost.price }),
     };
     this.#answeredAt = now;
+    const charged = { microDollars: cost?.microDollars ?? 0, tokens: input + output };
+    accountOf(call).chargeApart({
+      amounts: charged,
+      usage,
+      ...(cost === undefined ? {} : { price: cost.price }),
+    });
     return {
-      charged: { microDollars: cost?.microDollars ?? 0, tokens: input + output },
+      charged,
       record,
       ...(keyId === undefined ? {} : { keyId }),
       ...(reservation === undefined ? {} : { reservation }),

@@ -1,6 +1,7 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
 import { GatewayError, observe, type GatewayEvent, type JsonObject } from 'sluice';
 import {
+  accountOf,
   toGatewayError,
   type Call,
   type Detached,
@@ -162,15 +163,18 @@ class Run {
     this.#see({ type: 'head', id, model: call.askedModel, created: call.created });
     const source = await this.#own.send(send);
     const over = new Observable<void>((subscriber) => call.onEnd(() => subscriber.next()));
-    await lastValueFrom(
-      source.pipe(
-        filter(({ type }) => type !== 'head'),
-        observe({ event: (event) => this.#see(event), failed: (error) => this.#broke(error) }),
-        ignoreElements(),
-        takeUntil(over),
-      ),
-      { defaultValue: undefined },
+    const read = source.pipe(
+      filter(({ type }) => type !== 'head'),
+      observe({ event: (event) => this.#see(event), failed: (error) => this.#broke(error) }),
+      ignoreElements(),
+      takeUntil(over),
     );
+    try {
+      await lastValueFrom(read, { defaultValue: undefined });
+    } finally {
+      // Charged before the response is there to be fetched.
+      accountOf(call).close();
+    }
     const reason = this.#reason ?? call.failure;
     if (reason !== undefined) throw reason;
     const response: JsonObject = { ...this.#recorder.response(), id, background: true };

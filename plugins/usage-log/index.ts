@@ -1,23 +1,17 @@
 import { z } from 'zod';
-import { caller, definePlugin, observe, type JsonObject, type Operation, type Usage } from 'sluice';
+import { caller, definePlugin, type JsonObject, type Operation } from 'sluice';
 import {
-  askedAt,
-  charge,
+  accountOf,
   failureCause,
-  followDetached,
   maskSecrets,
-  settles,
-  type Amounts,
+  rounded,
+  type Account,
   type AttemptEvent,
   type Call,
-  type Charge,
   type FailureCause,
   type InternalTools,
-  type Next,
-  type Prices,
   type UsageRecord,
 } from 'sluice/internal';
-import { CallRecord, doneInNextTurn, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startTending } from './retention.ts';
@@ -80,129 +74,74 @@ export default definePlugin({
   stage: 'observe',
   reads: 'usage',
   options,
-  setup(
-    { capture, retention, lists },
-    { bookkeeper, prices, usageLog, upkeep, log, notices, onClose }: InternalTools,
-  ) {
+  setup({ capture, retention, lists }, { usageLog, upkeep, log, notices, onClose }: InternalTools) {
     const redact = redactor(capture === false ? [] : capture.redact);
     startTending(usageLog, retention, upkeep, log, onClose);
-    onClose(() => doneInNextTurn());
-
-    const failed = (error: unknown, { call }: CallRecord, what: string): void => {
-      log.error({ id: call.id, error }, what);
-      notices.emit('end-of-call-failed');
-    };
 
     /** Adds the captured bodies. A body that cannot be captured must not keep its call from being charged. */
-    const addBodies = (draft: Draft, { record, reply }: Ended): void => {
+    const addBodies = (draft: Draft, call: Call, reply: ReplyCapture | undefined): void => {
       if (capture === false) return;
       try {
-        const request = capture.request ? capturedRequest(record.call, capture.limit, redact) : undefined;
+        const request = capture.request ? capturedRequest(call, capture.limit, redact) : undefined;
         const response = reply?.told(redact);
         if (request !== undefined) draft.request = request;
         if (response !== undefined) draft.response = response;
       } catch (error) {
-        failed(error, record, 'the bodies of a call could not be captured');
+        log.error({ id: call.id, error }, 'the bodies of a call could not be captured');
+        notices.emit('end-of-call-failed');
       }
     };
 
-    const book = (ended: Ended): void => {
-      const { record } = ended;
-      const { call } = record;
-      const charged = call.get(charge);
-      const draft = draftOf(record, charged, prices);
-      addBodies(draft, ended);
-      const settle = call.get(settles) ?? bookkeeper.book;
-      settle({
-        charged: charged?.amounts ?? nothing,
-        record: draft,
-        ...(draft.keyId === undefined ? {} : { keyId: draft.keyId }),
-        ...(charged?.reservation === undefined ? {} : { reservation: charged.reservation }),
-      });
-    };
-
-    // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
-    const bookSoon = inNextTurn(book, (error, { record }) => {
-      failed(error, record, 'a call could not be recorded');
-      const reservation = record.call.get(charge)?.reservation;
-      if (reservation !== undefined) bookkeeper.release(reservation);
-    });
-
-    const replyCapture = (): ReplyCapture | undefined =>
-      capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;
-
     return function usageLogged(call: Call, next) {
       if (!lists && unlisted.has(call.operation)) return next(call);
-      let goesOn = false;
-      followDetached(call, (own) => {
-        // One record for both: what the client got at once is only the beginning of it.
-        goesOn = true;
-        const run = new CallRecord(own, call.startedAt);
-        const reply = replyCapture();
-        return {
-          event(event) {
-            run.event(event);
-            reply?.event(event);
-          },
-          end(how, error) {
-            run.end(how, error);
-            bookSoon({ record: run, reply });
-          },
-        };
+      const account = accountOf(call);
+      let reply: ReplyCapture | undefined;
+      if (capture !== false && capture.response)
+        account.watch(() => (reply = new ReplyCapture(capture.limit)));
+      account.recordWith(() => {
+        const draft = draftOf(call, account);
+        addBodies(draft, call, reply);
+        return draft;
       });
-      const reply = replyCapture();
-      return recorded(call, reply === undefined ? next : watched(next, reply), (record) => {
-        if (!goesOn) bookSoon({ record, reply });
-      });
+      return next(call);
     };
   },
 });
 
-/** A call that has ended, with what was kept of its reply. */
-interface Ended {
-  readonly record: CallRecord;
-  readonly reply: ReplyCapture | undefined;
-}
-
-const nothing: Amounts = { microDollars: 0, tokens: 0 };
-
 const unlisted: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
-
-function watched(next: Next, reply: ReplyCapture): Next {
-  return async (call: Call) => (await next(call)).pipe(observe(reply));
-}
 
 /** A record that is being put together. */
 type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 
 /** The record without bodies. */
-function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices): Draft {
-  const { call, startedAt, error, firstMs } = record;
+function draftOf(call: Call, { record, attempts: asked, usage, cost }: Account): Draft {
+  const { startedAt, error, firstMs } = record;
   // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
-  const usage = charged === undefined ? record.usage : charged.usage;
   const draft: Draft = {
-    id: call.id,
+    id: record.id,
     at: Math.round(Date.now() - (performance.now() - startedAt)),
     ip: call.wire.ip,
     operation: call.operation,
     format: call.format.name,
     model: call.askedModel,
-    stream: call.stream,
+    stream: record.stream,
     status: record.status,
-    ended: record.ended === 'error' && record.begun ? 'interrupted' : record.ended,
+    ended: record.ending,
     input: usage?.input ?? 0,
     output: usage?.output ?? 0,
     cacheRead: usage?.cacheRead ?? 0,
     cacheWrite: usage?.cacheWrite ?? 0,
     reasoning: usage?.reasoning ?? 0,
     ms: rounded(record.ms),
-    ...costOf(record, charged, usage, prices),
   };
+  if (cost !== undefined) {
+    draft.microDollars = cost.microDollars;
+    if (cost.price !== undefined) draft.price = cost.price;
+  }
   const keyId = call.get(caller)?.id;
-  const asked = call.get(askedAt);
   const losses = record.losses();
-  const attempts = record.failures(attemptOf);
+  const failures = record.failures(attemptOf);
   if (keyId !== undefined) draft.keyId = keyId;
   if (attempt !== undefined) {
     draft.channel = attempt.channel;
@@ -213,7 +152,7 @@ function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices
   if (usage?.units !== undefined) draft.units = usage.units;
   if (usage?.estimated === true) draft.estimated = true;
   if (firstMs !== undefined) draft.firstMs = firstMs;
-  if (asked !== undefined) draft.gatewayMs = rounded(asked - startedAt);
+  if (asked.askedAt !== undefined) draft.gatewayMs = rounded(asked.askedAt - startedAt);
   if (error !== undefined) {
     draft.code = error.code;
     draft.reason = shownText(error.message, maxReason);
@@ -221,7 +160,7 @@ function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices
     if (cause !== undefined) draft.cause = cause;
   }
   if (losses !== undefined) draft.losses = losses;
-  if (attempts !== undefined) draft.attempts = attempts;
+  if (failures !== undefined) draft.attempts = failures;
   return draft;
 }
 
@@ -242,19 +181,6 @@ function shownText(text: string, maxLength: number): string {
 function shownCause(cause: FailureCause | undefined, maxLength = maxCause): FailureCause | undefined {
   if (cause?.message === undefined) return cause;
   return { ...cause, message: shownText(cause.message, maxLength) };
-}
-
-/** As it was charged; what it would have cost where nothing charges. */
-function costOf(
-  { model, attempt }: CallRecord,
-  charged: Charge | undefined,
-  usage: Usage | undefined,
-  prices: Prices,
-): Pick<UsageRecord, 'microDollars' | 'price'> {
-  if (usage === undefined) return { microDollars: charged?.amounts.microDollars ?? 0 };
-  if (charged === undefined) return prices.cost(model, usage, attempt) ?? {};
-  const { price, amounts } = charged;
-  return price === undefined ? {} : { price, microDollars: amounts.microDollars };
 }
 
 function attemptOf({ channel, key, model, failure, cause }: AttemptEvent): JsonObject {

@@ -1,12 +1,11 @@
 import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent } from 'sluice';
 import {
+  accountOf,
   advance,
   isFinished,
   reportOf,
   reservedAt,
-  settles,
-  taskTarget,
   type Call,
   type CallEdits,
   type Detached,
@@ -49,21 +48,11 @@ export async function createTask(
   const { store, poller, tools } = creating;
   const { edits, request, origin } = await prepared(call, creating);
   const own = tools.detached.detach(call.with(edits));
-  const settled = Promise.withResolvers<Settlement>();
-  own.call.set(settles, settled.resolve);
-  /** What the call has come to, where anybody says so; who says so late says it to the bookkeeper. */
-  const settlementOf = async (): Promise<Settlement | undefined> => {
-    const settlement = await Promise.race([settled.promise, afterTurns()]);
-    own.call.set(settles, tools.bookkeeper.book);
-    return settlement;
-  };
+  const account = accountOf(own.call);
+  account.settlesElsewhere = true;
   try {
-    const { report, events } = await submit(own, next).catch(async (error: unknown) => {
-      const failure = await settlementOf();
-      if (failure !== undefined) tools.bookkeeper.book(failure);
-      throw error;
-    });
-    const settlement = named(await settlementOf(), origin);
+    const { report, events } = await submit(own, next);
+    const settlement = named(account.take(), origin);
     const begun = taskOf({ call, own, request, origin, report, settlement }, creating);
     const seen = advance(begun, report, Date.now());
     try {
@@ -150,12 +139,6 @@ async function submit(own: Detached, next: Next): Promise<Made> {
   return { events, report: result.value as VideoReport };
 }
 
-/** Whoever records calls does so in the turn of the event loop that follows their end; nobody may do so at all. */
-async function afterTurns(): Promise<undefined> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
-  return undefined;
-}
-
 /** A video that is made anew has its model from the first: the client has not said it again. */
 function named(settlement: Settlement | undefined, origin: Task | undefined): Settlement | undefined {
   if (settlement === undefined || origin === undefined) return settlement;
@@ -173,7 +156,7 @@ interface Making {
 
 function taskOf(making: Making, { deadline, retention }: Creating): Task {
   const { call, own, request, origin, report, settlement } = making;
-  const target = own.call.get(taskTarget);
+  const { target } = accountOf(own.call).attempts;
   if (target === undefined) throw new Error('A task was made nowhere.');
   const now = Date.now();
   const format = call.codec.format;

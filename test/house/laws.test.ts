@@ -117,7 +117,7 @@ describe('who may import whom', () => {
     channels:
       '_aws-identity _aws-places _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-streams _chat-dialect _cohere-chat _cohere-reply _dashscope-native _entra-identity _fal-videos _fireworks-batches _google-identity _http _jobs _listed-prices _messages-side _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-identity _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sagemaker-answers _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches _xai-media _xai-session-watch _xai-sessions assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jimeng jina kling luma minimax oci ollama openrouter perplexity replicate runway sagemaker sap-ai-core stability vertex voyage watsonx',
     plugins:
-      '_addresses _credentials _failures _joined-replies _paid-members _record _session-messages admin auth channel-limits compaction continuation learned-refusals logging metrics model-access model-alias model-limits parallel-choices prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
+      '_addresses _credentials _failures _joined-replies _paid-members _session-messages admin auth channel-limits compaction continuation learned-refusals logging metrics model-access model-alias model-limits parallel-choices prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
 
   test.each(['plugins', 'channels'])('%s use what is internal only where they are known to', (folder) => {
@@ -536,6 +536,34 @@ describe('how it is written', () => {
     'core/front/reply.ts':
       'the states of one reply: what was sent decides what may still be, so that a part would need them all',
   };
+
+  test('no plugin waits for a turn of the event loop', () => {
+    expect(
+      verdict(
+        places(plugins, /\b(?:setImmediate|queueMicrotask|nextTick)\b|\bsetTimeout\([^()]*,\s*0\)/, {
+          strings: false,
+        }),
+        'Figures of a call are final in `onOutcome`, and in `onClose` and `onSettled` of its account, in whatever order plugins run. Long work goes in slices with `yieldTurn`.',
+      ),
+    ).toBe('');
+  });
+
+  /** Files between which the money of a call passes. */
+  const moneyPath = [
+    ...scripts('core/money', 'core/routing', 'plugins/quota', 'plugins/usage-log', 'plugins/metrics'),
+    ...scripts('plugins/realtime-sessions', 'plugins/video-tasks'),
+    'plugins/logging.ts',
+    'core/call/exchange.ts',
+  ];
+
+  test('the money of a call stands in its account, and is left under no key', () => {
+    expect(
+      verdict(
+        moneyPath.filter((path) => /\bcallKey\b/.test(read(path))),
+        'Give the account of the call a member for it: core/money/account.',
+      ),
+    ).toBe('');
+  });
 
   test('what is looked for has a file of its own', () => {
     const lengths = new Map(

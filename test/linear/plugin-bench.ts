@@ -12,7 +12,10 @@ import type { Codec, Operation } from '../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
-import { sending } from '../../core/money/charge.ts';
+import { EndedCalls } from '../../core/money/account/ended-calls.ts';
+import { accounted } from '../../core/money/account/followed.ts';
+import { accountOf } from '../../core/money/account/index.ts';
+import type { AccountServices } from '../../core/money/account/services.ts';
 import type { Bookkeeper } from '../../core/money/ledger/index.ts';
 import type { InternalTools } from '../../core/config/internal-tools.ts';
 import { definePlugin, type Handler, type Next, type PluginSpec } from '../../core/sdk/define.ts';
@@ -190,9 +193,10 @@ export function row<Schema extends z.ZodType>(
           let turn = 0;
           const answer: Next = async () => replies[Math.min(turn++, replies.length - 1)] ?? from(said);
           // As the core does behind the last of the plugins that run once for a call.
-          const next: Next = (sent) => sent.get(sending)?.(sent, answer) ?? answer(sent);
+          const next: Next = (sent) => accountOf(sent).send(sent, answer);
+          const answered = accounted(services(bench.tools), (whole) => handle(whole, next));
           try {
-            return await all(await handle(call, next));
+            return await all(await answered(call));
           } catch (error) {
             if (!(error instanceof GatewayError)) throw error;
             return undefined;
@@ -208,6 +212,20 @@ export function row<Schema extends z.ZodType>(
       ready = undefined;
       await plugged?.close();
       await bench.forgetLines();
+    },
+  };
+}
+
+const ended = new EndedCalls();
+
+/** What accounts of calls work with. */
+function services({ bookkeeper, prices }: InternalTools): AccountServices {
+  return {
+    bookkeeper: withoutBooks(bookkeeper),
+    prices,
+    ended,
+    report: (error) => {
+      throw error;
     },
   };
 }

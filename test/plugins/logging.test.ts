@@ -10,7 +10,7 @@ import {
 } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { GatewayError, toGatewayError } from '../../core/sdk/errors.ts';
-import { failedAttempts } from '../../core/routing/attempts.ts';
+import { accountOf } from '../../core/money/account/index.ts';
 import logging from '../../plugins/logging.ts';
 import requestId from '../../plugins/request-id.ts';
 
@@ -194,10 +194,8 @@ describe('a call that did not go well', () => {
     const error = new GatewayError('upstream_timeout', 'Too slow.', { origin: 'upstream' });
     const lines = await linesOf({
       reply({ call }) {
-        call.set(failedAttempts, [
-          { type: 'attempt', channel: 'first', model: 'x', failure: error.code },
-          { type: 'attempt', channel: 'second', model: 'x', failure: error.code },
-        ]);
+        for (const channel of ['first', 'second'])
+          accountOf(call).attempts.failed({ type: 'attempt', channel, model: 'x', failure: error.code });
         return failing(error);
       },
     });
@@ -240,7 +238,7 @@ test('a line that cannot be written is told of, and takes no other with it', asy
   };
   for (const model of ['first', 'second']) await run({ model }, { reply });
   expect(lines).toMatchObject([
-    { level: 'error', msg: 'a call could not be logged', error: { message: 'no words' } },
+    { level: 'error', msg: 'something failed at the end of a call', error: { message: 'no words' } },
     { model: 'second', msg: 'a call was answered' },
   ]);
 });

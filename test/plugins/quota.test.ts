@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { definePlugin, gathered, GatewayError } from 'sluice';
 import type { Block, ChatSettings, GatewayEvent, Message, PluginEntry, Usage } from 'sluice';
-import type { Amounts, Bookkeeper, Budget, Call, CallEdits, Reservation } from 'sluice/internal';
+import type { Amounts, Bookkeeper, Budget, Call, CallEdits, Reservation, UsageRecord } from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { charge, reachedProviders } from '../../core/money/charge.ts';
+import { accountOf, type Account } from '../../core/money/account/index.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
 import quota from '../../plugins/quota/index.ts';
 import { between } from './_between.ts';
@@ -62,9 +62,15 @@ async function started({ traits = [{}], full = false, behind, settings, content 
     name: 'saying',
     stage: 'admit',
     before: ['quota'],
-    setup: () => async (call, next) =>
-      next(call.operation === 'chat' ? call.with({ messages, ...(settings && { settings }) }) : call),
+    setup: () => async (call: Call, next) => {
+      const account = accountOf(call);
+      accounts.push(account);
+      account.recordWith(() => ({ id: call.id }) as UsageRecord);
+      return next(call.operation === 'chat' ? call.with({ messages, ...(settings && { settings }) }) : call);
+    },
   });
+  const accounts: Account[] = [];
+  const charged = () => accounts.at(-1)?.charged;
   const tested = await testPlugins(
     [saying(), quota({ assumedOutput: 1_000 }), ...(behind === undefined ? [] : [behind])],
     {
@@ -87,9 +93,9 @@ async function started({ traits = [{}], full = false, behind, settings, content 
       { model: 'x', stream: true, key: { id: 'key_1', ...(budgets && { budgets }) }, ...call },
       { reply, ...(leaveAfter !== undefined && { leaveAfter }), ...(signal && { signal }) },
     );
-    return { ...outcome, charged: outcome.left(charge) };
+    return { ...outcome, charged: charged() };
   };
-  return { tested, run, asked, lesser, released, watched, state };
+  return { tested, run, charged, asked, lesser, released, watched, state };
 }
 
 function claim(id: string, most: Amounts): Reservation {
@@ -161,15 +167,15 @@ describe('what a call is charged', () => {
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 } });
   });
 
-  test('is known when the client has left, before the call is over for others', async () => {
+  test('is known when the client has left, whoever asked first to be told', async () => {
     let seen: unknown;
     const later = definePlugin({
       name: 'later',
-      stage: 'shape',
-      setup: () => async (call, next) => {
-        const reply = await next(call);
-        call.onEnd(() => (seen = call.get(charge)));
-        return reply;
+      stage: 'observe',
+      setup: () => (call: Call, next) => {
+        const account = accountOf(call);
+        account.onClose(() => (seen = account.charged));
+        return next(call);
       },
     });
     const { run } = await started({ behind: later() });
@@ -184,26 +190,26 @@ describe('what a call is charged', () => {
   ])(
     'when the client left before there was an answer is the input, once for each of %i providers that had it',
     async (providers, input) => {
-      const { tested, watched } = await started(eightyFour);
+      const { tested, charged, watched } = await started(eightyFour);
       const client = new AbortController();
       const key = { id: 'key_1', budgets: [dollars] };
-      const { left } = await tested.run(
+      await tested.run(
         { model: 'x', key },
         {
           signal: client.signal,
           reply({ call }) {
             expect(watched).toEqual(['rsv_1']);
-            call.set(reachedProviders, providers);
+            for (let read = 0; read < providers; read += 1) accountOf(call).attempts.reached(1);
             client.abort();
             return new Promise(() => {});
           },
         },
       );
-      expect(left(charge)).toMatchObject({
+      expect(charged()).toMatchObject({
         amounts: { microDollars: 10 * (input ?? 0), tokens: input ?? 0 },
         reservation: 'rsv_1',
       });
-      expect(left(charge)?.usage).toEqual(
+      expect(charged()?.usage).toEqual(
         input === undefined ? undefined : expect.objectContaining({ input, output: 0, estimated: true }),
       );
       expect(watched).toEqual([]);
@@ -211,9 +217,9 @@ describe('what a call is charged', () => {
   );
 
   test('when the client left before there was an answer is the input of an embedding, too', async () => {
-    const { tested } = await started();
+    const { tested, charged } = await started();
     const client = new AbortController();
-    const { left } = await tested.run(
+    await tested.run(
       {
         operation: 'embed',
         format: 'embeddings',
@@ -223,13 +229,13 @@ describe('what a call is charged', () => {
       {
         signal: client.signal,
         reply({ call }) {
-          call.set(reachedProviders, 1);
+          accountOf(call).attempts.reached(1);
           client.abort();
           return new Promise(() => {});
         },
       },
     );
-    expect(left(charge)?.usage?.input).toBeGreaterThan(20);
+    expect(charged()?.usage?.input).toBeGreaterThan(20);
   });
 
   test('has the input once more for each provider that was asked at the same time and given up', async () => {
@@ -438,24 +444,24 @@ describe('what is claimed before a call', () => {
     const again = definePlugin({
       name: 'again',
       stage: 'shape',
-      setup: () => async (call, next) => {
+      setup: () => async (call: Call, next) => {
         try {
           return await next(call);
         } catch {
-          meanwhile.push([...released], [...watched], call.get(charge));
+          meanwhile.push([...released], [...watched], accountOf(call).charged);
           return next(call);
         }
       },
     });
-    const { tested, asked, released, watched } = await started({ behind: again() });
+    const { tested, charged, asked, released, watched } = await started({ behind: again() });
     const failing: Script = [{ fail: new GatewayError('upstream_error', 'no') }];
-    const { left } = await tested.run(
+    await tested.run(
       { model: 'x', key: { id: 'key_1', budgets: [dollars] } },
       { reply: (_sent, index) => (index === 0 ? failing : [attempt, told]) },
     );
     expect(meanwhile).toEqual([['rsv_1'], [], undefined]);
     expect(asked).toHaveLength(2);
-    expect(left(charge)).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
+    expect(charged()).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
   });
 
   const longer = 'x'.repeat(5_000);
@@ -561,19 +567,19 @@ test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
   const bookkeeper = { full: true, reserve: refusing } as unknown as Bookkeeper;
   const tested = await testPlugins(plugins, { tools: { bookkeeper } });
   onTestFinished(() => tested.close());
-  const { left, error } = await tested.run({ ...asked, key: { budgets: [dollars] } });
+  const { outcome, error } = await tested.run({ ...asked, key: { budgets: [dollars] } });
   expect(error).toBeUndefined();
   expect(passed[0]?.got).toBeDefined();
   expect(passed[0]?.gave).toBe(passed[0]?.got);
-  expect(left(charge)).toBeUndefined();
+  expect(outcome).not.toHaveProperty('cost');
 });
 
 test('without a budget nobody waits for the ledger', async () => {
-  const { tested, asked } = await started();
+  const { tested, charged, asked } = await started();
   for (const key of [{ key: { id: 'key_1' } }, { key: { budgets: [] } }, {}]) {
     // oxlint-disable-next-line no-await-in-loop
-    const { left } = await tested.run({ model: 'x', ...key }, { reply: [attempt, told] });
-    expect(left(charge)).toMatchObject({ amounts: { microDollars: 2_000, tokens: 150 } });
+    await tested.run({ model: 'x', ...key }, { reply: [attempt, told] });
+    expect(charged()).toMatchObject({ amounts: { microDollars: 2_000, tokens: 150 } });
   }
   expect(asked).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { definePlugin, GatewayError, type ApiKey, type GatewayEvent, type ModelTraits } from 'sluice';
-import type { InternalTools, Rates, RateVerdict } from 'sluice/internal';
+import type { Call, InternalTools, Rates, RateVerdict } from 'sluice/internal';
 import {
   ended,
   fail,
@@ -12,7 +12,7 @@ import {
   type RunOptions,
 } from 'sluice/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { charge } from '../../core/money/charge.ts';
+import { accountOf } from '../../core/money/account/index.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
 import { between } from './_between.ts';
@@ -178,9 +178,9 @@ describe('tokens a minute', () => {
     const charging = definePlugin({
       name: 'charging',
       stage: 'shape',
-      setup: () => async (call, next) => {
+      setup: () => async (call: Call, next) => {
         if (call.wire.headers['x-charged'] !== undefined)
-          call.onEnd(() => call.set(charge, { amounts: { microDollars: 0, tokens: 70 } }));
+          call.onEnd(() => accountOf(call).charge({ amounts: { microDollars: 0, tokens: 70 } }));
         return next(call);
       },
     });

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Affinity } from '../call.ts';
 import type { CallKey } from '../call-key.ts';
 import type { Operation } from '../format.ts';
+import type { CallOutcome } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { GatewayRequest } from '../../model/request.ts';
@@ -115,6 +116,11 @@ export interface Call {
    * socket is let go of. Nothing happens to a call that has ended.
    */
   fail(error: GatewayError): void;
+  /**
+   * Runs the callback once, soon after the call has ended and has been charged, with its final state. A call that goes on without its client
+   * (a background response) ends when its work is done. Errors that the callback throws are logged. Calls made with `tools.calls` have none.
+   */
+  onOutcome(job: (outcome: CallOutcome) => void): void;
   /** A view of the call for the plugins behind, with these changes made. */
   with(edits: CallEdits): Call;
   /** What was left under a key, by whichever plugin. */

@@ -5,7 +5,9 @@ import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isChat } from '../../model/request.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { sending } from '../../money/charge.ts';
+import { accounted } from '../../money/account/followed.ts';
+import { accountOf } from '../../money/account/index.ts';
+import type { AccountServices } from '../../money/account/services.ts';
 import { addressed } from '../../routing/target.ts';
 import { callKey } from '../call-key.ts';
 import { chatOf, type Affinity, type Call, type Channel } from '../call.ts';
@@ -39,6 +41,7 @@ export const underTest = callKey<{ read(): void; answer(sent: Sent): Promise<Scr
 export function composedAround(
   running: readonly Running[],
   catalog: InternalTools['catalog'],
+  services: AccountServices,
 ): { readonly handle: Next; readonly translate: Next } {
   const at = (...wanted: readonly string[]): Running[] =>
     running.filter(({ stage }) => wanted.includes(stage));
@@ -71,15 +74,16 @@ export function composedAround(
   const identified = [...at('observe', 'identify'), body, ...at('admit')];
   const all = [...identified, ...at('shape')];
   const chain = {
-    calls: compose(all, (call) => call.get(sending)?.(call, attempt) ?? attempt(call), true),
+    calls: compose(all, (call) => accountOf(call).send(call, attempt), true),
     lists: compose(all, channel, true),
     state: compose(identified, channel, true),
   };
   return {
-    handle: (call) =>
+    handle: accounted(services, (call) =>
       chain[call.operation === 'list-models' ? 'lists' : call.operation === 'state' ? 'state' : 'calls'](
         call,
       ),
+    ),
     translate,
   };
 }

@@ -1,13 +1,14 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { CallKey } from '../call-key.ts';
 
+import { createEndErrorReporter } from '../../call/end-errors.ts';
 import { orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
 import { createLog } from '../../log.ts';
 import type { GatewayEvent } from '../../model/event.ts';
+import { EndedCalls } from '../../money/account/ended-calls.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
@@ -16,6 +17,7 @@ import { createTaskCalls } from '../../call/task-call.ts';
 import { createApiKeys } from '../../state/api-keys/open.ts';
 import { openStores } from '../../state/stores.ts';
 import { openServices } from '../../upstream/services.ts';
+import type { CallOutcome } from '../author/outcome.ts';
 import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
 import type { Handler, Next } from '../define.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
@@ -54,6 +56,8 @@ export interface Outcome extends Received {
   readonly error: GatewayError | undefined;
   /** The headers that plugins added to the reply. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The final state of the call, as `call.onOutcome` gives it. */
+  readonly outcome: CallOutcome;
   /** What plugins left under a key: `left(caller)`. */
   left<T>(key: CallKey<T>): T | undefined;
   /** What reached the channel, try by try; empty when a plugin answered or refused by itself. */
@@ -187,7 +191,10 @@ export async function testPlugins(
     const handler = (await entry.spec.setup(options, tools)) as Handler;
     running.push({ name, stage, after, handler });
   }
-  const composed = composedAround(running, catalog);
+  const ended = new EndedCalls();
+  const report = createEndErrorReporter(tools.log, tools.notices);
+  const { bookkeeper, prices } = tools;
+  const composed = composedAround(running, catalog, { bookkeeper, prices, ended, report });
   translation = composed.translate;
 
   return {
@@ -224,8 +231,7 @@ export async function testPlugins(
       const result = received(exchange, events, failure);
       const headers = call.get(replyHeaders) ?? {};
       exchange.end();
-      // What is done for a call in the turn behind its end, such as its line in the log, is done when this returns.
-      await nextTurn();
+      ended.flush();
       return {
         ...result,
         text: textOf(events),
@@ -234,10 +240,12 @@ export async function testPlugins(
         error: failure === undefined ? undefined : toGatewayError(failure),
         headers,
         left: (wanted) => call.get(wanted),
+        outcome: exchange.account.outcome,
         sent,
       };
     },
     async close() {
+      ended.flush();
       for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
       await services.close();
       await closeSurroundings(surroundings);

@@ -1,83 +1,107 @@
-import { Subject, of } from 'rxjs';
+import { EMPTY, Subject, of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { DetachedCalls, followDetached } from '../../../core/call/detached.ts';
+import { DetachedCalls, onDetached } from '../../../core/call/detached.ts';
+import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
+import { followed } from '../../../core/money/account/followed.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
+import type { CallOutcome } from '../../../core/sdk/author/outcome.ts';
 import { all, testCall } from '../../support/call.ts';
 
 const head: GatewayEvent = { type: 'head', id: '1', model: 'x' };
 
-/** A call that two plugins account for, the first of them the outer one; and what they were told. */
-function followed() {
+/** A call whose client has been answered by the time that \`answered\` runs, and the outcomes that were told of it. */
+function accounted() {
   const { call, exchange } = testCall({ model: 'x' });
-  const told: string[] = [];
-  for (const name of ['outer', 'inner']) {
-    followDetached(call, (own) => {
-      told.push(`${name} follows ${own.id}`);
-      return {
-        event: ({ type }) => told.push(`${name} ${type}`),
-        end: (how) => told.push(`${name} ${how}`),
-      };
-    });
-  }
-  return { call, exchange, told };
+  const ended = new EndedCalls();
+  const outcomes: CallOutcome[] = [];
+  const account = accountOf(call);
+  account.open({
+    bookkeeper: { book: () => {}, release: () => {} },
+    prices: { cost: () => undefined },
+    ended,
+    report: (error) => {
+      throw error;
+    },
+  });
+  const clients = account.record;
+  call.onOutcome((outcome) => outcomes.push(outcome));
+  const answered = async (): Promise<void> => {
+    await all(await followed(clients, call, async () => of(head)));
+    exchange.end();
+  };
+  return {
+    call,
+    answered,
+    leave: () => exchange.end(),
+    outcomes: () => {
+      ended.flush();
+      return outcomes.map(({ ended: how, status }) => [how, status]);
+    },
+  };
 }
 
 describe('a call that goes on without its client', () => {
-  test('is followed by all who asked for that, the inner one first, before the client gets its answer', async () => {
-    const { call, exchange, told } = followed();
+  test('has its outcome when its own work is done, and not before', async () => {
+    const { call, answered, outcomes } = accounted();
     const own = new DetachedCalls().detach(call, true);
-    expect(told).toEqual(['outer follows req_test', 'inner follows req_test']);
-    exchange.end();
+    await answered();
+    expect(outcomes()).toEqual([]);
     const events = await all(await own.send(async () => of(head)));
     expect(events).toEqual([head]);
+    expect(outcomes()).toEqual([]);
     own.end();
-    expect(told.slice(2)).toEqual(['inner head', 'outer head', 'inner complete', 'outer complete']);
+    own.end();
+    expect(outcomes()).toEqual([['complete', 200]]);
   });
 
-  test('tells of a failure before its reply and in it', async () => {
-    const { call, told } = followed();
-    await expect(
-      new DetachedCalls().detach(call).send(() => Promise.reject(new Error('no'))),
-    ).rejects.toThrow('no');
-    expect(told.slice(2)).toEqual(['inner error', 'outer error']);
-    const other = followed();
+  test('has an outcome that tells of a failure before its response and in it', async () => {
+    const before = accounted();
+    const unsent = new DetachedCalls().detach(before.call);
+    await expect(unsent.send(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    unsent.end();
+    expect(before.outcomes()).toEqual([['error', 500]]);
+
+    const during = accounted();
     const source = new Subject<GatewayEvent>();
-    const reply = all(await new DetachedCalls().detach(other.call).send(async () => source));
+    const own = new DetachedCalls().detach(during.call);
+    const reply = all(await own.send(async () => source));
     source.error(new Error('broken'));
     await expect(reply).rejects.toThrow('broken');
-    expect(other.told.slice(2)).toEqual(['inner error', 'outer error']);
+    own.end();
+    expect(during.outcomes()).toEqual([['error', 500]]);
   });
 
-  test('tells of its end once when it is ended from outside, also before it was sent', async () => {
-    const { call, told } = followed();
+  test('that was never sent leaves the outcome to a client that still waits', async () => {
+    const { call, answered, outcomes } = accounted();
+    new DetachedCalls().detach(call).end();
+    expect(outcomes()).toEqual([]);
+    await answered();
+    expect(outcomes()).toEqual([['complete', 200]]);
+  });
+
+  test('that was never sent was left where its client is gone', () => {
+    const { call, leave, outcomes } = accounted();
     const own = new DetachedCalls().detach(call);
+    leave();
+    expect(outcomes()).toEqual([]);
     own.end();
-    own.end();
-    expect(told.slice(2)).toEqual(['inner left', 'outer left']);
+    expect(outcomes()).toEqual([['left', 499]]);
   });
 
-  test('is watched by plugins that look only at its end, and reports what they throw to them', async () => {
+  test('is told to all who asked for that', () => {
     const { call } = testCall({ model: 'x' });
-    const told: unknown[] = [];
-    const mistake = new Error('mistake');
-    followDetached(call, () => ({ end: (how) => told.push(how), failed: (error) => told.push(error) }));
-    followDetached(call, () => ({
-      event: () => {
-        throw mistake;
-      },
-      failed: (error) => told.push(error),
-    }));
+    const told: string[] = [];
+    for (const name of ['one', 'other']) onDetached(call, ({ id }) => told.push(`${name} ${id}`));
     const own = new DetachedCalls().detach(call);
-    expect(await all(await own.send(async () => of(head)))).toEqual([head]);
+    expect(told).toEqual(['one req_test', 'other req_test']);
     own.end();
-    expect(told).toEqual([mistake, 'complete']);
   });
 
-  test('needs nobody to follow it', async () => {
+  test('needs no account that is open', async () => {
     const { call } = testCall({ model: 'x' });
     const own = new DetachedCalls().detach(call);
-    const reply = of(head);
-    expect(await own.send(async () => reply)).toBe(reply);
+    expect(await all(await own.send(async () => EMPTY))).toEqual([]);
     own.end();
   });
 });

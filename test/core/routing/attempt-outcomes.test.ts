@@ -2,8 +2,7 @@ import { NEVER, Observable, of, throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { failedAttempts } from '../../../core/routing/attempts.ts';
-import { askedTargets } from '../../../core/routing/send-to-channel.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
 import { ClientCredential, clientCredential } from '../../../core/sdk/client-credential.ts';
 import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
@@ -138,8 +137,8 @@ describe('an attempt that fails', () => {
     await world.attempts(call).catch(() => {});
     expect(outcomes(world)).toEqual(Array.from({ length: told }, () => outcome));
     // The caller's own mistake is no failure of a channel.
-    expect([world.noticed.length, call.get(failedAttempts)?.length]).toEqual(
-      code === 400 ? [0, undefined] : [2, 2],
+    expect([world.noticed.length, accountOf(call).attempts.failures.length]).toEqual(
+      code === 400 ? [0, 0] : [2, 2],
     );
   });
 
@@ -180,7 +179,7 @@ describe('with a client’s own credential', () => {
   test('no failure shows it, before the reply or in the middle of it', async () => {
     const before = asked(forwarding, () => Promise.reject(quoting(500)));
     const thrown: unknown = await before.world.attempts(before.call).catch((error: unknown) => error);
-    const events = JSON.stringify(before.call.get(failedAttempts));
+    const events = JSON.stringify(accountOf(before.call).attempts.failures);
     expect([`${String(thrown)} ${JSON.stringify(thrown)}`, events].join(' ')).not.toContain(secret);
     expect(JSON.stringify(before.world.health.errors)).not.toContain(secret);
     expect(events).toContain('bad key …');
@@ -342,7 +341,7 @@ describe('a hedged call', () => {
     const world = setUp(
       three,
       (name, call) => {
-        if (call.target !== undefined) call.get(askedTargets)?.add(call.target);
+        if (call.target !== undefined) accountOf(call).attempts.asked(call.target);
         if (name.startsWith('x')) return Promise.reject(status(500));
         return name === 'y/a' ? silence() : Promise.resolve(of(event));
       },
@@ -385,7 +384,7 @@ describe('a hedged call', () => {
     await reply;
     expect(ended).toBe(1);
     await vi.advanceTimersByTimeAsync(100);
-    expect([world.noticed, call.get(failedAttempts), world.health.doubled]).toEqual([[], undefined, 0]);
+    expect([world.noticed, accountOf(call).attempts.failures, world.health.doubled]).toEqual([[], [], 0]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { failedAttempts } from '../../../core/routing/attempts.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
 import type { routingSchema } from '../../../core/settings/routing.ts';
 import type { z } from 'zod';
 import { testCall } from '../../support/call.ts';
@@ -84,7 +84,7 @@ describe('after a failure', () => {
     const { asked, health, call } = await after([stale], two, { attempts: 1 });
     expect(asked[1]).toBe(asked[0]);
     expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
-    expect(call.get(failedAttempts)).toBeUndefined();
+    expect(accountOf(call).attempts.failures).toEqual([]);
     const twice = await after([stale, stale, stale, stale], two);
     expect(new Set(twice.asked).size).toBe(3);
   });
@@ -155,8 +155,9 @@ describe('after a failure', () => {
       { attempts: 4 },
     );
     expect(asked).toHaveLength(4);
-    expect(call.get(failedAttempts)).toHaveLength(4);
-    expect(call.get(failedAttempts)?.[0]).toMatchObject({ key: 'a', failure: 'upstream_error' });
+    const { failures } = accountOf(call).attempts;
+    expect(failures).toHaveLength(4);
+    expect(failures[0]).toMatchObject({ key: 'a', failure: 'upstream_error' });
   });
 
   test('of all, the client is told of a limit only where there was nothing else, with the shortest wait', async () => {

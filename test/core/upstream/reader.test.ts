@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { Exchange } from '../../../core/call/exchange.ts';
-import { reachedProviders } from '../../../core/money/charge.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
 import type { Call } from '../../../core/sdk/call.ts';
 import type { Upstream } from '../../../core/sdk/channel.ts';
 import type { HttpClient } from '../../../core/sdk/http.ts';
@@ -65,7 +65,7 @@ const send = (to: Call, url: string): Promise<Upstream> => http.send(to, { url, 
 const status = (code: number, body = '{}'): string =>
   `HTTP/1.1 ${code} X\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 /** How many providers have the request of a call to read. */
-const readers = (of: Call): number => of.get(reachedProviders) ?? 0;
+const readers = (of: Call): number => accountOf(of).attempts.readers;
 
 describe('who has read the request of a call, for which somebody pays', () => {
   it.each([

@@ -1,14 +1,13 @@
 import { of } from 'rxjs';
 import { definePlugin, GatewayError, type GatewayEvent, type PluginEntry } from 'sluice';
-import type { Bookkeeper, InternalTools, UsageLog } from 'sluice/internal';
+import type { Bookkeeper, Call, InternalTools, Target, UsageLog } from 'sluice/internal';
 import { fail, reply as replyOf, testPlugins } from 'sluice/testing';
 import type { CallOptions, RunOptions, Script } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { charge, type Charge } from '../../../core/money/charge.ts';
+import type { Charge } from '../../../core/money/account/charge.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';
 import { openUsageLog } from '../../../core/money/usage-log/open.ts';
-import { failedAttempts } from '../../../core/routing/attempts.ts';
-import { askedAt } from '../../../core/routing/send-to-channel.ts';
 import demo from '../../../channels/demo/index.ts';
 import openrouter from '../../../channels/openrouter.ts';
 import logging from '../../../plugins/logging.ts';
@@ -66,8 +65,8 @@ async function bookedFor({ call = {}, options, charged, ...run }: Given): Promis
   const charging = definePlugin({
     name: 'charging',
     stage: 'admit',
-    setup: () => async (one, next) => {
-      one.onEnd(() => void (charged !== undefined && one.set(charge, charged)));
+    setup: () => async (one: Call, next) => {
+      one.onEnd(() => void (charged !== undefined && accountOf(one).charge(charged)));
       return next(one);
     },
   });
@@ -171,7 +170,7 @@ describe('one record', () => {
           void answered.then(() => {
             bookedAtFirst.push(...booked);
             events.subscribe();
-            own.call.set(charge, charged);
+            accountOf(own.call).charge(charged);
             own.end();
             hasEnded();
           });
@@ -233,17 +232,19 @@ describe('a call that did not go well', () => {
 
   test('in all channels names them', async () => {
     const attempt = { type: 'attempt', channel: 'a', model: 'y', failure: 'upstream_cut' } as const;
+    const target = {} as Target;
     const record = await recordFor({
       reply({ call }) {
-        call.set(failedAttempts, [attempt]);
-        call.set(askedAt, call.startedAt + 7);
+        const { attempts } = accountOf(call);
+        attempts.failed(attempt);
+        attempts.asked(target);
         return failing(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
       },
     });
     expect(record).toMatchObject({
       code: 'upstream_cut',
       channel: 'a',
-      gatewayMs: 7,
+      gatewayMs: expect.any(Number),
       attempts: [{ channel: 'a', failure: 'upstream_cut' }],
     });
   });

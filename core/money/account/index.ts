@@ -1,0 +1,300 @@
+import type { AttemptEvent } from '../../model/event.ts';
+import type { Usage } from '../../model/usage.ts';
+import type { Amounts } from '../../model/usage-record.ts';
+import type { CallAccount } from '../../sdk/account.ts';
+import type { CallCost, CallOutcome } from '../../sdk/author/outcome.ts';
+import type { Call } from '../../sdk/call.ts';
+import type { Handler, Next } from '../../sdk/define.ts';
+import type { Observing } from '../../sdk/followed-reply.ts';
+import type { Settlement } from '../ledger/index.ts';
+import { CallAttempts } from './attempts.ts';
+import { sumOfCharges, type Charge } from './charge.ts';
+import type { EndedCall } from './ended-calls.ts';
+import { outcomeOf } from './outcome.ts';
+import { CallRecord, type RecordedCall } from './record.ts';
+import type { AccountServices, Recorder } from './services.ts';
+
+const nothing: Amounts = { microDollars: 0, tokens: 0 };
+
+/**
+ * The account of one call: what it reserved, tried, used and cost, and how it ended.
+ *
+ * States, each entered once: `open` from the request on; `closed` when the lifetime that owns the account has ended and all its callbacks
+ * have run, so that no figure changes; `taken` where its settlement is kept with something else; `settled` once the charge is booked.
+ *
+ * | step | caller | how often |
+ * | --- | --- | --- |
+ * | follow the response | the gateway, outside of all plugins (`followed`) | once for the client, once for a detached call |
+ * | reserve | the plugin that decides limits, with a `Claim` | once for each request that an earlier reservation does not cover |
+ * | `attempts` | routing, the innermost step, the reader of the socket | for each attempt |
+ * | observe usage, then charge | a `ReplyMeter` around each request that is sent | once, at the end of its response or of the call |
+ * | close | the lifetime of the call (`end`), or `take` | once |
+ * | settle: book the charge with its record, or release | the account | once |
+ * | outcome | the account, to each callback | once |
+ *
+ * Ways in which a call ends:
+ *
+ * - Refused before it is sent, by a plugin or the front end: nothing is charged, the claim is released, the record has the refusal.
+ * - Attempts and fallbacks: one `ReplyMeter` stands around all of them. An attempt that failed costs nothing; the one that answers is charged.
+ * - Hedges and requests for parallel answers: reserved together. Those that were given up are charged with their input, because their
+ *   providers had it to read.
+ * - A plugin that sends several requests: each is charged, and the charges are added. One reservation is settled, the others are released.
+ * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges what was seen, or the input once a provider
+ *   had it.
+ * - A call that goes on without its client (background responses, tasks, objects): the detached lifetime owns the account from `detach` on.
+ *   The client's response then settles nothing. A detached call that was never sent gives the account back to a client that still waits.
+ * - A task that is kept together with its charge: `settlesElsewhere` is set before the call is sent, and `take` closes the account and gives
+ *   its settlement. Where nobody takes it the bookkeeper gets it.
+ * - A session over a WebSocket: each answer has a reservation and a settlement of its own and is told with `chargeApart`; the session itself
+ *   costs nothing.
+ * - Objects that cost something after their call has ended, such as batches, are settled by their poller.
+ * - Shutdown ends the lifetimes of all calls. A gateway that closes settles what waits before it closes each plugin.
+ *
+ * Callbacks see final figures, in whatever order plugins run or register: they run after all callbacks of `call.onEnd`.
+ */
+export class Account implements CallAccount, EndedCall {
+  /** Has the settlement taken together with something else, so that the reservation must not be part of an allotment. */
+  settlesElsewhere = false;
+  /** The providers that were asked. */
+  readonly attempts = new CallAttempts();
+  #services: AccountServices | undefined = undefined;
+  #record: CallRecord;
+  /** The record of the client's response, where a detached call owns the account. */
+  #earlier: CallRecord | undefined = undefined;
+  #state: 'open' | 'closed' | 'taken' | 'settled' = 'open';
+  #step: Handler | undefined = undefined;
+  #recorder: Recorder | undefined = undefined;
+  #watcher: (() => Observing) | undefined = undefined;
+  #closeJobs: (() => void)[] | undefined = undefined;
+  #settleJobs: (() => void)[] | undefined = undefined;
+  #charged: Charge | undefined = undefined;
+  #apart: Charge | undefined = undefined;
+  #outcome: CallOutcome | undefined = undefined;
+
+  constructor(call: RecordedCall) {
+    this.#record = new CallRecord(call, this.attempts.failures);
+  }
+
+  /** The record of the response that counts: the client's, or that of the detached call. */
+  get record(): CallRecord {
+    return this.#record;
+  }
+
+  /** Connects the account with the gateway in which its call runs. */
+  open(services: AccountServices): void {
+    this.#services = services;
+  }
+
+  /** Makes a detached call the owner. Returns its record. */
+  moveTo(call: RecordedCall): CallRecord {
+    const moved = new CallRecord(call, this.attempts.failures, this.#record.startedAt);
+    moved.watcher = this.#watcher?.();
+    this.#earlier = this.#record;
+    this.#record = moved;
+    return moved;
+  }
+
+  /** Sets the step through which every request is sent, for the plugin that charges. */
+  sendThrough(step: Handler): void {
+    this.#step = step;
+  }
+
+  /** Sends a request of the call: the step between the plugins that run once for a call and routing. */
+  send(call: Call, attempts: Next): ReturnType<Next> {
+    return this.#step === undefined ? attempts(call) : this.#step(call, attempts);
+  }
+
+  /** Charges so far; undefined when nothing charges this call. */
+  get charged(): Charge | undefined {
+    return this.#charged;
+  }
+
+  /** Adds a charge. The reservation of an earlier one is released, because one of them settles the sum. */
+  charge(more: Charge): void {
+    if (this.#state !== 'open') {
+      if (more.reservation !== undefined) this.#services?.bookkeeper.release(more.reservation);
+      this.#services?.report(new Error('A call was charged after its account was closed.'), this.#record.id);
+      return;
+    }
+    const before = this.#charged;
+    if (before?.reservation !== undefined && more.reservation !== undefined)
+      this.#services?.bookkeeper.release(before.reservation);
+    this.#charged = before === undefined ? more : sumOfCharges(before, more);
+  }
+
+  /** Adds what has a settlement of its own, such as an answer of a session. It counts in the outcome alone. */
+  chargeApart(more: Charge): void {
+    this.#apart = this.#apart === undefined ? more : sumOfCharges(this.#apart, more);
+  }
+
+  /** Returns the cost of a usage at the attempt that answered. */
+  priced(model: string, usage: Usage, answered: AttemptEvent | undefined): CallCost | undefined {
+    return this.#services?.prices.cost(model, usage, answered);
+  }
+
+  /** Usage that is charged, or that the response told where nothing charges. */
+  get usage(): Usage | undefined {
+    return this.#charged === undefined ? this.#record.usage : this.#charged.usage;
+  }
+
+  /** Tokens that the response told, or that are charged where it told none; undefined where nobody knows. */
+  get usedTokens(): number | undefined {
+    const { usage } = this.#record;
+    return usage === undefined ? this.#charged?.amounts.tokens : usage.input + usage.output;
+  }
+
+  /** Cost of the usage; undefined where its model has no price. */
+  get cost(): CallCost | undefined {
+    const { usage } = this;
+    const charged = this.#charged;
+    if (usage === undefined) return { microDollars: charged?.amounts.microDollars ?? 0 };
+    if (charged === undefined) return this.priced(this.#record.model, usage, this.#record.attempt);
+    const { price, amounts } = charged;
+    return price === undefined ? undefined : { microDollars: amounts.microDollars, price };
+  }
+
+  /** Charges that were settled apart. */
+  get apart(): Charge | undefined {
+    return this.#apart;
+  }
+
+  /** Final state of the call. */
+  get outcome(): CallOutcome {
+    return this.#state === 'open' ? outcomeOf(this) : (this.#outcome ??= outcomeOf(this));
+  }
+
+  /** Has the response observed by `make()`, and that of a detached call by another one. */
+  watch(make: () => Observing): void {
+    this.#watcher = make;
+    this.#record.watcher = make();
+  }
+
+  /** Sets how the usage record is made with which the charge is settled. */
+  recordWith(recorder: Recorder): void {
+    this.#recorder = recorder;
+  }
+
+  /** Runs the callback when the account closes: figures are final, nothing is settled yet. It must be short. */
+  onClose(job: () => void): void {
+    if (this.#state !== 'open') job();
+    else (this.#closeJobs ??= []).push(job);
+  }
+
+  /** Runs the callback once the account is settled. */
+  onSettled(job: () => void): void {
+    if (this.#state === 'settled') this.afterwards(job);
+    else (this.#settleJobs ??= []).push(job);
+  }
+
+  onOutcome(job: (outcome: CallOutcome) => void): void {
+    this.onSettled(() => job(this.outcome));
+  }
+
+  /** Does work together with that of other calls that have ended. */
+  afterwards(job: () => void): void {
+    this.#services?.ended.add({ settle: () => this.#run(job) });
+  }
+
+  /** A lifetime has ended, with all its callbacks: closes the account if it belongs to that lifetime. */
+  end(record: CallRecord): void {
+    if (record === this.#record) {
+      if (record.isFollowed || this.#earlier === undefined) this.close();
+      else this.#record = this.#earlier;
+    }
+    // Its client waits no more.
+    if (record === this.#earlier) this.#earlier = undefined;
+  }
+
+  /** Closes the account, for a detached call whose response is over. */
+  close(): void {
+    if (!this.#shut()) return;
+    if (this.#recorder !== undefined || this.#settleJobs !== undefined || this.#charged !== undefined)
+      this.#services?.ended.add(this);
+  }
+
+  /** Closes the account and returns its settlement, for who keeps something together with it, both or neither. */
+  take(): Settlement | undefined {
+    if (!this.#shut()) return undefined;
+    this.#state = 'taken';
+    this.#services?.ended.add(this);
+    return this.#settlement();
+  }
+
+  /** Settles the account and runs the callbacks that wait for that. */
+  settle(): void {
+    if (this.#state === 'closed') this.#book();
+    this.#state = 'settled';
+    for (const job of this.#settleJobs ?? []) this.#run(job);
+    this.#settleJobs = undefined;
+    // A connection may keep its last call for long.
+    this.#recorder = undefined;
+    this.#watcher = undefined;
+    this.#record.watcher = undefined;
+  }
+
+  /** False when the account was closed before. */
+  #shut(): boolean {
+    if (this.#state !== 'open') return false;
+    this.#record.end('left');
+    this.#state = 'closed';
+    for (const job of this.#closeJobs ?? []) this.#run(job);
+    this.#closeJobs = undefined;
+    return true;
+  }
+
+  #book(): void {
+    const settlement = this.#settlement();
+    if (settlement === undefined) return;
+    try {
+      this.#services?.bookkeeper.book(settlement);
+    } catch (error) {
+      this.#unrecorded(error);
+    }
+  }
+
+  /** Undefined where nobody records the call, or its record cannot be made: its reservation is released then. */
+  #settlement(): Settlement | undefined {
+    if (this.#recorder === undefined) {
+      this.#release();
+      return undefined;
+    }
+    try {
+      const record = this.#recorder();
+      const { amounts = nothing, reservation } = this.#charged ?? {};
+      const { keyId } = record;
+      return {
+        charged: amounts,
+        record,
+        ...(keyId === undefined ? {} : { keyId }),
+        ...(reservation === undefined ? {} : { reservation }),
+      };
+    } catch (error) {
+      this.#unrecorded(error);
+      return undefined;
+    }
+  }
+
+  #unrecorded(error: unknown): void {
+    this.#services?.report(error, this.#record.id, 'a call could not be recorded');
+    this.#release();
+  }
+
+  #release(): void {
+    const reservation = this.#charged?.reservation;
+    if (reservation !== undefined) this.#services?.bookkeeper.release(reservation);
+  }
+
+  #run(job: () => void): void {
+    try {
+      job();
+    } catch (error) {
+      this.#services?.report(error, this.#record.id);
+    }
+  }
+}
+
+/** Returns the account of a call. */
+export function accountOf({ account }: Pick<Call, 'account'>): Account {
+  if (!(account instanceof Account)) throw new TypeError('This call has no account.');
+  return account;
+}

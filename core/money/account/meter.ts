@@ -1,0 +1,100 @@
+import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
+import type { Usage } from '../../model/usage.ts';
+import type { CallCost } from '../../sdk/author/outcome.ts';
+import type { Call } from '../../sdk/call.ts';
+import type { Next } from '../../sdk/define.ts';
+import type { Observing } from '../../sdk/followed-reply.ts';
+import { observe } from '../../sdk/operators.ts';
+import { clientLeft, type Claim } from './claim.ts';
+import { accountOf } from './index.ts';
+import type { Ending } from './record.ts';
+
+/** What one request has used, and the parts of it that different providers charge for. */
+export interface Used {
+  readonly usage: Usage | undefined;
+  readonly parts: readonly Usage[];
+}
+
+/**
+ * Observes the response to one request of a call and charges the call once, however the response or the call ends. Nothing is charged
+ * where `next` rejects: another request may follow, with a claim of its own.
+ */
+export abstract class ReplyMeter implements Observing {
+  protected readonly call: Call;
+  readonly #claim: Claim | undefined;
+  #forget: (() => void) | undefined = undefined;
+  #isOver = false;
+
+  /** `claim`: the reservation that pays for the request. Throws when the call has ended, because nobody would settle what it costs. */
+  constructor(call: Call, claim: Claim | undefined) {
+    if (call.hasEnded) {
+      claim?.release();
+      throw clientLeft();
+    }
+    this.call = call;
+    this.#claim = claim;
+    if (claim !== undefined) claim.isTaken = true;
+  }
+
+  /** The model in force when the request was sent. */
+  abstract get model(): string;
+  /** The attempt that answered. */
+  abstract get answered(): AttemptEvent | undefined;
+  abstract event(event: GatewayEvent): void;
+  /** Returns what is to be paid for, when the response has ended so. */
+  abstract used(how: Ending): Used;
+
+  /** Sends the request. Once. */
+  send(next: Next): ReturnType<Next> {
+    // No stream ends where the client leaves before the provider has answered.
+    this.#forget = this.call.onEnd(() => this.end('left'));
+    return next(this.call).then(observe(this), (error: unknown) => this.#failed(error));
+  }
+
+  end(how: Ending): void {
+    if (!this.#finish()) return;
+    try {
+      this.#charge(how);
+    } catch (error) {
+      this.#claim?.release();
+      throw error;
+    }
+  }
+
+  #charge(how: Ending): void {
+    const account = accountOf(this.call);
+    const { usage, parts } = this.used(how);
+    const cost = sumOfCosts(parts.map((part) => account.priced(this.model, part, this.answered)));
+    const reservation = this.#claim?.settle();
+    account.charge({
+      amounts: {
+        microDollars: cost?.microDollars ?? 0,
+        tokens: usage === undefined ? 0 : usage.input + usage.output,
+      },
+      ...(usage === undefined ? {} : { usage }),
+      ...(cost?.price === undefined ? {} : { price: cost.price }),
+      ...(reservation === undefined ? {} : { reservation }),
+    });
+  }
+
+  #failed(error: unknown): never {
+    if (this.#finish()) this.#claim?.release();
+    throw error;
+  }
+
+  /** False when it is over already. */
+  #finish(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#forget?.();
+    return true;
+  }
+}
+
+/** Adds the costs of the parts of a request, with the price of the first. */
+function sumOfCosts(costs: readonly (CallCost | undefined)[]): CallCost | undefined {
+  const known = costs.filter((cost) => cost !== undefined);
+  const microDollars = known.reduce((sum, cost) => sum + cost.microDollars, 0);
+  const price = known[0]?.price;
+  return known.length === 0 ? undefined : { microDollars, ...(price === undefined ? {} : { price }) };
+}

@@ -1,0 +1,63 @@
+import type { AttemptEvent } from '../../model/event.ts';
+import { sumUsage, type Usage } from '../../model/usage.ts';
+import type { CallAttempt, CallCost, CallOutcome, CallTimes } from '../../sdk/author/outcome.ts';
+import type { CallAttempts } from './attempts.ts';
+import type { Charge } from './charge.ts';
+import { rounded, type CallRecord } from './record.ts';
+
+/** The parts of an account from which an outcome is made. */
+export interface Accounted {
+  readonly record: CallRecord;
+  readonly attempts: Pick<CallAttempts, 'askedAt'>;
+  readonly usage: Usage | undefined;
+  readonly cost: CallCost | undefined;
+  /** What was settled apart from the call. */
+  readonly apart: Charge | undefined;
+}
+
+/** Returns the final state of a call. */
+export function outcomeOf(account: Accounted): CallOutcome {
+  const { record } = account;
+  const { error, attempt } = record;
+  const usage = usageOf(account);
+  const cost = costOf(account, usage);
+  const failed = record.failures(attemptOf) ?? [];
+  return {
+    id: record.id,
+    ended: record.ending,
+    status: record.status,
+    ...(error === undefined ? {} : { error }),
+    model: record.model,
+    ...(usage === undefined ? {} : { usage }),
+    ...(cost === undefined ? {} : { cost }),
+    attempts: attempt === undefined ? failed : [...failed, attemptOf(attempt)],
+    times: timesOf(account),
+    dropped: record.losses() ?? [],
+  };
+}
+
+function timesOf({ record, attempts: { askedAt } }: Accounted): CallTimes {
+  const { firstMs } = record;
+  return {
+    ...(askedAt === undefined ? {} : { queuedMs: rounded(askedAt - record.startedAt) }),
+    ...(firstMs === undefined ? {} : { firstMs }),
+    totalMs: rounded(record.ms),
+  };
+}
+
+function usageOf({ usage, apart }: Accounted): Usage | undefined {
+  if (usage === undefined || apart?.usage === undefined) return usage ?? apart?.usage;
+  return sumUsage(usage, apart.usage);
+}
+
+function costOf({ cost, apart }: Accounted, usage: Usage | undefined): CallCost | undefined {
+  if (usage === undefined) return undefined;
+  if (apart === undefined) return cost;
+  const price = apart.price ?? cost?.price;
+  if (price === undefined) return undefined;
+  return { microDollars: apart.amounts.microDollars + (cost?.microDollars ?? 0), price };
+}
+
+function attemptOf({ type: _type, ...attempt }: AttemptEvent): CallAttempt {
+  return attempt;
+}

@@ -1,0 +1,16 @@
+import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Bookkeeper } from '../ledger/index.ts';
+import type { Prices } from '../prices/index.ts';
+import type { EndedCalls } from './ended-calls.ts';
+
+/** Services that accounts of one gateway use. */
+export interface AccountServices {
+  readonly bookkeeper: Pick<Bookkeeper, 'book' | 'release'>;
+  readonly prices: Pick<Prices, 'cost'>;
+  readonly ended: EndedCalls;
+  /** Reports an error of the work that is done when a call has ended. */
+  report(error: unknown, callId: string, sentence?: string): void;
+}
+
+/** Makes the usage record of a call that has ended. */
+export type Recorder = () => UsageRecord;

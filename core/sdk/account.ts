@@ -1,0 +1,7 @@
+import type { CallOutcome } from './author/outcome.ts';
+
+/** The account of a call as far as a {@link Call} shows it; `accountOf` of money/account gives the whole. */
+export interface CallAccount {
+  /** Runs the callback once, soon after the call has ended and has been charged. */
+  onOutcome(job: (outcome: CallOutcome) => void): void;
+}

@@ -1,0 +1,84 @@
+import type { FailureCause } from '../../model/event.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import type { GatewayError } from '../errors.ts';
+
+/**
+ * One try at a target.
+ *
+ * @example
+ * const failed = outcome.attempts.filter(({ failure }) => failure !== undefined);
+ */
+export interface CallAttempt {
+  /** The channel's id. */
+  readonly channel: string;
+  /** The id of the channel's key, on attempts that failed; absent where there is none. */
+  readonly key?: string;
+  /** The model's name at the provider. */
+  readonly model: string;
+  /** The format spoken to the provider; absent when the attempt failed before that was settled. */
+  readonly format?: string;
+  /** An error code, or `hedged` when a parallel attempt answered first. Absent on the attempt that answered. */
+  readonly failure?: string;
+  /** The provider's status and words, or those of the connection. For operators: it may quote the request. */
+  readonly cause?: FailureCause;
+}
+
+/**
+ * Cost of a call, and the price by which it was computed.
+ *
+ * @example
+ * const dollars = (outcome.cost?.microDollars ?? 0) / 1e6;
+ */
+export interface CallCost {
+  /** Integer. */
+  readonly microDollars: number;
+  /** The row of the price table, with its model pattern. Absent where nothing was used. */
+  readonly price?: JsonObject;
+}
+
+/**
+ * Durations of a call in milliseconds, each from the arrival of the request.
+ *
+ * @example
+ * const gatewayMs = outcome.times.queuedMs;
+ */
+export interface CallTimes {
+  /** Until a provider was asked first. Absent when none was. */
+  readonly queuedMs?: number;
+  /** Until the first event of the response. Absent when there was none. */
+  readonly firstMs?: number;
+  /** Until the response ended. */
+  readonly totalMs: number;
+}
+
+/**
+ * Final state of a call.
+ *
+ * @example
+ * call.onOutcome(({ status, cost, usage }) => log.info({ status, cost, usage }, 'call ended'));
+ */
+export interface CallOutcome {
+  /** The call's id: `req_…`. */
+  readonly id: string;
+  /**
+   * `complete`: the response was sent to its end. `error`: the call failed or was refused. `interrupted`: it failed after a part of the
+   * response had been sent. `left`: the client closed the connection first.
+   */
+  readonly ended: 'complete' | 'error' | 'left' | 'interrupted';
+  /** HTTP status that the client saw; 499 when the client left before there was one. */
+  readonly status: number;
+  /** The error of a call that failed or was refused. */
+  readonly error?: GatewayError;
+  /** The requested model after all edits; empty when the request was refused before its body was read. */
+  readonly model: string;
+  /** What is charged: the provider's figures, or an estimate (`estimated`) where the provider gave none. Absent when nothing was used. */
+  readonly usage?: Usage;
+  /** Absent when nothing was used, and when the model has no price. */
+  readonly cost?: CallCost;
+  /** All attempts, at most 50 that failed; the one that answered is the last. Empty when no channel was asked. */
+  readonly attempts: readonly CallAttempt[];
+  readonly times: CallTimes;
+  /** Paths of the fields that the translation dropped, of the request and of the response; at most 50. */
+  readonly dropped: readonly string[];
+}

@@ -1,0 +1,252 @@
+import { NEVER, of, Subject } from 'rxjs';
+import { describe, expect, test } from 'vitest';
+import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
+import { accounted } from '../../../core/money/account/followed.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
+import { Claim } from '../../../core/money/account/claim.ts';
+import { ReplyMeter, type Used } from '../../../core/money/account/meter.ts';
+import type { Bookkeeper, Reservation, Settlement } from '../../../core/money/ledger/index.ts';
+import type { AttemptEvent, GatewayEvent } from '../../../core/model/event.ts';
+import type { UsageRecord } from '../../../core/model/usage-record.ts';
+import type { Call } from '../../../core/sdk/call.ts';
+import type { Next } from '../../../core/sdk/define.ts';
+import { testCall } from '../../support/call.ts';
+
+const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+const price = { model: 'm', input: 1, output: 1 };
+const text: GatewayEvent = { type: 'text-delta', block: 0, choice: 0, text: 'Hello' };
+
+/** Charges the same for every request that was sent. */
+class FlatMeter extends ReplyMeter {
+  readonly model = 'm';
+  readonly answered: AttemptEvent | undefined = undefined;
+  event(): void {}
+  used(): Used {
+    return { usage, parts: [usage] };
+  }
+}
+
+/** A meter whose figures cannot be made. */
+class BrokenMeter extends FlatMeter {
+  override used(): Used {
+    throw new Error('no figures');
+  }
+}
+
+/** One call with an account, and what its bookkeeper was given. */
+function opened({ recorded = true }: { readonly recorded?: boolean } = {}) {
+  const { call, exchange } = testCall({ model: 'm', stream: true });
+  const ended = new EndedCalls();
+  const booked: Settlement[] = [];
+  const released: string[] = [];
+  const watched = new Set<string>();
+  const reported: unknown[] = [];
+  const bookkeeper = {
+    book: (settlement: Settlement) => void booked.push(settlement),
+    release: (id: string) => void released.push(id),
+    watch: ({ id }: Reservation) => {
+      watched.add(id);
+      return () => void watched.delete(id);
+    },
+  };
+  const account = accountOf(call);
+  if (recorded) account.recordWith(() => ({ id: call.id, keyId: 'key_1' }) as UsageRecord);
+  const services = {
+    bookkeeper,
+    prices: { cost: () => ({ microDollars: 15, price }) },
+    ended,
+    report: (error: unknown) => void reported.push(error),
+  };
+  const claimed = (id: string): Claim => {
+    const claim = new Claim(bookkeeper as unknown as Bookkeeper);
+    claim.endWith(call);
+    claim.hold({ id, keyId: 'key_1', most: { microDollars: 100, tokens: 100 }, lease: 60_000 });
+    return claim;
+  };
+  const send = (pipeline: Next) => accounted(services, pipeline)(call);
+  const end = (): void => {
+    exchange.end();
+    ended.flush();
+  };
+  return { call, account, booked, released, watched, reported, claimed, send, end };
+}
+
+/** What a reservation has become, and what was booked. */
+function fate({ booked, released, watched }: ReturnType<typeof opened>) {
+  return {
+    settled: booked.map(({ reservation }) => reservation),
+    charged: booked.map(({ charged }) => charged.microDollars),
+    released,
+    watched: [...watched],
+  };
+}
+
+const metered =
+  (reply: Next, claim?: Claim): Next =>
+  (call: Call) =>
+    new FlatMeter(call, claim).send(reply);
+
+describe('a reservation is settled or released exactly once, and the call is charged once', () => {
+  test('when the response is complete', async () => {
+    const one = opened();
+    const reply = await one.send(metered(async () => of(text), one.claimed('a')));
+    reply.subscribe();
+    one.end();
+    one.end();
+    expect(fate(one)).toEqual({ settled: ['a'], charged: [15], released: [], watched: [] });
+  });
+
+  test('when the response fails in its middle', async () => {
+    const one = opened();
+    const source = new Subject<GatewayEvent>();
+    const reply = await one.send(metered(async () => source, one.claimed('a')));
+    reply.subscribe({ error: () => {} });
+    source.error(new Error('cut'));
+    one.end();
+    expect(fate(one)).toEqual({ settled: ['a'], charged: [15], released: [], watched: [] });
+  });
+
+  test('when the client leaves before there is a response', () => {
+    const one = opened();
+    void one.send(metered(() => new Promise(() => {}), one.claimed('a')));
+    one.end();
+    expect(fate(one)).toEqual({ settled: ['a'], charged: [15], released: [], watched: [] });
+  });
+
+  test('when the client leaves, although nobody lets go of the response', async () => {
+    const one = opened();
+    const reply = await one.send(metered(async () => NEVER, one.claimed('a')));
+    const reading = reply.subscribe();
+    one.end();
+    reading.unsubscribe();
+    expect(fate(one)).toEqual({ settled: ['a'], charged: [15], released: [], watched: [] });
+  });
+
+  test('when no provider answers', async () => {
+    const one = opened();
+    await expect(one.send(metered(() => Promise.reject(new Error('no')), one.claimed('a')))).rejects.toThrow(
+      'no',
+    );
+    one.end();
+    expect(fate(one)).toEqual({ settled: [undefined], charged: [0], released: ['a'], watched: [] });
+  });
+
+  test('when the call is refused before it is sent', async () => {
+    const one = opened();
+    one.claimed('a');
+    await expect(one.send(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+    one.end();
+    expect(fate(one)).toEqual({ settled: [undefined], charged: [0], released: ['a'], watched: [] });
+  });
+
+  test('when the call has ended before it is sent', () => {
+    const one = opened();
+    const claim = one.claimed('a');
+    one.end();
+    expect(() => new FlatMeter(one.call, claim)).toThrow('The client left');
+    expect(() => one.claimed('b')).toThrow('The client left');
+    expect(fate(one)).toEqual({ settled: [], charged: [], released: ['a'], watched: [] });
+  });
+
+  test('when a plugin sends two requests: the sum is charged with one of the reservations', async () => {
+    const one = opened();
+    for (const id of ['a', 'b']) {
+      // oxlint-disable-next-line no-await-in-loop
+      const reply = await one.send(metered(async () => of(text), one.claimed(id)));
+      reply.subscribe();
+    }
+    one.end();
+    expect(fate(one)).toEqual({ settled: ['b'], charged: [30], released: ['a'], watched: [] });
+  });
+
+  test('when its figures cannot be made', async () => {
+    const one = opened();
+    const claim = one.claimed('a');
+    const reply = await one.send((call) => new BrokenMeter(call, claim).send(async () => of(text)));
+    reply.subscribe();
+    one.end();
+    expect(fate(one)).toEqual({ settled: [undefined], charged: [0], released: ['a'], watched: [] });
+  });
+
+  test('when nobody records the call', async () => {
+    const one = opened({ recorded: false });
+    const reply = await one.send(metered(async () => of(text), one.claimed('a')));
+    reply.subscribe();
+    one.end();
+    expect(fate(one)).toEqual({ settled: [], charged: [], released: ['a'], watched: [] });
+  });
+
+  test('when its record cannot be made', async () => {
+    const one = opened();
+    one.account.recordWith(() => {
+      throw new Error('no record');
+    });
+    const reply = await one.send(metered(async () => of(text), one.claimed('a')));
+    reply.subscribe();
+    one.end();
+    expect(fate(one)).toEqual({ settled: [], charged: [], released: ['a'], watched: [] });
+    expect(one.reported).toEqual([new Error('no record')]);
+  });
+
+  test('when its settlement is taken, and nothing is booked then', async () => {
+    const one = opened();
+    const reply = await one.send(metered(async () => of(text), one.claimed('a')));
+    reply.subscribe();
+    expect(one.account.take()).toMatchObject({ reservation: 'a', charged: { microDollars: 15 } });
+    expect(one.account.take()).toBeUndefined();
+    one.end();
+    expect(fate(one)).toEqual({ settled: [], charged: [], released: [], watched: [] });
+  });
+
+  test('when it is charged after its account was closed, which is reported', () => {
+    const one = opened();
+    void one.send(() => new Promise(() => {}));
+    one.end();
+    one.account.charge({ amounts: { microDollars: 1, tokens: 1 }, reservation: 'late' });
+    expect(one.released).toEqual(['late']);
+    expect(one.reported).toHaveLength(1);
+  });
+});
+
+describe('callbacks', () => {
+  test('see final figures, whenever they were asked for', async () => {
+    const one = opened();
+    const seen: unknown[] = [];
+    one.account.onClose(() => seen.push(one.account.charged?.amounts.microDollars));
+    one.call.onOutcome(({ cost }) => seen.push(cost?.microDollars));
+    one.call.onEnd(() => one.account.charge({ amounts: { microDollars: 7, tokens: 1 }, usage, price }));
+    void one.send(metered(() => new Promise(() => {})));
+    one.end();
+    expect(seen).toEqual([22, 22]);
+  });
+
+  test('run once each, and one that fails keeps no other from running', () => {
+    const one = opened();
+    const ran: string[] = [];
+    one.account.onClose(() => {
+      throw new Error('first');
+    });
+    one.account.onClose(() => ran.push('close'));
+    one.call.onOutcome(() => {
+      throw new Error('second');
+    });
+    one.call.onOutcome(() => ran.push('outcome'));
+    void one.send(() => new Promise(() => {}));
+    one.end();
+    one.end();
+    expect(ran).toEqual(['close', 'outcome']);
+    expect(one.reported).toEqual([new Error('first'), new Error('second')]);
+    expect(one.booked).toHaveLength(1);
+  });
+
+  test('that are asked for after the end run all the same', () => {
+    const one = opened();
+    const ran: string[] = [];
+    void one.send(() => new Promise(() => {}));
+    one.end();
+    one.account.onClose(() => ran.push('close'));
+    one.call.onOutcome(({ ended }) => ran.push(ended));
+    one.end();
+    expect(ran).toEqual(['close', 'left']);
+  });
+});
