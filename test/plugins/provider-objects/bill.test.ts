@@ -24,8 +24,12 @@ interface Setting {
 }
 
 /** Micro-dollars of a token, by model; a model that is not here has no price. */
-const prices: Readonly<Record<string, number>> = { cheap: 1, dear: 10, odd: 0.3 };
+const prices: Readonly<Record<string, number>> = { cheap: 1, dear: 10, odd: 0.3, served: 1 };
+/** Micro-dollars that services cost on top in each answer, by model. */
+const services: Readonly<Record<string, number>> = { served: 40 };
 const asked: unknown[] = [];
+/** What prices were asked for, whole. */
+const priced: Usage[] = [];
 
 /** A bill of a batch. */
 function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: Setting = {}): Bill {
@@ -42,12 +46,18 @@ function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: S
   const tools = {
     format: (name: string) => rest.format ?? formats.find((one) => one.name === name),
     prices: {
-      cost(model: string, { input, output }: Usage, target?: unknown) {
+      cost(model: string, usage: Usage, target?: unknown) {
+        const { input, output } = usage;
         asked.push([model, target]);
+        priced.push(usage);
         const price = prices[model];
         return price === undefined
           ? undefined
-          : { microDollars: (input + output) * price, price: { model, input: price } };
+          : {
+              microDollars: (input + output) * price + (services[model] ?? 0),
+              price: { model, input: price },
+              ...(services[model] === undefined ? {} : { services: services[model] }),
+            };
       },
     },
   } as unknown as Billing['tools'];
@@ -237,6 +247,41 @@ test('what an answer has used is found wherever it stands in it, the last of sev
   });
   failing.add({ reply: {}, model: undefined });
   expect([silent.untold, failing.untold]).toEqual([1, 1]);
+});
+
+test('services cost what they cost outside of a batch', () => {
+  const bill = billOf({ models: ['served'], share: 0.5 });
+  bill.add(used(60, 40, 'served'));
+  expect(told(bill)).toEqual([['served', 100, 90, 90]]);
+  bill.add(used(60, 40, 'served'));
+  expect(told(bill)).toEqual([['served', 200, 180, 180]]);
+});
+
+test('further models and kinds of tokens of an answer are priced with it, within the same bounds', () => {
+  const counts = { cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+  const usage = {
+    ...counts,
+    input: 10,
+    output: 5,
+    cacheWriteLong: -1,
+    units: { images: 2 },
+    byModality: { input: { audio: 3 } },
+    otherModels: [{ model: 'dear', usage: { ...counts, input: 1e12, output: -3 } }],
+  };
+  const format = { codecs: { chat: { usageTap: () => ({ read: () => usage }) } } } as unknown as Format;
+  priced.length = 0;
+  billOf({ format }).add(used(1, 1));
+  expect(priced).toEqual([
+    {
+      ...counts,
+      input: 10,
+      output: 5,
+      cacheWriteLong: 0,
+      units: { images: 2 },
+      byModality: { input: { audio: 3 } },
+      otherModels: [{ model: 'dear', usage: { ...counts, input: 1e9, output: 0 } }],
+    },
+  ]);
 });
 
 describe('the model of an answer', () => {

@@ -9,6 +9,8 @@ import {
   type StorageClaim,
 } from '../../../plugins/provider-objects/cache-storage.ts';
 import type { Around } from '../../../plugins/provider-objects/around.ts';
+import type { Format } from '../../../core/sdk/format.ts';
+import { formatNamed } from '../../../core/sdk/testing/formats.ts';
 import { testCall } from '../../support/call.ts';
 
 const hour = 3_600_000;
@@ -24,7 +26,7 @@ interface Reserved {
 }
 
 /** A gateway whose keys are charged a dollar for a million tokens and an hour of `priced-*`. */
-function stage() {
+function stage(format?: Format, traits: readonly object[] = []) {
   const reserved: Reserved[] = [];
   const released: string[] = [];
   const around = {
@@ -37,8 +39,8 @@ function stage() {
         },
         release: (id: string) => void released.push(id),
       },
-      catalog: { targets: () => [] },
-      format: () => undefined,
+      catalog: { targets: () => traits },
+      format: () => format,
     },
   } as unknown as Around;
   return { around, reserved, released };
@@ -99,6 +101,25 @@ describe('a new content', () => {
       const cost = Math.ceil((size(body) * (life + minute)) / hour);
       expect(reserved).toEqual([{ microDollars: cost, tokens: 0 }]);
     }
+  });
+
+  test('is reserved for the tokens that it may have, and for no more than its model reads there', async () => {
+    const format = await formatNamed('generate-content');
+    const body = { ttl: '3540s', contents: [{ role: 'user', parts: [{ text: 'many words '.repeat(400) }] }] };
+    const reservedWith = async (traits: readonly object[], content: JsonObject = body): Promise<number> => {
+      const { around, reserved } = stage(format, traits);
+      await claimStorage(callOf(inDollars), place, { model: 'm', body: content }, around);
+      return reserved[0]?.microDollars ?? 0;
+    };
+    const limitAt = (id: string, inputLimit: number) => ({ channel: { id }, traits: { inputLimit } });
+    const free = await reservedWith([]);
+    expect(free).toBeGreaterThan(300);
+    expect(free).toBeLessThan(size(body));
+    expect(await reservedWith([limitAt('other', 5), limitAt('google', 100)])).toBe(100);
+    expect(await reservedWith([limitAt('other', 5)])).toBe(free);
+    // Its provider will say what is wrong with it.
+    const damaged = { ttl: '3540s', contents: 7 };
+    expect(await reservedWith([], damaged)).toBe(size(damaged));
   });
 
   test('is charged what its provider says of it', async () => {

@@ -575,6 +575,21 @@ describe('the type of a file', () => {
     expect({ code, status, param }).toEqual({ code: 'unsupported_content', status: 400, param: at });
   });
 
+  test('is told by as many bytes as it takes, also where they come one by one', async () => {
+    let ask: (() => void) | undefined;
+    const server = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'image/png' });
+      response.write(png.subarray(0, 3));
+      ask = (): void => void response.end(png.subarray(3));
+    });
+    const fetching = fetchImage(server.url, { timeout: 60_000 });
+    await expect.poll(() => ask !== undefined).toBe(true);
+    // The first bytes are read before the others come.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    ask?.();
+    expect((await fetching).mimeType).toBe('image/png');
+  });
+
   test('a page is refused before it has arrived', async () => {
     const server = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' });
