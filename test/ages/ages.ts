@@ -1,6 +1,7 @@
 /**
  * `npm run ages`: fills a database with a million calls of 5,000 keys in 30 days, and prints what each read of the admin API costs: its
  * time, the CPU time of the thread that serves calls, the slowest call beside it, and with PostgreSQL how many rows were read.
+ * `--only-keys`: no calls; what a start, the memory, the first call of a key and the lists of keys cost.
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
  * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
  */
@@ -12,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { startPostgres } from '../support/postgres.ts';
 import { fill, openStatements, type Age, type Statements } from './fill.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
+import { fillColdKeys, reportKeys } from './keys.ts';
 import { bytesOf, measure, readsOf, type ReadCost } from './measure.ts';
 
 const { values } = parseArgs({
@@ -22,9 +24,14 @@ const { values } = parseArgs({
     days: { type: 'string', default: '30' },
     tree: { type: 'string' },
     unmeasured: { type: 'boolean', default: false },
+    'only-keys': { type: 'boolean', default: false },
   },
 });
-const age: Age = { calls: Number(values.calls), keys: Number(values.keys), days: Number(values.days) };
+const age: Age = {
+  calls: values['only-keys'] ? 0 : Number(values.calls),
+  keys: Number(values.keys),
+  days: Number(values.days),
+};
 const here = resolve(import.meta.dirname, '../..');
 const trees = [...(values.tree === undefined || values.unmeasured ? [] : [resolve(values.tree)]), here];
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-data-'));
@@ -41,7 +48,9 @@ try {
   const begun = performance.now();
   await fill(statements, isSqlite, age, now);
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
-  for (const tree of trees) await report(tree, statements, now);
+  if (values['only-keys']) await fillColdKeys(statements);
+  for (const tree of trees)
+    await (values['only-keys'] ? reportKeys(tree, url, age.keys, statements) : report(tree, statements, now));
   await statements.close();
 } finally {
   await postgres?.close();

@@ -143,19 +143,21 @@ function detailsOf(model: string, status: string): string {
     || '"price":{"model":"' || ${model} || '","input":3,"cacheRead":0.3,"cacheWrite":3.75,"output":15}}'`;
 }
 
-/** Copies the key that is there as often as needed, with other ids, names and secrets. */
-async function fillKeys(statements: Statements, isSqlite: boolean, keys: number): Promise<void> {
+/** Copies the key that is there as often as needed, a minute apart, with other ids, names and secrets. */
+export async function fillKeys(statements: Statements, isSqlite: boolean, keys: number): Promise<void> {
   const [row] = await statements.run("SELECT key, value FROM keyv WHERE namespace = 'api-keys' LIMIT 1");
   const hash = String(row?.['key']);
   const value = String(row?.['value']);
   const [, id = ''] = /"id":"([^"]+)"/.exec(value) ?? [];
   const [, name = ''] = /"name":"([^"]+)"/.exec(value) ?? [];
+  const [, created = ''] = /"createdAt":(\d+)/.exec(value) ?? [];
   const text = (words: string): string => `'${words.replaceAll("'", "''")}'`;
   const newHash = padded(isSqlite, 'n', 64);
   await statements.run(
     `INSERT INTO keyv (namespace, key, value) SELECT 'api-keys', ${newHash},
-       replace(replace(replace(${text(value)}, ${text(hash)}, ${newHash}), ${text(`"id":"${id}"`)}, '"id":"key_' || ${padded(isSqlite, 'n', 16)} || '"'),
-         ${text(`"name":"${name}"`)}, '"name":"team ' || n || '"')
+       replace(replace(replace(replace(${text(value)}, ${text(hash)}, ${newHash}), ${text(`"id":"${id}"`)}, '"id":"key_' || ${padded(isSqlite, 'n', 16)} || '"'),
+         ${text(`"name":"${name}"`)}, '"name":"team ' || n || '"'), ${text(`"createdAt":${created}`)},
+         '"createdAt":' || (${created} - 60000 * (${keys} - n)))
      FROM ${series(isSqlite, 0, keys - 1)} AS numbers`,
   );
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,11 +12,15 @@ import { freePort } from '../support/free-port.ts';
 export interface AgedGateway {
   /** Asks the admin API; the answer's text. */
   ask(path: string): Promise<string>;
-  /** Makes one small call; resolves with the milliseconds that it took. */
-  call(): Promise<number>;
+  /** Makes one small call, with another key than its own where one is named; resolves with the milliseconds that it took. */
+  call(secret?: string): Promise<number>;
   /** Milliseconds of CPU time: of the threads that serve, and of all threads. */
   cpu(): { readonly main: number; readonly all: number };
   readonly startMs: number;
+  /** CPU time of all threads until it was ready, in milliseconds. */
+  readonly startCpu: number;
+  /** Bytes that its largest process holds. */
+  memory(): number;
   end(): Promise<void>;
 }
 
@@ -55,6 +59,7 @@ export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, chan
     await pause(50);
   }
   const startMs = performance.now() - begun;
+  const startCpu = cpuOf(familyOf(child.pid ?? 0)) / 1_000;
   const login = await fetch(`${url}/api/admin/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -68,12 +73,14 @@ export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, chan
   };
   return {
     startMs,
+    startCpu,
+    memory: () => familyOf(child.pid ?? 0).reduce((most, pid) => Math.max(most, residentOf(pid)), 0),
     ask: async (path) => text(await fetch(`${url}/api/admin/${path}`, { headers: { cookie } })),
-    async call() {
+    async call(secret = key) {
       const start = performance.now();
       const response = await fetch(`${url}/v1/chat/completions`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
         body: JSON.stringify({ model: 'demo', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }),
       });
       await text(response);
@@ -99,4 +106,9 @@ async function isReady(url: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+function residentOf(pid: number): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes ?? 0) * 1024;
 }
