@@ -1,4 +1,6 @@
+import type { ChannelTools } from 'sluice/internal';
 import { httpChannel, traitsByModel } from './_http.ts';
+import { geminiLive } from './_live/addresses.ts';
 
 /** github:vercel/ai#8943, github:google-gemini/cookbook#1290: from 2.5 on "Penalty is not enabled for this model". */
 const noPenalties = { refuses: ['frequencyPenalty', 'presencePenalty'] } as const;
@@ -50,11 +52,13 @@ export const geminiTraits = traitsByModel({
   'learnlm-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
 });
 
+const googleUrl = 'https://generativelanguage.googleapis.com/v1beta';
+
 /** Google's Gemini API. 2.5 models take a token budget for thinking, 3 and later a level. */
 export default httpChannel({
   name: 'gemini',
   catalogue: ['gemini'],
-  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  baseUrl: googleUrl,
   models: ['gemini-*', 'gemma-*', 'learnlm-*', 'imagen-*', 'veo-*', 'text-embedding-0*', 'embedding-*'],
   speaks: {
     chat: ['generate-content'],
@@ -65,11 +69,16 @@ export default httpChannel({
     'edit-image': ['generate-content'],
     'create-video': ['generate-content'],
     'get-video': ['generate-content'],
+    realtime: ['realtime'],
   },
   keeps: { 'generate-content': ['files', 'cachedContents', 'fileSearchStores', 'batches'] },
   // https://ai.google.dev/gemini-api/docs/batch-api
   batchShare: 0.5,
   modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
+  beside: (parts, { baseUrl = googleUrl }, tools) => ({
+    ...parts,
+    ...geminiLive(baseUrl, tools as ChannelTools),
+  }),
   traits: geminiTraits,
 });

@@ -3,6 +3,7 @@ import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
 import { authorized, bearerTokens, type ChannelParts, type ChannelTools, editMembers } from 'sluice/internal';
 import { googleCredentials, googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
+import { vertexLive } from './_live/addresses.ts';
 import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';
 import { openModel, thinksAlike } from './_open-models.ts';
 import { tellingRefusals } from './_refusals.ts';
@@ -90,9 +91,11 @@ export default defineChannel({
         speak: ['generate-content'],
         'create-video': [videoFormat],
         'get-video': [videoFormat],
+        realtime: ['realtime'],
       },
       codecs: { chat: mistralChat, embed: vertexEmbed, ...vertexVideos },
       traits: traitsOf,
+      ...vertexLive({ baseUrl: options.baseUrl ?? root, project, location, apiVersion }, signed),
       open: (call, request) => openVideo(call, open, onVertex(request)),
     };
   },

@@ -23,6 +23,7 @@ export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
+export { toSchemaSubset } from '../formats/_shared/json-schema/to-subset.ts';
 export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';

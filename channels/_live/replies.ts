@@ -1,0 +1,260 @@
+import type { JsonObject, JsonValue, Usage } from 'sluice';
+import { isObject } from 'sluice/internal';
+import type { LiveEvents } from './events.ts';
+import { LiveResponse, type LiveEnd } from './response.ts';
+import { inputOf, outputOf, soundFormat, speaks } from './settings.ts';
+import { bytesOf, encodeG711, Resampler, samplesOf } from './sound.ts';
+import type { LiveStep } from './step.ts';
+import { addUsage, neutralUsage, noUsage, readLiveUsage, shownUsage, type LiveUsage } from './usage.ts';
+
+/** Maximum number of calls whose results are awaited. */
+const mostCalls = 256;
+
+/** Maximum number of characters of what a user said in one turn, as it is transcribed. */
+const mostHeard = 256 * 1024;
+
+/** What the provider says of one session, as events for the client. */
+export class LiveReplies {
+  readonly #events: LiveEvents;
+  readonly #session: () => JsonObject;
+  readonly #calls = new Map<string, string>();
+  #response: LiveResponse | undefined;
+  #resampler: Resampler | undefined;
+  #usage: LiveUsage = noUsage;
+  /** A response was asked for and has not begun. */
+  #awaited = false;
+  /** The client has cancelled the response: the rest of it is not passed on. */
+  #isMuted = false;
+  #interrupted = false;
+  /** The item of what the user says, and what was heard of it. */
+  #spoken: { readonly id: string; heard: string } | undefined;
+
+  constructor(events: LiveEvents, session: () => JsonObject) {
+    this.#events = events;
+    this.#session = session;
+  }
+
+  get isRunning(): boolean {
+    return this.#response !== undefined;
+  }
+
+  get isAwaited(): boolean {
+    return this.#awaited;
+  }
+
+  get isBusy(): boolean {
+    return this.#awaited || this.#isMuted || this.#response !== undefined || this.#calls.size > 0;
+  }
+
+  /** A response was asked for. */
+  await(): void {
+    this.#awaited = true;
+  }
+
+  /** Returns the name of the function whose result the client gives; undefined where none is awaited. */
+  answered(callId: JsonValue | undefined): string | undefined {
+    if (typeof callId !== 'string') return undefined;
+    const name = this.#calls.get(callId);
+    // The provider goes on by itself when it has all results.
+    if (this.#calls.delete(callId)) this.#awaited = true;
+    return name;
+  }
+
+  /** The client says that its turn has ended. */
+  committed(): readonly JsonObject[] {
+    const { item, told } = this.#speech();
+    return [
+      this.#events.make('input_audio_buffer.committed', { item_id: item, previous_item_id: null }),
+      ...told,
+    ];
+  }
+
+  /** The client wants no more of the response. The provider has no word for that: what it still says is charged, and not passed on. */
+  *cancel(): Iterable<JsonObject> {
+    if (this.#response === undefined) {
+      yield this.#events.error(
+        'response_cancel_not_active',
+        'Cancellation failed: no active response found.',
+      );
+      return;
+    }
+    yield* this.#end({ status: 'cancelled', reason: 'client_cancelled' });
+    this.#isMuted = true;
+  }
+
+  read(message: JsonObject): LiveStep {
+    const {
+      serverContent: content,
+      toolCall,
+      toolCallCancellation: withdrawn,
+      usageMetadata: usage,
+    } = message;
+    if (isObject(usage)) this.#usage = addUsage(this.#usage, readLiveUsage(usage));
+    const told = [
+      ...(isVoice(message['voiceActivity']) ? this.#started() : []),
+      ...(isObject(content) ? this.#content(content) : []),
+      ...(isObject(toolCall) ? this.#call(toolCall) : []),
+    ];
+    const ids = isObject(withdrawn) && Array.isArray(withdrawn['ids']) ? withdrawn['ids'] : [];
+    for (const id of ids) this.#calls.delete(String(id));
+    return { toClient: told, ...this.#rest() };
+  }
+
+  /** Tokens that no response will tell. */
+  #rest(): { readonly usage?: Usage } {
+    if (this.#response !== undefined || this.#usage === noUsage) return {};
+    const usage = neutralUsage(this.#usage);
+    this.#usage = noUsage;
+    return { usage };
+  }
+
+  *#content(content: JsonObject): Iterable<JsonObject> {
+    const {
+      inputTranscription: heard,
+      outputTranscription: said,
+      modelTurn,
+      interrupted,
+      turnComplete,
+    } = content;
+    if (isObject(heard)) yield* this.#heard(heard);
+    if (!this.#isMuted) {
+      const { parts } = isObject(modelTurn) ? modelTurn : {};
+      for (const part of Array.isArray(parts) ? parts.filter(isObject) : []) yield* this.#part(part);
+      if (
+        isObject(said) &&
+        typeof said['text'] === 'string' &&
+        said['text'] !== '' &&
+        speaks(this.#session())
+      ) {
+        yield* this.#begin();
+        yield* this.#response?.text(said['text']) ?? [];
+      }
+    }
+    if (interrupted === true) {
+      this.#interrupted = true;
+      yield* this.#transcribed();
+      yield* this.#started();
+    }
+    if (turnComplete !== true) return;
+    // What interrupted a response belongs to the next turn.
+    if (!this.#interrupted) yield* this.#transcribed();
+    const end: LiveEnd = this.#interrupted
+      ? { status: 'cancelled', reason: 'turn_detected' }
+      : endOf(content);
+    if (this.#response === undefined && this.#awaited && !this.#isMuted && end.status !== 'completed')
+      yield* this.#begin();
+    yield* this.#end(end);
+    this.#interrupted = false;
+    this.#isMuted = false;
+    this.#awaited = false;
+  }
+
+  *#part({ text, thought, inlineData: data }: JsonObject): Iterable<JsonObject> {
+    const isSpoken = speaks(this.#session());
+    if (isObject(data) && isSpoken && typeof data['data'] === 'string') {
+      yield* this.#begin();
+      yield* this.#response?.audio(this.#sound(data['data'])) ?? [];
+    } else if (typeof text === 'string' && text !== '' && thought !== true && !isSpoken) {
+      yield* this.#begin();
+      yield* this.#response?.text(text) ?? [];
+    }
+  }
+
+  /** Sound as the client wants it. Gemini gives 24,000 samples a second: https://ai.google.dev/gemini-api/docs/live-guide */
+  #sound(base64: string): string {
+    const { rate, law } = soundFormat(outputOf(this.#session())['format']) ?? { rate: 24_000 };
+    if (rate === 24_000 && law === undefined) return base64;
+    this.#resampler ??= new Resampler(24_000, rate);
+    const samples = this.#resampler.push(samplesOf(Buffer.from(base64, 'base64')));
+    return (law === undefined ? bytesOf(samples) : encodeG711(samples, law)).toString('base64');
+  }
+
+  *#begin(): Iterable<JsonObject> {
+    if (this.#response !== undefined) return;
+    this.#awaited = false;
+    this.#response = new LiveResponse(this.#events, speaks(this.#session()) ? 'audio' : 'text');
+    yield* this.#response.begin();
+  }
+
+  *#end(end: LiveEnd): Iterable<JsonObject> {
+    const response = this.#response;
+    if (response === undefined) return;
+    const usage = this.#usage;
+    this.#usage = noUsage;
+    this.#response = undefined;
+    this.#resampler = undefined;
+    yield* response.end(end, shownUsage(usage));
+  }
+
+  /** The provider waits for the results, and tells the tokens when it has gone on. */
+  *#call({ functionCalls: calls }: JsonObject): Iterable<JsonObject> {
+    if (this.#isMuted) return;
+    for (const { id, name, args } of Array.isArray(calls) ? calls.filter(isObject) : []) {
+      if (typeof name !== 'string' || this.#calls.size >= mostCalls) continue;
+      yield* this.#begin();
+      const callId =
+        typeof id === 'string' && id !== '' ? id : this.#events.newItem().replace('item', 'call');
+      this.#calls.set(callId, name);
+      yield* this.#response?.call({ id: callId, name, args: isObject(args) ? args : {} }) ?? [];
+    }
+    yield* this.#end({ status: 'completed' });
+  }
+
+  *#started(): Iterable<JsonObject> {
+    if (this.#spoken !== undefined) return;
+    const { item, told } = this.#speech();
+    yield this.#events.make('input_audio_buffer.speech_started', { item_id: item, audio_start_ms: 0 });
+    yield* told;
+  }
+
+  /** The item of what the user says now. */
+  #speech(): { readonly item: string; readonly told: readonly JsonObject[] } {
+    if (this.#spoken !== undefined) return { item: this.#spoken.id, told: [] };
+    const id = this.#events.newItem();
+    this.#spoken = { id, heard: '' };
+    const content = [{ type: 'input_audio', transcript: null }];
+    const item = { id, object: 'realtime.item', type: 'message', role: 'user', status: 'completed', content };
+    return { item: id, told: [this.#events.added(item), this.#events.done(item)] };
+  }
+
+  *#heard({ text, finished }: JsonObject): Iterable<JsonObject> {
+    // Models transcribe also where nobody asked: pydantic-ai-slim 2.68.0, realtime/google.py
+    if (!isObject(inputOf(this.#session())['transcription'])) return;
+    const { item, told } = this.#speech();
+    yield* told;
+    if (typeof text === 'string' && text !== '' && this.#spoken !== undefined) {
+      this.#spoken.heard = (this.#spoken.heard + text).slice(0, mostHeard);
+      const place = { item_id: item, content_index: 0 };
+      yield this.#events.make('conversation.item.input_audio_transcription.delta', { ...place, delta: text });
+    }
+    if (finished === true) yield* this.#transcribed();
+  }
+
+  /** What the user said is complete. Its transcription is part of the tokens of the response. */
+  *#transcribed(): Iterable<JsonObject> {
+    const spoken = this.#spoken;
+    if (spoken === undefined) return;
+    this.#spoken = undefined;
+    if (spoken.heard === '') return;
+    yield this.#events.make('conversation.item.input_audio_transcription.completed', {
+      item_id: spoken.id,
+      content_index: 0,
+      transcript: spoken.heard,
+      usage: { type: 'tokens', total_tokens: 0, input_tokens: 0, output_tokens: 0 },
+    });
+  }
+}
+
+function isVoice(activity: JsonValue | undefined): boolean {
+  return isObject(activity) && activity['voiceActivityType'] === 'ACTIVITY_START';
+}
+
+/** @google/genai 2.32.0, dist/genai.d.ts, `TurnCompleteReason`: most of them say why there is no response, or no further one. */
+function endOf({ turnCompleteReason: reason }: JsonObject): LiveEnd {
+  const word = typeof reason === 'string' ? reason : '';
+  if (/PROHIBITED|SAFETY|UNSAFE|BLOCKLIST|CELEBRITY|PROMINENT|CHILD|MINORS|_IP_|PEOPLE|NCII/.test(word))
+    return { status: 'incomplete', reason: 'content_filter' };
+  return /MALFORMED|REJECTED/.test(word)
+    ? { status: 'failed', reason: word.toLowerCase() }
+    : { status: 'completed' };
+}

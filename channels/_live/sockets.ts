@@ -1,0 +1,239 @@
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  merge,
+  mergeMap,
+  of,
+  startWith,
+  Subject,
+  switchMap,
+  takeWhile,
+  type Observable,
+} from 'rxjs';
+import { GatewayError, type GatewayEvent, type JsonObject, type Log } from 'sluice';
+import {
+  isObject,
+  parseObject,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+  type SocketMessage,
+} from 'sluice/internal';
+import { LiveSession } from './session.ts';
+import type { LivePlace } from './settings.ts';
+import type { LiveStep } from './step.ts';
+import { LiveWatch } from './watch.ts';
+
+/** Where the Live API of a provider is, and how its models are named there. */
+export interface LiveAddress {
+  url(call: Call): string;
+  headers(call: Call): Readonly<Record<string, string>>;
+  resource(model: string): string;
+  readonly refusesCallIds?: boolean;
+}
+
+/** Returns sessions of OpenAI's realtime protocol over Gemini's Live API: https://ai.google.dev/api/live */
+export function liveSessions(
+  address: LiveAddress,
+  { sockets, log }: Pick<ChannelTools, 'sockets' | 'log'>,
+): Pick<ChannelParts, 'connect' | 'watch'> {
+  return {
+    watch: (answers) => new LiveWatch(answers),
+    connect(call, { model, headers, query }) {
+      if (query['intent'] !== undefined || headers['openai-beta'] !== undefined)
+        return Promise.reject(
+          new GatewayError(
+            'invalid_value',
+            'Sessions of this model have the realtime protocol of general availability: open one with ?model=… and without openai-beta.',
+          ),
+        );
+      const { refusesCallIds } = address;
+      const place: LivePlace = {
+        model,
+        resource: address.resource(model),
+        ...(refusesCallIds === undefined ? {} : { refusesCallIds }),
+      };
+      const dial: Dial = (input) =>
+        sockets.connect(call.with({ input }), { url: address.url(call), headers: address.headers(call) });
+      return new LiveConnection(call, new LiveSession(call.id, place), dial, log).open();
+    },
+  };
+}
+
+/** Opens a connection that sends what `input` says. */
+type Dial = (input: Observable<SocketMessage>) => Promise<Observable<GatewayEvent>>;
+
+/** One session over one connection after the other: the provider ends each after some minutes, and the next one goes on from it. */
+class LiveConnection {
+  readonly #call: Call;
+  readonly #session: LiveSession;
+  readonly #dial: Dial;
+  readonly #log: Log;
+  /** The connections, of which the last one is read. */
+  readonly #connections = new Subject<Observable<GatewayEvent>>();
+  #outgoing = new Subject<SocketMessage>();
+  /** True when the provider has accepted the settings. Until then messages are held, and the client is not read. */
+  #isReady = false;
+  #waits = false;
+  #held: JsonObject[] = [];
+  /** From which a new connection goes on. */
+  #handle: string | undefined;
+  #isEnding = false;
+
+  constructor(call: Call, session: LiveSession, dial: Dial, log: Log) {
+    this.#call = call;
+    this.#session = session;
+    this.#dial = dial;
+    this.#log = log;
+  }
+
+  async open(): Promise<Observable<GatewayEvent>> {
+    const first = await this.#dial(this.#outgoing);
+    return merge(
+      of(shown(this.#session.created)),
+      this.#connections.pipe(
+        startWith(first),
+        switchMap((connection) => connection),
+        concatMap((event) => this.#fromProvider(event)),
+      ),
+      (this.#call.input ?? EMPTY).pipe(concatMap((message) => this.#fromClient(message))),
+    ).pipe(
+      takeWhile((event) => event.type !== 'message' || event.close === undefined, true),
+      finalize(() => this.#goOn()),
+    );
+  }
+
+  #fromClient(message: SocketMessage): readonly GatewayEvent[] {
+    if (message.close !== undefined) {
+      this.#outgoing.next(message);
+      return [];
+    }
+    const event = message.binary ? undefined : parseObject(message.data.toString());
+    if (event !== undefined) return this.#take(this.#session.fromClient(event));
+    const error = new GatewayError('invalid_request', 'The message is no JSON object.');
+    return [shown(this.#session.failure(error, undefined))];
+  }
+
+  #fromProvider(event: GatewayEvent): readonly GatewayEvent[] {
+    if (event.type !== 'message') return [];
+    if (event.close !== undefined) return this.#closed(event.close, event.data);
+    // Its JSON comes in binary messages: @google/genai 2.32.0, dist/node/index.mjs, `handleWebSocketMessage`.
+    const message = parseObject(event.data.toString());
+    if (message === undefined) return [];
+    const { setupComplete, sessionResumptionUpdate: update, goAway } = message;
+    if (setupComplete !== undefined) this.#ready();
+    if (isObject(update)) this.#remember(update);
+    const told = this.#take(this.#session.fromProvider(message));
+    if (goAway !== undefined) this.#isEnding = true;
+    if (this.#isEnding && this.#isReady && this.#handle !== undefined && !this.#session.isBusy)
+      this.#resume();
+    return told;
+  }
+
+  #remember({ newHandle: handle, resumable }: JsonObject): void {
+    if (resumable === true && typeof handle === 'string' && handle.length <= longestHandle)
+      this.#handle = handle;
+  }
+
+  #take({ toProvider = [], toClient = [], usage }: LiveStep): readonly GatewayEvent[] {
+    for (const message of toProvider) this.#send(message);
+    return [
+      ...(usage === undefined ? [] : [{ type: 'usage', usage, part: usage } as const]),
+      ...toClient.map(shown),
+    ];
+  }
+
+  #send(message: JsonObject): void {
+    if (this.#isReady) {
+      this.#write(message);
+      return;
+    }
+    this.#held.push(message);
+    if (this.#session.isSetUp) return;
+    this.#wait();
+    this.#write(this.#session.setup());
+  }
+
+  #write(message: JsonObject): void {
+    this.#outgoing.next({ data: Buffer.from(JSON.stringify(message)), binary: false });
+  }
+
+  #ready(): void {
+    this.#isReady = true;
+    const held = this.#held;
+    this.#held = [];
+    for (const message of held) this.#write(message);
+    this.#goOn();
+  }
+
+  #wait(): void {
+    if (this.#waits) return;
+    this.#waits = true;
+    this.#call.inputGate.close();
+  }
+
+  #goOn(): void {
+    if (!this.#waits) return;
+    this.#waits = false;
+    this.#call.inputGate.open();
+  }
+
+  /** Goes on over a new connection, with the same settings: https://ai.google.dev/gemini-api/docs/live-session */
+  #resume(): void {
+    const handle = this.#handle;
+    const outgoing = new Subject<SocketMessage>();
+    this.#handle = undefined;
+    this.#isEnding = false;
+    this.#isReady = false;
+    this.#wait();
+    this.#outgoing = outgoing;
+    this.#connections.next(
+      defer(() => this.#dial(outgoing)).pipe(
+        mergeMap((events) =>
+          merge(
+            events,
+            defer(() => {
+              this.#write(this.#session.setup(handle));
+              return EMPTY;
+            }),
+          ),
+        ),
+      ),
+    );
+  }
+
+  #closed(code: number, reason: Buffer): readonly GatewayEvent[] {
+    if (code !== 1000 && this.#handle !== undefined && this.#isEnding) {
+      this.#resume();
+      return [];
+    }
+    const text = reason.toString();
+    const data = credential.test(text) ? Buffer.alloc(0) : reason;
+    const last: GatewayEvent = { type: 'message', data, binary: false, close: code };
+    if (code === 1000) return [last];
+    this.#log.warn({ code, reason: text }, 'the provider ended a Live session');
+    return [shown(this.#session.failure(closeError(code, text), undefined)), last];
+  }
+}
+
+/** An event for the client, as a message of its socket. */
+function shown(event: JsonObject): GatewayEvent {
+  return { type: 'message', data: Buffer.from(JSON.stringify(event)), binary: false };
+}
+
+const longestHandle = 4096;
+
+/** Words about the channel's account, which its clients are not told. */
+const credential = /api[ _-]?key|credential|permission|billing|quota|project/i;
+
+function closeError(code: number, reason: string): GatewayError {
+  const isRefused = (code === 1007 || code === 1008) && !credential.test(reason);
+  return isRefused
+    ? new GatewayError(
+        'invalid_value',
+        `The provider has ended the session: ${reason || 'it gave no reason'}`,
+      )
+    : new GatewayError('upstream_error', 'The provider has ended the session.', { origin: 'upstream' });
+}

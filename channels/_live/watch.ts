@@ -1,0 +1,48 @@
+import type { Usage } from 'sluice';
+import type { SocketMessage, TunnelWatch } from 'sluice/internal';
+
+/** Characters of arguments that are taken for one token. */
+const charactersOfToken = 4;
+
+/**
+ * Watches a session in which a response that calls functions is charged for with the one that follows their results. A client that leaves
+ * in between pays by an estimate.
+ */
+export class LiveWatch implements TunnelWatch {
+  readonly #answers: TunnelWatch;
+  /** Tokens of the last response, which the next one reads at least. */
+  #context = 0;
+  #untold: Usage | undefined;
+
+  constructor(answers: TunnelWatch) {
+    this.#answers = answers;
+  }
+
+  get unfinished(): Usage | undefined {
+    return this.#answers.unfinished;
+  }
+
+  get untold(): Usage | undefined {
+    return this.#untold;
+  }
+
+  read(message: SocketMessage): Usage | undefined {
+    const used = this.#answers.read(message);
+    if (used === undefined) return undefined;
+    if (used.input + used.output > 0) {
+      this.#context = used.input + used.output;
+      this.#untold = undefined;
+    } else if (message.data.includes('"type":"function_call"')) {
+      const output = Math.ceil(message.data.length / charactersOfToken);
+      this.#untold = {
+        input: this.#context,
+        output,
+        cacheRead: 0,
+        cacheWrite: 0,
+        reasoning: 0,
+        estimated: true,
+      };
+    }
+    return used;
+  }
+}
