@@ -105,6 +105,8 @@ export class SocketConnection {
     if (this.#retired !== undefined) return;
     this.#retired = { error, code, told };
     for (const lane of this.#lanes.clear()) this.#refuse(error, lane);
+    // Nothing waits any more. A client that still sends may cancel the call that runs.
+    this.#readOn();
     this.#closeWhenIdle();
   }
 
