@@ -416,6 +416,18 @@ export function sharedHealthSuite(
     expect(two.standing(target)).toBe('up');
   });
 
+  test('a channel that is reset and fails again in the same moment has no older failures behind it elsewhere', async () => {
+    const [one, two] = (await several(2, {})) as [Health, Health];
+    const target = newTarget();
+    fail(two, target, 2);
+    one.reset(target.channel.id);
+    enter(one, target).failed(errors.failed());
+    one.reset(target.channel.id);
+    enter(one, target).failed(errors.refused());
+    await expect.poll(() => two.standing(target)).toBe('resting');
+    expect(two.report().find(({ channel }) => channel === target.channel.id)).toMatchObject({ failures: 0 });
+  });
+
   test('a turn is given back with a probe that finds the model unknown', async () => {
     const [one, two] = (await several(2, { refusedRest: 300 })) as [Health, Health];
     const target = newTarget();

@@ -166,6 +166,21 @@ describe('the targets of a call', () => {
     }
   });
 
+  test('of a channel that failed as a whole come last, whatever was said of its keys', () => {
+    const channels = [
+      { id: 'x', keys: ['a', 'b'] },
+      { id: 'y', weight: 1e9 },
+    ];
+    for (const prefersMates of [true, false, undefined]) {
+      const draws = [0];
+      const choice = choiceOf(channels, { random: () => draws.pop() ?? 0.5 });
+      const first = choice.next();
+      if (first === undefined) throw new Error('none');
+      choice.failed(first, prefersMates === undefined ? 'key' : 'channel', prefersMates);
+      expect([prefersMates, choice.next()?.channel.id]).toEqual([prefersMates, 'y']);
+    }
+  });
+
   test('of a channel with sites come before an equal channel, once one of them has failed', () => {
     const wanted = [
       { id: 'x', keys: ['a', 'b'], sites: [0, 1] },
@@ -223,6 +238,22 @@ describe('the targets of a call', () => {
         typeof one === 'string' ? one : one && nameOf(one),
       ),
     ).toEqual(['x/b', 'y/a', 'x/a']);
+  });
+});
+
+describe('a target that was not asked after all', () => {
+  test('may be asked again, and one that was taken may not', () => {
+    const choice = choiceOf([{ id: 'x', keys: ['a', 'b', 'c'] }]);
+    const [first, second, third] = [choice.next(), choice.next(), choice.next()];
+    if (first === undefined || second === undefined || third === undefined) throw new Error('none');
+    expect([choice.next(), choice.left()]).toEqual([undefined, []]);
+    choice.putBack(first);
+    choice.putBack(first);
+    expect(choice.left()).toEqual([first]);
+    expect([choice.next(), choice.next()]).toEqual([first, undefined]);
+    choice.putBack(third);
+    choice.take(third);
+    expect(choice.next()).toBeUndefined();
   });
 });
 
@@ -318,6 +349,16 @@ describe('an affinity', () => {
     choice.failed(first, 'channel');
     health.waits.clear();
     expect([nameOf(first), ...all(choice)]).toEqual(['x/a', 'y/a', 'x/b']);
+  });
+
+  test('of a channel that serves no such model changes nothing', () => {
+    expect(all(choiceOf(wanted, { affinity: { channel: 'gone', key: 'a' } }))).toEqual(all(choiceOf(wanted)));
+  });
+
+  test('to the busy key of a channel is to the least busy of them, where none is named', () => {
+    const load = new TargetLoads();
+    load.channel('x').key('a').enter();
+    expect(all(choiceOf(wanted, { load, affinity: { channel: 'x' } }))[0]).toBe('x/b');
   });
 
   test('with "only" allows nothing else', () => {

@@ -177,3 +177,50 @@ describe('what a provider lists', () => {
     expect(one.discovery.names).toBeUndefined();
   });
 });
+
+describe('what a provider tells of prices', () => {
+  const price = { input: 1, output: 2 };
+
+  test('is there with its day, for the models that have sound ones', async () => {
+    const one = discovering(
+      ok(
+        { name: 'priced', price },
+        { name: 'free' },
+        { name: 'odd', price: { input: 'much' } },
+        { name: ' bad', price },
+        { name: 'variant', price, isVariant: true },
+        'plain',
+      ),
+    );
+    expect([one.discovery.prices, one.discovery.priceOf('priced')]).toEqual([undefined, undefined]);
+    const day = new Date().toISOString().slice(0, 10);
+    one.begin();
+    await expect.poll(one.names).toEqual(['priced', 'free', 'odd', 'plain']);
+    const found = one.discovery.priceOf('priced');
+    expect(found).toMatchObject({ name: 'priced', row: price });
+    expect(found?.source).toMatch(/^provider's list of \d{4}-\d{2}-\d{2}$/);
+    expect((found?.source ?? '') >= `provider's list of ${day}`).toBe(true);
+    for (const name of ['free', 'odd', ' bad', 'plain', 'toString'])
+      expect([name, one.discovery.priceOf(name)]).toEqual([name, undefined]);
+    // A variant has a price of its own, and is not listed.
+    expect(one.discovery.priceOf('variant')).toMatchObject({ row: price });
+    expect(Object.keys(one.discovery.prices ?? {})).toEqual(['priced', 'variant']);
+  });
+
+  test('is nothing where it tells none', async () => {
+    const one = discovering(ok('a', { name: 'b' }));
+    one.begin();
+    await expect.poll(one.names).toEqual(['a', 'b']);
+    expect(one.discovery.prices).toBeUndefined();
+    expect(await one.kept.get('here')).not.toHaveProperty('prices');
+  });
+
+  test('is no older than what is known already', async () => {
+    const one = discovering(ok('a'));
+    await one.kept.set('here', { at: 5_000, names: ['newer'] });
+    await one.discovery.load();
+    await one.kept.set('here', { at: 4_000, names: ['older'] });
+    await one.discovery.load();
+    expect(one.names()).toEqual(['newer']);
+  });
+});

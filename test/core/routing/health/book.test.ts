@@ -478,15 +478,41 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
   test('what no gateway has written is passed over', async () => {
     const [one, two] = (await several(2)) as [Health, Health];
     const places = 'sluice:{health}:places';
-    const odd = ['', '[]', '["a"]', '["a","b"]', '{"a":1}', '["a","b","c"]', '["a","d"]'];
+    const odd = [
+      '',
+      '[]',
+      '["a"]',
+      '["a","b"]',
+      '{"a":1}',
+      '["a","b","c"]',
+      '["a","d"]',
+      '["a","e"]',
+      '["a","f"]',
+      '["a","g"]',
+      '[7,"h"]',
+    ];
+    const until = '9000000000000|9000000000000|';
     // JSON has numbers that are read as infinite.
-    const endless = '9000000000000|9000000000000|{"by":"x","rests":1e999,"base":1e999}';
+    const endless = `${until}{"by":"x","rests":1e999,"base":1e999}`;
+    const last = '"last":{"at":1,"code":"upstream_error","message":"broken"}';
     for (const [index, id] of odd.entries()) {
       await redis.command(
         'HSET',
         places,
         id,
-        ['', 'x', '1|2|', '1|2|{}', '9|9|{"rests":"x"}', '1|2|[]', endless][index] ?? '',
+        [
+          '',
+          'x',
+          '1|2|',
+          '1|2|{}',
+          '9|9|{"rests":"x"}',
+          '1|2|[]',
+          endless,
+          `${until}{"by":"x","rests":1,"base":"1",${last}}`,
+          `${until}{"by":"x","rests":"1","base":1,${last}}`,
+          `${until}{"by":"x","rests":-1,"base":1,${last}}`,
+          `${until}{"by":"x","rests":1,"base":1,${last}}`,
+        ][index] ?? '',
       );
       const revision = await redis.command('INCR', 'sluice:{health}:revision');
       await redis.command('ZADD', 'sluice:{health}:changes', String(revision), id);
@@ -494,6 +520,42 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
     const target = newTarget();
     fail(one, target);
     await expect.poll(() => two.standing(target)).toBe('resting');
-    expect(two.report().some(({ channel }) => channel === 'a')).toBe(false);
+    expect(two.report().some(({ channel }) => channel === 'a' || typeof channel !== 'string')).toBe(false);
+  });
+
+  test('what another gateway has written is heard, and of its reason only what is one', async () => {
+    const [one] = (await several(1)) as [Health];
+    const places = 'sluice:{health}:places';
+    const state = '9000000000000|9000000000000|';
+    const write = async (id: string, rest: string): Promise<void> => {
+      await redis.command('HSET', places, id, `${state}${rest}`);
+      const revision = await redis.command('INCR', 'sluice:{health}:revision');
+      await redis.command('ZADD', 'sluice:{health}:changes', String(revision), id);
+    };
+    const last = { at: 5, code: 'upstream_error', message: 'broken' };
+    await write(
+      '["wrote","bad"]',
+      JSON.stringify({ by: 'x', rests: 1, base: 9, last: { ...last, at: '5' } }),
+    );
+    await write(
+      '["wrote","odd"]',
+      JSON.stringify({ by: 'x', rests: 1, base: 9, last: { ...last, code: 5 } }),
+    );
+    await write('["wrote","none"]', JSON.stringify({ by: 'x', rests: 1, base: 9, last: 'broken' }));
+    await write(
+      '["wrote","nil"]',
+      JSON.stringify({ by: 'x', rests: 1, base: 9, last: { ...last, message: 5 } }),
+    );
+    await write('["wrote","good"]', JSON.stringify({ by: 'x', rests: 1, base: 9, last }));
+    const heard = () => one.report().filter(({ channel }) => channel === 'wrote');
+    await expect.poll(() => heard().length).toBe(5);
+    expect(heard().map((place) => [place.key, place.standing, place.last])).toEqual([
+      ['bad', 'resting', undefined],
+      ['odd', 'resting', undefined],
+      ['none', 'resting', undefined],
+      ['nil', 'resting', undefined],
+      ['good', 'resting', last],
+    ]);
+    await redis.command('DEL', places, 'sluice:{health}:changes');
   });
 });
