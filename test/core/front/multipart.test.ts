@@ -85,3 +85,67 @@ test('a boundary is read from the content type as it is written', () => {
   expect(() => boundaryOf('application/json')).toThrow('must be multipart/form-data');
   expect(() => boundaryOf('multipart/form-data')).toThrow('must name one boundary');
 });
+
+test.each([
+  ['multipart/form-data;boundary=abc', 'abc'],
+  ['  multipart/form-data  ;  boundary=abc  ;  charset=utf-8  ', 'abc'],
+  ['multipart/form-data;\tBOUNDARY="abc"', 'abc'],
+  ["multipart/form-data; boundary=a'+_-.9Z", "a'+_-.9Z"],
+  ['multipart/form-data; boundary="a,/:=?()b"', 'a,/:=?()b'],
+  [`multipart/form-data; boundary=${'x'.repeat(70)}`, 'x'.repeat(70)],
+  ['multipart/form-data; boundary=x', 'x'],
+])('the boundary of %j is %j', (type, boundary) => {
+  expect(boundaryOf(type)).toBe(boundary);
+});
+
+test.each([
+  'multipart/form-data;',
+  'multipart/form-data; charset=utf-8',
+  'multipart/form-data; boundary=',
+  'multipart/form-data; boundary=""',
+  'multipart/form-data; boundary="a b "',
+  'multipart/form-data; boundary="a\\b"',
+  'multipart/form-data; boundary="a',
+  'multipart/form-data; boundary=a b',
+  'multipart/form-data; boundary = a',
+  'multipart/form-data; boundary=a, boundary=b',
+  'multipart/form-data; boundary=a; Boundary=b',
+  'multipart/form-data; boundary=a; other=b',
+  'multipart/form-data; xboundary=a',
+  'multipart/form-data boundary=a',
+  'multipart/form-data; boundary=a#b',
+  'multipart/form-data; boundary="a#b"',
+  'multipart/form-data; boundary="ä"',
+  `multipart/form-data; boundary=${'x'.repeat(71)}`,
+])('%j names no boundary that all read alike', (type) => {
+  expect(() => boundaryOf(type)).toThrow(expect.objectContaining({ status: expect.any(Number) as number }));
+  expect(() => boundaryOf(type)).toThrow(/must (?:name one boundary|be multipart\/form-data)/);
+});
+
+test.each([
+  '',
+  'multipart/form-database; boundary=a',
+  'text/multipart/form-data; boundary=a',
+  'multipart/mixed; boundary=a',
+])('%j is no form', (type) => {
+  expect(() => boundaryOf(type)).toThrow('must be multipart/form-data');
+});
+
+test('all that cannot belong to a boundary goes on at once, and only what can is waited for', () => {
+  const parser = new FormParser('boundary');
+  const sent = (text: string): string =>
+    [...parser.push(Buffer.from(text, 'latin1'))]
+      .map((token) => (token.type === 'data' ? token.bytes.toString('latin1') : `<${token.type}>`))
+      .join('');
+  expect(sent('--boundary\r\ncontent-disposition: form-data; name="a"\r\n\r\nabc')).toBe('<head>abc');
+  expect(sent('def')).toBe('def');
+  expect(sent('gh\r')).toBe('gh');
+  expect(sent('i')).toBe('\ri');
+  expect(sent('j\r\n--bound')).toBe('j');
+  expect(sent('less')).toBe('\r\n--boundless');
+  expect(sent('\r\rk')).toBe('\r\rk');
+  expect(sent('l\r\n')).toBe('l');
+  expect(sent('--boundary')).toBe('<end>');
+  expect(sent('--\r\n')).toBe('');
+  parser.finish();
+});

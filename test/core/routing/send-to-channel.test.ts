@@ -1,7 +1,8 @@
 import { of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { askedAt, askedTargets, sendToChannel, taskTarget } from '../../../core/routing/send-to-channel.ts';
+import { accountOf } from '../../../core/money/account/index.ts';
+import { sendToChannel } from '../../../core/routing/send-to-channel.ts';
 import type { Call, Channel, Target } from '../../../core/sdk/call.ts';
 import type { Upstream, UpstreamRequest } from '../../../core/sdk/channel.ts';
 import type { Operation } from '../../../core/sdk/format.ts';
@@ -89,31 +90,25 @@ describe('a session', () => {
 });
 
 describe('what is noted of a request', () => {
-  test('is when the first was sent, whatever follows', async () => {
-    const { call } = onItsWay({ open: opens });
+  test('is when the first was sent, whatever follows, and where the last went', async () => {
+    const { call, target } = onItsWay({ open: opens });
+    const { attempts } = accountOf(call);
+    expect([attempts.askedAt, attempts.target]).toEqual([undefined, undefined]);
     await sendToChannel(call);
-    const first = call.get(askedAt);
+    const first = attempts.askedAt;
     expect(first).toBeTypeOf('number');
-    call.set(askedAt, -1);
-    await sendToChannel(call);
-    expect(call.get(askedAt)).toBe(-1);
+    expect(attempts.target).toBe(target);
+    const later = { ...target, model: 'later' };
+    await sendToChannel(call.with({ target: later }));
+    expect([attempts.askedAt, attempts.target]).toEqual([first, later]);
   });
 
   test('is which targets were asked, where several may be', async () => {
     const { call, target } = onItsWay({ open: opens });
     await sendToChannel(call);
-    const asked = new Set<Target>();
-    call.set(askedTargets, asked);
+    const asked = accountOf(call).attempts.watch();
+    expect([...asked]).toEqual([]);
     await sendToChannel(call);
     expect([...asked]).toEqual([target]);
-  });
-
-  test('is where a video is made, and nothing of that for anything else', async () => {
-    const chat = onItsWay({ open: opens });
-    await sendToChannel(chat.call);
-    expect(chat.call.get(taskTarget)).toBeUndefined();
-    const video = onItsWay({ open: opens }, 'create-video');
-    await sendToChannel(video.call);
-    expect(video.call.get(taskTarget)).toBe(video.target);
   });
 });
