@@ -89,7 +89,9 @@ describe('what a provider lists', () => {
     await expect
       .poll(() => one.lines.some(({ msg }) => msg === 'a provider tells its models again'))
       .toBe(true);
-    expect(one.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    const failures = one.lines.filter(({ msg }) => msg === 'a provider does not tell its models');
+    expect(failures.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    for (const { error } of failures) expect(error).toMatchObject({ message: 'no' });
   });
 
   test('has names that can be shown, each once, and not without end', async () => {

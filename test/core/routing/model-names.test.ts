@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { modelNames, namesProblem, publicNames } from '../../../core/routing/model-names.ts';
+import { modelNames, namesProblem, publicNames, starsOf } from '../../../core/routing/model-names.ts';
 
 describe('the public names of a provider’s model', () => {
   test.each([
@@ -27,6 +27,37 @@ describe('the public names of a provider’s model', () => {
           expect(modelNames(models)(found)).toBe(upstreamModel);
       }),
     );
+  });
+});
+
+describe('a pattern', () => {
+  test.each([
+    ['ab*ba', 'abba', ['']],
+    ['ab*ba', 'abxba', ['x']],
+    ['ab*ba', 'aba', undefined],
+    ['ab*ba', 'xabba', undefined],
+    ['ab*ba', 'abbax', undefined],
+    ['a*a', 'a', undefined],
+    ['*', '', ['']],
+    ['a*b*c', 'abc', ['', '']],
+    ['a*b*c', 'axbyc', ['x', 'y']],
+    // The first star takes as little as it can.
+    ['a*b*c', 'abbc', ['', 'b']],
+    ['a*bc*c', 'abc', undefined],
+    ['a*x*c', 'abc', undefined],
+    ['**', 'ab', ['', 'ab']],
+    ['abc', 'abc', []],
+    ['abc', 'abcd', undefined],
+  ])('%s has for %j what its stars stand for: %j', (pattern, name, stars) => {
+    expect(starsOf(pattern, name)).toEqual(stars);
+  });
+
+  test('comes behind an exact name, and before the patterns behind it', () => {
+    const names = modelNames({ 'a-*': 'first-*', 'a-1': 'exact', 'a-b-*': 'second-*', '*': 'rest' });
+    expect(['a-1', 'a-2', 'a-b-3', 'x'].map(names)).toEqual(['exact', 'first-2', 'first-b-3', 'rest']);
+    expect(modelNames({ 'a-*-*': '*/x/*' })('a-1-2')).toBe('1/x/2');
+    expect(modelNames(['a-*', 'b'])('c')).toBeUndefined();
+    expect(modelNames(['a-*', 'b'])('a-1')).toBe('a-1');
   });
 });
 

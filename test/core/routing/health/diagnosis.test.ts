@@ -119,6 +119,15 @@ describe('a channel stands', () => {
     expect(standing({ ...place('a', 'resting'), channel: 'y' })).toEqual(['up', 'up']);
   });
 
+  test('as its own keys do, whatever is known of one that it no longer has', () => {
+    const one = { id: 'x', keys: [{ id: 'a', index: 0 }] };
+    expect(channelStanding([place('gone', 'resting')], one)).toEqual({ best: 'up', worst: 'up' });
+    expect(channelStanding([place('gone', 'probing'), place('a', 'cooling')], one)).toEqual({
+      best: 'cooling',
+      worst: 'cooling',
+    });
+  });
+
   test('up where it has no keys', () => {
     expect(channelStanding([], { id: 'x', keys: [] })).toEqual({ best: 'up', worst: 'up' });
   });
