@@ -8,7 +8,7 @@ import type { JsonObject } from '../model/json.ts';
 import { decompressing } from './body.ts';
 import { clientLeft, tooLarge } from './body-errors.ts';
 import { HeldMemory, type ByteBudget } from './byte-budget.ts';
-import { boundaryOf, FormParser, type FormToken } from './multipart.ts';
+import { formParserOf, type FormParser, type FormToken } from './multipart.ts';
 import { StoredFile } from './stored-file.ts';
 
 /** Limits on the parts of a form. Sizes are bytes. */
@@ -50,10 +50,10 @@ export async function readForm(
   budget?: ByteBudget,
 ): Promise<ReadForm> {
   if (Number(request.headers['content-length']) > limits.body) throw tooLarge(limits.body);
-  const boundary = boundaryOf(request.headers['content-type'] ?? '');
+  const parser = formParserOf(request.headers['content-type'] ?? '');
   const reading = new FormReading(limits, budget);
   try {
-    return await reading.read(decompressing(request), new FormParser(boundary));
+    return await reading.read(decompressing(request), parser);
   } catch (error) {
     reading.close();
     throw readable(error);

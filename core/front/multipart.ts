@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
 import type { PartHead } from '../model/form.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import { notUtf8, parsePartHead, refusedPart } from './part-head.ts';
+import { isAsciiCharset, notUtf8, parsePartHead, refusedPart } from './part-head.ts';
 
 /** What a form consists of, in its order: each part begins with its head and has its end. */
 export type FormToken =
@@ -19,6 +19,19 @@ const lineEnd = Buffer.from('\r\n');
 
 /** Returns the boundary that a content type names. Throws 415 for a body that is no form, and 400 unless it names exactly one, as RFC 2046 has it. */
 export function boundaryOf(contentType: string): string {
+  const boundary = parametersOf(contentType).get('boundary') ?? '';
+  if (!/^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/.test(boundary)) throw noBoundary();
+  return boundary;
+}
+
+/** Returns a parser of the form that a content type announces. Throws as {@link boundaryOf}, and 400 for a charset in which it could say something else. */
+export function formParserOf(contentType: string): FormParser {
+  const charset = parametersOf(contentType).get('charset');
+  return new FormParser(boundaryOf(contentType), charset !== undefined && isAsciiCharset(charset));
+}
+
+/** Parameters by their names in lower case. */
+function parametersOf(contentType: string): ReadonlyMap<string, string> {
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType))
     throw new GatewayError('unsupported_media_type', 'Content-Type must be multipart/form-data.');
   const [, parameters = ''] = /^\s*multipart\/form-data[ \t]*(.*)$/i.exec(contentType) ?? [];
@@ -30,9 +43,7 @@ export function boundaryOf(contentType: string): string {
     if (name === '' || found.has(name.toLowerCase())) throw noBoundary();
     found.set(name.toLowerCase(), quoted ?? plain);
   }
-  const boundary = found.get('boundary') ?? '';
-  if (!/^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/.test(boundary)) throw noBoundary();
-  return boundary;
+  return found;
 }
 
 function noBoundary(): GatewayError {
@@ -52,10 +63,13 @@ export class FormParser {
   /** As if a line had ended before the form, so that its first boundary is like the others. */
   #rest: Buffer = lineEnd;
   #hasBlank = false;
+  readonly #isAsciiForm: boolean;
   #mustBeAscii = false;
 
-  constructor(boundary: string) {
+  /** `isAsciiForm`: names and texts must be ASCII, because the form names a charset that is the same as UTF-8 only there. */
+  constructor(boundary: string, isAsciiForm = false) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
+    this.#isAsciiForm = isAsciiForm;
   }
 
   /** Adds some bytes and yields what they complete. */
@@ -117,8 +131,10 @@ export class FormParser {
     if (end > longestHead || (end < 0 && this.#rest.length > longestHead))
       throw refusedPart(`the headers of a part have more than ${longestHead} bytes`);
     if (end < 0) return undefined;
-    const { head, mustBeAscii } = parsePartHead(this.#rest.subarray(0, end));
-    this.#mustBeAscii = mustBeAscii;
+    const bytes = this.#rest.subarray(0, end);
+    if (this.#isAsciiForm && !isAscii(bytes)) throw notUtf8();
+    const { head, mustBeAscii } = parsePartHead(bytes);
+    this.#mustBeAscii = mustBeAscii || (this.#isAsciiForm && head.filename === undefined);
     this.#move(end + headEnd.length, 'first');
     return { type: 'head', head };
   }

@@ -75,7 +75,12 @@ function checkEncodings(headers: ReadonlyMap<string, string>): void {
  */
 function hasAsciiCharset(type: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1];
-  if (charset === undefined || /^utf-?8$/i.test(charset)) return false;
+  return charset !== undefined && isAsciiCharset(charset);
+}
+
+/** False for UTF-8, and true for charsets that agree with it on ASCII. Throws for others. */
+export function isAsciiCharset(charset: string): boolean {
+  if (/^utf-?8$/i.test(charset)) return false;
   if (!/^(?:us-ascii|iso-8859-1)$/i.test(charset)) throw notUtf8();
   return true;
 }

@@ -102,7 +102,7 @@ export type {
 export { checkJsonType, readBytes } from '../front/body.ts';
 export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
 export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
-export { boundaryOf, FormParser, type FormToken } from '../front/multipart.ts';
+export { formParserOf, type FormParser, type FormToken } from '../front/multipart.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { excludedMember, requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';

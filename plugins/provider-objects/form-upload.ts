@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
 import { GatewayError, type BodyStream } from 'sluice';
 import {
-  boundaryOf,
   encodeFormEnd,
   encodePartHead,
   foldedName,
-  FormParser,
+  formParserOf,
   formType,
   HeldBytes,
   newBoundary,
+  type FormParser,
   type FormToken,
   type PartHead,
   type RequestBody,
@@ -121,7 +121,7 @@ class FormPassage {
   #wrong: unknown;
 
   constructor(body: RequestBody, { lines, references }: FormReaders, limit: number) {
-    this.#parser = new FormParser(boundaryOf(body.type));
+    this.#parser = formParserOf(body.type);
     this.#source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
     this.#lines = lines;
     this.#references = references;

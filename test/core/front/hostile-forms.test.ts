@@ -1,6 +1,6 @@
 import { Busboy } from '@fastify/busboy';
 import { describe, expect, test } from 'vitest';
-import { boundaryOf, FormParser } from '../../../core/front/multipart.ts';
+import { boundaryOf, FormParser, formParserOf } from '../../../core/front/multipart.ts';
 import { encodeFormEnd, encodePartHead } from '../../../core/upstream/form.ts';
 
 interface Part {
@@ -19,8 +19,10 @@ const formOf = (head: string, content = 'lines'): Buffer =>
   );
 
 /** Parses a form, and encodes it anew under another boundary. */
-function passed(form: Buffer): { readonly parts: readonly Part[]; readonly encoded: Buffer } {
-  const parser = new FormParser('b');
+function passed(
+  form: Buffer,
+  parser = new FormParser('b'),
+): { readonly parts: readonly Part[]; readonly encoded: Buffer } {
   const parts: Part[] = [];
   const encoded: Buffer[] = [];
   for (const token of parser.push(form))
@@ -280,6 +282,31 @@ test.each([
 test('a text whose charset is ISO-8859-1 is refused where UTF-8 would be another text', () => {
   const head = `Content-Disposition: ${text}\r\nContent-Type: text/plain; charset=ISO-8859-1`;
   expect(() => passed(formOf(head, 'ä'))).toThrow('a text is not UTF-8');
+});
+
+describe('a form whose content type names a charset', () => {
+  const parsed = (charset: string, form: Buffer) =>
+    passed(form, formParserOf(`multipart/form-data; charset=${charset}; boundary=b`)).parts;
+
+  test.each(['utf-8', 'UTF8', '"utf-8"'])('is read as UTF-8 with %s', (charset) => {
+    expect(parsed(charset, formOf('Content-Disposition: form-data; name="ä"', 'ö'))[1]).toMatchObject({
+      name: 'ä',
+      content: 'ö',
+    });
+  });
+
+  test.each(['us-ascii', 'ISO-8859-1'])('is read with %s where that says the same as UTF-8', (charset) => {
+    expect(parsed(charset, formOf(`Content-Disposition: ${text}`))[1]).toMatchObject({ content: 'lines' });
+    const named = formOf('Content-Disposition: form-data; name="ä"');
+    expect(() => parsed(charset, named)).toThrow('not UTF-8');
+    expect(() => parsed(charset, formOf(`Content-Disposition: ${text}`, 'ä'))).toThrow('not UTF-8');
+    // The bytes of a file are not text of the form.
+    expect(parsed(charset, formOf(`Content-Disposition: ${file}`, 'ä'))[1]).toMatchObject({ content: 'ä' });
+  });
+
+  test.each(['utf-16', 'xutf-8', 'utf-8x', 'iso-8859-15', ''])('is refused with %s', (charset) => {
+    expect(() => parsed(charset, formOf(`Content-Disposition: ${text}`))).toThrow(/not UTF-8|one boundary/);
+  });
 });
 
 test.each(['7bit', '8BIT', 'Binary'])('a text in the transfer encoding %s is read', (encoding) => {
