@@ -56,7 +56,8 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
   const budget = { unit: 'token', period: 'total', amount: 1_000_000_000 } as const;
   const budgeted = await keys.create({ name: 'budgeted', budgets: [budget] });
   const gateway = await startProcess(
-    `database: '${database}', prices: { talk: ${JSON.stringify(price)} },
+    // The client that reads nothing does so for about as long as a client may by default: a busy machine must not make that longer.
+    `database: '${database}', prices: { talk: ${JSON.stringify(price)} }, realtime: { stalled: 600_000 },
      channels: [openai({ key: 'k', baseUrl: '${url}', models: ['talk'] })]`,
   );
   try {
@@ -97,6 +98,14 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
     provider.send('report');
     for (const report of (await asked).reports) reports.set(report.number, report);
     const closed = await Promise.all(all.map((speaker) => speaker.close()));
+    for (const [place, speaker] of all.entries()) {
+      const code = closed[place];
+      const damage = speaker.damage(reports.get(speaker.number));
+      if (code !== 1000 || damage.length > 0)
+        say(
+          `session ${speaker.number}${speaker === slow ? ', which read nothing for a while' : ''}: closed with ${code}; ${damage.join('; ')}`,
+        );
+    }
 
     const answers = sum([...reports.values()].map((report) => report.answers));
     const tokens = sum([...reports.values()].map((report) => report.tokens));
@@ -119,7 +128,7 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
       `${answers} answers, ${told.length} records; ${tokens} tokens told, ${recorded} recorded, ${spent} charged`,
     );
     return {
-      damaged: sum(all.map((speaker) => speaker.damaged(reports.get(speaker.number)))),
+      damaged: sum(all.map((speaker) => speaker.damage(reports.get(speaker.number)).length)),
       broken: sessions - open.length + closed.filter((code) => code !== 1000).length,
       unrecorded:
         Math.abs(answers - new Set(told.map(({ id }) => id)).size) + Math.abs(answers - told.length),

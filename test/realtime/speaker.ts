@@ -108,10 +108,16 @@ export class Speaker {
     return this.#code;
   }
 
-  /** Directions in which the provider saw something else. */
-  damaged(report: SessionReport | undefined): number {
-    if (report === undefined) return 2;
-    return Number(!same(this.#sent.told(), report.got)) + Number(!same(this.#got.told(), report.sent));
+  /** Directions in which the provider saw something else, and how many frames either side saw. */
+  damage(report: SessionReport | undefined): readonly string[] {
+    if (report === undefined) return ['to the provider: no report', 'to the client: no report'];
+    const [sent, got] = [this.#sent.told(), this.#got.told()];
+    return [
+      ...(same(sent, report.got)
+        ? []
+        : [`to the provider: ${sent.frames} frames, ${report.got.frames} came`]),
+      ...(same(got, report.sent) ? [] : [`to the client: ${report.sent.frames} frames, ${got.frames} came`]),
+    ];
   }
 
   #send(data: Buffer, binary: boolean): void {
