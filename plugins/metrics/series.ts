@@ -4,7 +4,7 @@ import type { Account, Call, InternalTools, Standing } from 'sluice/internal';
 /** What the series are made from. */
 export type SeriesTools = Pick<
   InternalTools,
-  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'upkeep'
+  'apiKeys' | 'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'upkeep'
 >;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
@@ -132,7 +132,7 @@ export class Series {
   }
 
   /** What is not counted but stands somewhere already. */
-  #look({ bookkeeper, catalog, health, overload, rates, upkeep }: SeriesTools): void {
+  #look({ apiKeys, bookkeeper, catalog, health, overload, rates, upkeep }: SeriesTools): void {
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
@@ -145,6 +145,11 @@ export class Series {
       () => overload.bodies,
     );
     gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);
+    gauge(
+      'sluice_api_keys_held',
+      'API keys in use, which processes hold in memory.',
+      () => apiKeys.held.keys,
+    );
     gauge(
       'sluice_shared_store_up',
       'Whether the shared store answers; 1 also where there is none.',

@@ -98,6 +98,7 @@ test('a scrape tells of calls, tokens, money, failures, channels and this proces
   expect(found.get('sluice_kept_overdue_seconds{kept="spending"}')).toBe(0);
   expect(found.get('sluice_running_calls')).toBe(0);
   expect(found.has('sluice_unsettled_calls')).toBe(true);
+  expect(found.has('sluice_api_keys_held')).toBe(true);
   expect(found.get('sluice_open_sockets')).toBeGreaterThan(0);
   const families = new Set([...found.keys()].map((series) => series.replace(/\{.*/s, '')));
   expect([...families]).toEqual(
