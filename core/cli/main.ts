@@ -9,6 +9,7 @@ const commands = wordTable<() => Promise<Command>>({
   init: async () => (await import('./init.ts')).init,
   check: async () => (await import('./check.ts')).check,
   key: async () => (await import('./key.ts')).key,
+  login: async () => (await import('./login.ts')).login,
   models: async () => (await import('./models.ts')).models,
   prices: async () => (await import('./prices.ts')).prices,
 });

@@ -58,6 +58,7 @@ export {
   type OAuth2Identity,
   type ChannelParts,
   type ChannelSpec,
+  type DeviceLogin,
   type ChannelTools,
 } from './author/channel.ts';
 export type { BodyStream, ChannelKey, PricedModel, Upstream, UpstreamRequest } from './channel.ts';

@@ -8,6 +8,7 @@ import cohere from '../../channels/cohere.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
+import githubCopilot from '../../channels/github-copilot.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
 import oci from '../../channels/oci.ts';
@@ -192,5 +193,16 @@ export const ownKinds = (tokens: string): Readonly<Record<string, ChannelUnderTe
     voice: sagemakerVoice,
     lacks: ['reasoning'],
     errors: amazonsOwn,
+  },
+  'github-copilot': {
+    channel: ({ url, key }) => githubCopilot({ baseUrl: url, key, tokenUrl: tokens, models: ['gpt-4o'] }),
+    model: 'gpt-4o',
+    lacks: ['reasoning'],
+  },
+  'github-copilot with GPT': {
+    channel: ({ url, key }) =>
+      githubCopilot({ baseUrl: url, key, tokenUrl: tokens, models: ['gpt-5.6-sol'] }),
+    model: 'gpt-5.6-sol',
+    format: 'responses',
   },
 });

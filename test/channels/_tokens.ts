@@ -7,11 +7,17 @@ export interface TokenPlace extends ScriptedUpstream {
 
 /** Starts one on this machine; its tokens are good for an hour. */
 export async function startTokenPlace(): Promise<TokenPlace> {
-  let given = 0;
+  let count = 0;
+  const given = (): object => {
+    const token = `token-${++count}`;
+    // As OAuth 2.0 has it, and as GitHub gives out tokens of Copilot's.
+    const copilot = { token, expires_at: Math.floor(Date.now() / 1000) + 3600 };
+    return { access_token: token, token_type: 'Bearer', expires_in: 3600, ...copilot };
+  };
   const server = await startUpstream((_request, response) => {
     const { status, body } = place.refuses ?? {
       status: 200,
-      body: { access_token: `token-${++given}`, token_type: 'Bearer', expires_in: 3600 },
+      body: given(),
     };
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });

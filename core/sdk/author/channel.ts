@@ -183,6 +183,22 @@ export interface ChannelParts {
 }
 
 /**
+ * A sign-in by the device authorization grant of OAuth 2.0 (RFC 8628), whose token is the key of a channel.
+ *
+ * @example
+ * login: { deviceUrl: 'https://login.acme.example/device', tokenUrl: 'https://login.acme.example/token', clientId: 'sluice' }
+ */
+export interface DeviceLogin {
+  /** Where a code for the person is had. */
+  readonly deviceUrl: string;
+  /** Where the token is had once the person has entered the code. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  /** Scopes, separated by spaces. */
+  readonly scope?: string;
+}
+
+/**
  * What a channel kind declares. `defineChannel` carries its types; only `name` and `setup` are required.
  *
  * @example
@@ -208,6 +224,8 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
    * to keys that may use certain models alone, and to those with a budget in dollars.
    */
   readonly routingFields?: readonly string[];
+  /** How `sluice login NAME` gets a key of this provider, where its keys are had by signing in. */
+  readonly login?: DeviceLogin;
   setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
 }
 

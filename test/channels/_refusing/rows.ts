@@ -153,6 +153,9 @@ const told: readonly Told[] = [
   ['stepfun', 'step-2-mini', 'never'],
   ['wandb', 'openai/gpt-oss-120b', 'effort', 'on'],
   ['watsonx', 'test-model', 'never', '', 'watsonx'],
+  ['github-copilot', 'gpt-4o', 'never', '', 'github-copilot'],
+  ['github-copilot', 'claude-sonnet-5', 'never', '', 'github-copilot'],
+  ['github-copilot', 'gpt-5.6-sol', 'effort', 'on off', 'github-copilot'],
 ];
 
 /** Each kind that chats, with models that are told apart by what they refuse. */

@@ -1,0 +1,66 @@
+import { hideSecret, isObject, parseObject, type AccessToken } from 'sluice/internal';
+import type { HttpClient } from 'sluice';
+
+/**
+ * The headers without which requests are answered 400 (`missing Editor-Version header for IDE auth`, github:BerriAI/litellm#13256), as
+ * clients of other makers send them: github:ericc-ch/copilot-api (src/lib/api-config.ts), opencode-copilot-auth 0.0.9 (index.mjs), LiteLLM 1.110.2
+ * (llms/github_copilot/common_utils.py).
+ */
+export const editor = {
+  'copilot-integration-id': 'vscode-chat',
+  'editor-version': 'vscode/1.105.1',
+  'editor-plugin-version': 'copilot-chat/0.32.4',
+  'user-agent': 'GitHubCopilotChat/0.32.4',
+  'openai-intent': 'conversation-panel',
+  'x-github-api-version': '2025-05-01',
+};
+
+/** Where requests go of accounts whose token names no address. */
+export const defaultBase = 'https://api.githubcopilot.com';
+
+/** An account: the token of GitHub's, and what its tokens of Copilot's say of it. */
+interface Account {
+  readonly key: string;
+  readonly tokenUrl: string;
+  /** The address of its plan, set with every token. */
+  readonly plan: { base: string };
+}
+
+/** Changes the token of a GitHub account for one of Copilot's. Rejects with a sentence for the operator. */
+export function copilotTokens(
+  http: Pick<HttpClient, 'read'>,
+  { key, tokenUrl, plan }: Account,
+): () => Promise<AccessToken> {
+  hideSecret(key);
+  return async () => {
+    const asked = Date.now();
+    try {
+      const answer = await http.read({
+        url: tokenUrl,
+        headers: { ...editor, accept: 'application/json', authorization: `token ${key}` },
+      });
+      const { token, expires_at: end, endpoints } = parseObject(answer.toString()) ?? {};
+      if (typeof token !== 'string' || token === '' || typeof end !== 'number')
+        throw new Error('The answer has no token in it.');
+      const base = isObject(endpoints) ? endpoints['api'] : undefined;
+      plan.base = typeof base === 'string' && isCopilot(base) ? base : defaultBase;
+      const life = Math.max(0, (end * 1000 - asked) / 1000);
+      return { token, expires: end * 1000, life };
+    } catch (error) {
+      const why = error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
+      throw new Error(
+        `GitHub gave no token of Copilot for the token in the config: ${why}. Check that the account has a Copilot subscription, and get a new token with: sluice login github-copilot.`,
+        { cause: error },
+      );
+    }
+  };
+}
+
+/** Tokens are shown to Copilot alone: LiteLLM 1.110.2, llms/github_copilot/github_host.py. */
+function isCopilot(base: string): boolean {
+  if (!URL.canParse(base)) return false;
+  const { protocol, hostname } = new URL(base);
+  return (
+    protocol === 'https:' && /(?:^|\.)githubcopilot\.com$|^copilot-api\.[\w-]+\.ghe\.com$/.test(hostname)
+  );
+}
