@@ -158,6 +158,11 @@ export class UpstreamSocket implements Valve {
     this.#call.gate.detach(this);
     this.#socket.resume();
     this.#socket.close(code, reason);
+    this.#terminateSoon();
+  }
+
+  /** The provider need not agree to a close. */
+  #terminateSoon(): void {
     setTimeout(() => this.#socket.terminate(), closeTime).unref();
   }
 
@@ -189,6 +194,8 @@ export class UpstreamSocket implements Valve {
   #failed(error: Error): void {
     if (this.#opened) {
       this.#fault = faultCode(error);
+      // What ws cannot read it has begun to close.
+      this.#terminateSoon();
       return;
     }
     const isLate = error.message.includes('timed out');

@@ -210,9 +210,9 @@ export class RequestLines {
     if (name === '') this.#isUnnamed = true;
     else this.#models.add(name);
     const excluded = codec && excludedMember(codec, body, this.#tools.sampling);
-    this.#count += 1;
     this.#measure(line, body, { model: name, codec });
     this.#checkCounts();
+    this.#count += 1;
     this.#memory.hold(0);
     if (excluded === undefined) return undefined;
     const member = memberOfLine(this.#format);
@@ -271,7 +271,7 @@ export class RequestLines {
       this.#needs.add(model, codec, isChat && model === '' ? { ...body, model: 'model' } : body);
     } catch (error) {
       const reason = error instanceof Error ? error.message : '';
-      this.#unreadable = `request ${this.#count}: ${reason.slice(0, 300).replace(/\.$/, '')}`;
+      this.#unreadable = `request ${this.#count + 1}: ${reason.slice(0, 300).replace(/\.$/, '')}`;
     }
   }
 

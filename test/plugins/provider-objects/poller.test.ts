@@ -136,10 +136,11 @@ describe('a batch that runs', () => {
   });
 
   test('that is charged already is not asked about', async () => {
-    const { poller, asked } = await stage({ [path]: running });
+    const { poller, asked, lines } = await stage({ [path]: running });
     const { charge: _, ...charged } = object();
     expect(await poller.refresh(charged)).toEqual(charged);
     expect(asked).toEqual([]);
+    expect(lines).toEqual([]);
   });
 });
 
