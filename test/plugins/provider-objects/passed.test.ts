@@ -59,21 +59,22 @@ describe('a file of a provider', () => {
     expect((await passed({ 'content-type': type })).answer.headers['content-type']).toBe(type);
   });
 
-  test.each<string | string[] | undefined>([
-    undefined,
-    '',
-    'text/html',
-    'text/plainer',
-    'my-text/plain',
-    'image/svg+xml',
-    'IMAGE/SVG+XML',
-    'image/',
-    'application/javascript',
-    'application/jsonx',
-    'application/x-html',
-    'application/xhtml+xml',
-    'x-application/json',
-    'audio/mpeg',
+  test.each<[type: string | string[] | undefined]>([
+    [undefined],
+    [['text/plain', 'text/html']],
+    [''],
+    ['text/html'],
+    ['text/plainer'],
+    ['my-text/plain'],
+    ['image/svg+xml'],
+    ['IMAGE/SVG+XML'],
+    ['image/'],
+    ['application/javascript'],
+    ['application/jsonx'],
+    ['application/x-html'],
+    ['application/xhtml+xml'],
+    ['x-application/json'],
+    ['audio/mpeg'],
   ])('that its provider calls %s is bytes', async (type) => {
     const { answer } = await passed(type === undefined ? {} : { 'content-type': type });
     expect(answer.headers['content-type']).toBe('application/octet-stream');
