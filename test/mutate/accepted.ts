@@ -208,11 +208,12 @@ export const accepted: readonly Accepted[] = [
     reason: 'the name of a key is for people who look at it in a debugger',
   },
   {
-    file: 'plugins/quota/claim.ts',
+    file: 'core/money/account/claim.ts',
     source: 'isTaken = false;',
     original: 'false',
     replacement: 'true',
-    reason: 'the first claim of a call is made by giving back what there is before, which sets it to false',
+    reason:
+      'the first reservation of a call is made after a release of what there is before, which sets it to false',
   },
   {
     file: 'plugins/rate-limit/index.ts',
