@@ -11,6 +11,7 @@ import {
 import { bearer, overHttp, traitsByModel } from './_http.ts';
 import { ociIdentity, ociSigners } from './_oci-identity.ts';
 import { nativeFormat, ociNative } from './_oci-native.ts';
+import { ociPrices } from './_oci-prices.ts';
 import { ociHeaders } from './_oci-signature.ts';
 import { tellingRefusals } from './_refusals.ts';
 
@@ -69,6 +70,7 @@ const traits = traitsByModel({
  */
 export default defineChannel({
   name: 'oci',
+  prices: ociPrices,
   models: [
     'openai.*',
     'meta.*',
