@@ -22,7 +22,7 @@ const options = z.strictObject({
     .int()
     .min(1)
     .default(24 * 60 * 60 * 1000),
-  /** Most second attempts for a model of a channel within an hour, in each process. 0: no second attempts. */
+  /** Most second attempts for a model of a channel within an hour, in all processes on one database. 0: no second attempts. */
   perHour: z.int().min(0).max(1000).default(5),
   /** Milliseconds between two looks at what other processes have learned. */
   follow: z.int().min(100).default(10_000),
@@ -116,6 +116,8 @@ async function withoutNamed(
 ): Promise<Observable<GatewayEvent>> {
   const { call, target, known, refused, error } = refusal;
   const { id } = target.channel;
+  const giveBack = isLearned(target, refused, memory) ? () => {} : await memory.claim(id, target.model);
+  if (giveBack === undefined) throw error;
   const suspected = memory.suspected(id, target.model).filter((one) => !isAmong(one, [...known, ...refused]));
   const tried = [...suspected, ...refused];
   let taken: readonly TakenMember[] = [];
@@ -123,7 +125,10 @@ async function withoutNamed(
     taken = members.filter(({ path }) => tried.some((one) => one.path === path));
     const wereSent = refused.every(({ path }) => taken.some((one) => one.path === path));
     // Other attempts and calls may have begun theirs meanwhile.
-    if (!wereSent || !mayRetry(refusal, memory)) throw error;
+    if (!wereSent || !mayRetry(refusal, memory)) {
+      giveBack();
+      throw error;
+    }
     call.set(hasRetried, true);
     if (!isLearned(target, refused, memory)) memory.count(id, target.model);
   };

@@ -15,7 +15,7 @@ export interface Learned {
 export interface MemoryOptions {
   /** Milliseconds that a refused member is remembered. */
   readonly ttl: number;
-  /** Most second attempts for a model of a channel within an hour. */
+  /** Most second attempts for a model of a channel within an hour, in all processes. */
   readonly perHour: number;
   /** Milliseconds between two looks at what other processes have learned. */
   readonly follow: number;
@@ -23,6 +23,8 @@ export interface MemoryOptions {
 
 /** Name of the collection in the database. */
 const namespace = 'learned-refusals';
+/** Collection of the times of second attempts, by channel and model. */
+const attemptsNamespace = 'refusal-attempts';
 /** Most models of channels of which something is known. */
 const mostModels = 1000;
 /** Most members that are remembered of one model. */
@@ -89,7 +91,48 @@ export class Memory {
     return (attempts?.length ?? 0) < this.#options.perHour;
   }
 
-  /** Counts a second attempt, however it ends. */
+  /**
+   * Takes one of the second attempts that all processes on the database have within an hour. Resolves with the way to give it back, or undefined
+   * where none is left. While the database fails, each process has as many of its own.
+   */
+  async claim(channel: string, model: string): Promise<(() => void) | undefined> {
+    const { stores } = this.#tools;
+    const key = JSON.stringify([channel, model]);
+    const now = Date.now();
+    const recent = (times: unknown): readonly number[] =>
+      Array.isArray(times)
+        ? times.filter((time: unknown) => typeof time === 'number' && time > now - hour)
+        : [];
+    let isSpent = false;
+    const take = (
+      times: unknown,
+    ): { readonly value: readonly number[]; readonly ttl: number } | undefined => {
+      const left = recent(times);
+      isSpent = left.length >= this.#options.perHour;
+      return isSpent ? undefined : { value: [...left, now], ttl: hour };
+    };
+    const giveBack = (): void => {
+      stores
+        .change(attemptsNamespace, key, (times: unknown) => {
+          const [first, ...others] = recent(times).filter((time) => time === now);
+          if (first === undefined) return undefined;
+          return { value: [...recent(times).filter((time) => time !== now), ...others], ttl: hour };
+        })
+        .catch((error: unknown) => this.#failed(error));
+    };
+    try {
+      if ((await stores.change(attemptsNamespace, key, take)) !== undefined) return giveBack;
+      if (isSpent) return undefined;
+      if (await stores.add(attemptsNamespace, key, [now], hour)) return giveBack;
+      // Another process was first.
+      return (await stores.change(attemptsNamespace, key, take)) === undefined ? undefined : giveBack;
+    } catch (error) {
+      this.#failed(error);
+      return () => {};
+    }
+  }
+
+  /** Counts a second attempt of this process, however it ends. */
   count(channel: string, model: string): void {
     const key = keyOf(channel, model);
     this.#attempts.set(key, [...(this.#attempts.get(key) ?? []), Date.now()]);
