@@ -94,7 +94,8 @@ const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
   [/^amazon\.nova-2/, { reasoning: 'level', efforts: ['none', 'low', 'medium', 'high'] }],
   [/^(?:meta|cohere|ai21)\./, unforced],
   [/^amazon\.titan/, unforced],
-  [/^deepseek\.r1/, { ...unforced, thinksByDefault: true, stopsThinking: false }],
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html
+  [/^deepseek\.r1/, { tools: false, thinksByDefault: true, stopsThinking: false }],
   // Lower efforts do not make it think: langchain-aws 1.9.1, utils.py, `thinking_enabled_in_params`.
   [/^deepseek\./, { ...schemas, ...unnamed, ...effort(['none', 'high']), forcedTools: 'without-thinking' }],
   [

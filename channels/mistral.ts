@@ -16,6 +16,8 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
     prefill: true,
     // https://docs.mistral.ai/api/#tag/chat
     ranges: { temperature: { min: 0, max: 1.5 } },
+    // github:mistralai/client-ts#107: "Missing `additionalProperties: False` in object schema".
+    schemaSubset: { closesObjects: true },
     refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
   },
   // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native

@@ -49,6 +49,7 @@ const ofOneFormat = z.strictObject({
   thinksInStreamsOnly: z.boolean().optional(),
   thinksByDefault: z.boolean().optional(),
   stopsThinking: z.boolean().optional(),
+  tools: z.literal(false).optional(),
   forcedTools: z.enum(['always', 'without-thinking', 'never']).optional(),
   namedTools: z.literal(false).optional(),
   toolTypes: z.literal(false).optional(),

@@ -61,6 +61,8 @@ export interface ModelTraits {
   readonly thinksByDefault?: boolean;
   /** False when the model cannot be told not to think. Default: `efforts` has `none` where it is stated, else true. */
   readonly stopsThinking?: boolean;
+  /** False when the model takes no tools: requests with some are refused with 400, or go without them where the operator lets drop what cannot be carried. */
+  readonly tools?: false;
   /**
    * When a tool can be forced (`tool_choice` other than `auto` and `none`, and structured output that a forced tool stands in for). Where
    * thinking is in the way, it is switched off for the call; `auto` is sent where it cannot be. Default `always`.

@@ -47,6 +47,7 @@ export function adapt(
   const request = asStreamed(outline, call);
   const settled = settle(request, target.traits, codec, chosen, () => {});
   if (settled.stream !== call.stream) return 'decode';
+  if (settled.request.messages !== request.messages) return 'decode';
   if (reachesInside(request, settled)) return 'decode';
   const names = settledNames(request, settled).filter(
     (name) => name !== 'reasoning' || !isSpecWord(call, target),

@@ -1,4 +1,12 @@
-import type { Call, ChatRequest, JsonObject, JsonValue, ModelTraits } from 'sluice';
+import {
+  GatewayError,
+  type Call,
+  type ChatRequest,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type ModelTraits,
+} from 'sluice';
 import { isObject, settleForcedTools, settleFunctionTools, thinksAbout, type Codec } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { clampOutput } from './output-limit.ts';
@@ -29,7 +37,8 @@ export function settle(
   chosen: TranslationOptions,
   lose: (path: string) => void,
 ): Settled {
-  const limited = clampOutput(request, traits, chosen, lose);
+  const able = traits.tools === false ? withoutTools(request, chosen, lose) : request;
+  const limited = clampOutput(able, traits, chosen, lose);
   const asked = settleFunctionTools(withoutDefaultThinking(limited, traits), traits, codec.format, lose);
   const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
   const { stream, settings, operation } = settled.request;
@@ -39,6 +48,42 @@ export function settle(
   if (traits.refusesUnknown !== true || request.format !== codec.format)
     return { ...settled, stream: isStream, unknown: none };
   return { ...settled, stream: isStream, ...withoutUnknown(settled.request, traits, lose) };
+}
+
+/**
+ * The request without tools, calls and results where the operator lets drop what cannot be carried. Throws 400 otherwise, because a client that gave
+ * tools waits for their calls.
+ */
+function withoutTools(
+  request: ChatRequest,
+  { unsupported }: TranslationOptions,
+  lose: (path: string) => void,
+): ChatRequest {
+  const { tools, toolChoice: _choice, messages, ...rest } = request;
+  const isTold = ({ content }: Message): boolean => content.some(isOfTools);
+  if (tools.length === 0 && !messages.some(isTold)) return request;
+  if (unsupported === 'refuse')
+    throw new GatewayError(
+      'unsupported_tool',
+      'The channel for this model takes no tools: choose another model.',
+      {
+        param: tools.length === 0 ? 'messages' : 'tools',
+      },
+    );
+  if (tools.length > 0) lose('tools');
+  for (const { at } of messages.filter(isTold)) lose(at ?? 'messages');
+  const left = messages
+    .map((message) =>
+      isTold(message)
+        ? { ...message, content: message.content.filter((block) => !isOfTools(block)) }
+        : message,
+    )
+    .filter(({ content }, index) => content.length > 0 || messages[index]?.content.length === 0);
+  return { ...rest, tools: [], messages: left };
+}
+
+function isOfTools({ type }: Message['content'][number]): boolean {
+  return type === 'tool-call' || type === 'tool-result';
 }
 
 /** A whole reply that nobody wishes thinking for is asked for without it, where the model would think by itself and in streams alone. */

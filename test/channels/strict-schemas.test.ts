@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
 import groq from '../../channels/groq.ts';
+import mistral from '../../channels/mistral.ts';
 import openai from '../../channels/openai.ts';
 import { Provider } from './_provider.ts';
 
@@ -14,6 +15,7 @@ beforeAll(async () => {
       azureOpenai({ key: 'k', baseUrl: url, models: ['gpt-4.1'] }),
       groq({ key: 'k', baseUrl: url, models: ['openai/gpt-oss-120b'] }),
       anthropic({ key: 'k', baseUrl: url, models: ['claude-sonnet-4-5'] }),
+      mistral({ key: 'k', baseUrl: url, models: ['mistral-large-latest'] }),
     ],
   }));
 });
@@ -125,6 +127,28 @@ describe.each(['gpt-4o', 'gpt-4.1', 'openai/gpt-oss-120b'])('strict schemas for 
     expect([status, provider.requests.length]).toEqual([400, 0]);
     expect(text).toContain('schema.required');
   });
+});
+
+test('strict schemas for Mistral are closed, and stay as they are otherwise', async () => {
+  const model = 'mistral-large-latest';
+  const asked = { response_format: formOf(loose), tools: [toolOf(loose, true)] };
+  const { status, bytes, loss } = await sent('/v1/chat/completions', { model, messages, ...asked });
+  expect(status).toBe(200);
+  const shut = { ...loose, additionalProperties: false };
+  expect(JSON.parse(bytes)).toMatchObject({ response_format: formOf(shut), tools: [toolOf(shut, true)] });
+  expect(loss).toBe('');
+});
+
+test('a record that a strict schema for Mistral has is named, because its names are lost', async () => {
+  const record = { type: 'object', additionalProperties: { type: 'string' } };
+  const response_format = formOf(record);
+  const { bytes, loss } = await sent('/v1/chat/completions', {
+    model: 'mistral-large-latest',
+    messages,
+    response_format,
+  });
+  expect(bytes).toContain('"additionalProperties":false');
+  expect(loss).toContain('response_format.schema.additionalProperties');
 });
 
 test('schemas of messages clients are adapted to those of OpenAI', async () => {

@@ -12,6 +12,7 @@ import {
   words,
   type Check,
 } from './checks.ts';
+import { strictSchema } from './schemas.ts';
 import type { Rule } from './table.ts';
 
 /** Members of Groq's chat: groq-sdk 1.6.0, resources/chat/completions.d.ts, `ChatCompletionCreateParamsBase`. */
@@ -146,6 +147,12 @@ export const hostRules: readonly Rule[] = [
     refuses: roleOtherThan('system', 'user', 'assistant', 'tool'),
     says: "Input tag found using 'role' does not match any of the expected tags ($)",
     source: '@mistralai/mistralai 2.7.0, `ChatCompletionRequestMessage`',
+  },
+  {
+    kinds: ['mistral'],
+    refuses: strictSchema({ closed: true }),
+    says: 'Missing `additionalProperties: False` in object schema ($)',
+    source: 'github:mistralai/client-ts#107',
   },
   {
     kinds: ['mistral'],
