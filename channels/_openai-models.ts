@@ -34,15 +34,19 @@ export const thinking: ModelTraits = {
 /** The first GPT-5 models have no `none`. https://developers.openai.com/api/docs/guides/reasoning */
 const firstGpt5 = { efforts: ['minimal', 'low', 'medium', 'high'] } as const;
 
-/** openai 6, `ChatCompletionCreateParams.stop`: not supported with o3 and o4-mini. */
+/**
+ * openai 6, `ChatCompletionCreateParams.stop`: not supported with o3 and o4-mini. github:huggingface/smolagents#1671 (GPT-5 mini), #1868 (5.1), #1893 (5.2,
+ * Azure), github:CherryHQ/cherry-studio#17680 (5.6), github:bolna-ai/bolna#1019 (6).
+ */
 const noStop = { refuses: [...refuses, 'stop'] } as const;
+const gpt: ModelTraits = { ...thinking, ...noStop };
 
 /**
  * Chat completions refuse function tools where these models think: from GPT-5.6 on also without an effort, earlier ones where one is given.
  * github:openai/openai-openapi#541 (5.4), github:charmbracelet/crush#2913 (5.5), github:livekit/agents#7169 (5.2, 5.6), github:BerriAI/litellm#34569
  * (5.6), github:onyx-dot-app/onyx#15008 (6), github:can1357/oh-my-pi#11052 and github:veryfront/veryfront-code#3837 (Azure).
  */
-const thinksWithTools = { ...thinking, functionTools: 'responses' } as const;
+const thinksWithTools = { ...gpt, functionTools: 'responses' } as const;
 const alwaysWithTools = { ...thinksWithTools, thinksByDefault: true } as const;
 
 /** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, of strict schemas and tools. */
@@ -108,7 +112,7 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
   // Efforts and limits of exactly one model stand in the catalogue; these are for those that it does not know.
   'o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
   'ft:o*': { ...thinking, efforts: ['low', 'medium', 'high'] },
-  ...Object.fromEntries(['5', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, thinking])),
+  ...Object.fromEntries(['5', '6', '7', '8', '9'].map((one) => [`gpt-${one}*`, gpt])),
   ...Object.fromEntries(['5.2', '5.4', '5.5'].map((one) => [`gpt-${one}*`, thinksWithTools])),
   // https://developers.openai.com/api/docs/guides/prompt-caching: breakpoints from GPT-5.6 on.
   ...Object.fromEntries(

@@ -104,6 +104,14 @@ export const openaiRules: readonly Rule[] = [
   },
   {
     kinds: openai,
+    models: ['*gpt-5*', '*gpt-6*'],
+    refuses: has('stop'),
+    says: "Unsupported parameter: '$' is not supported with this model.",
+    source:
+      'github:huggingface/smolagents#1671 (5), #1868 (5.1), #1893 (5.2); github:CherryHQ/cherry-studio#17680 (5.6); github:bolna-ai/bolna#1019 (6)',
+  },
+  {
+    kinds: openai,
     models: [...thinkers, '!*gpt-5.1*', '!*gpt-5.2*', '!*gpt-5.4*', '!*gpt-5.5*', '!*gpt-5.6*'],
     refuses: has('temperature', 'top_p', 'logprobs', 'top_logprobs'),
     says: "Unsupported parameter: '$' is not supported with this model.",
