@@ -95,7 +95,7 @@ const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
   [/^(?:meta|cohere|ai21)\./, unforced],
   [/^amazon\.titan/, unforced],
   // https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html
-  [/^deepseek\.r1/, { tools: false, thinksByDefault: true, stopsThinking: false }],
+  [/^deepseek\.r1/, { ...unforced, tools: false, thinksByDefault: true, stopsThinking: false }],
   // Lower efforts do not make it think: langchain-aws 1.9.1, utils.py, `thinking_enabled_in_params`.
   [/^deepseek\./, { ...schemas, ...unnamed, ...effort(['none', 'high']), forcedTools: 'without-thinking' }],
   [
