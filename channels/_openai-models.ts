@@ -35,7 +35,7 @@ export const thinking: ModelTraits = {
 const firstGpt5 = { efforts: ['minimal', 'low', 'medium', 'high'] } as const;
 
 /**
- * openai 6, `ChatCompletionCreateParams.stop`: not supported with o3 and o4-mini. github:huggingface/smolagents#1671 (GPT-5 mini), #1868 (5.1), #1893 (5.2,
+ * openai 6, `ChatCompletionCreateParams.stop`: not supported with o3 and o4-mini. github:huggingface/smolagents#1671 (GPT-5 mini), github:huggingface/smolagents#1868 (5.1), github:huggingface/smolagents#1893 (5.2,
  * Azure), github:CherryHQ/cherry-studio#17680 (5.6), github:bolna-ai/bolna#1019 (6).
  */
 const noStop = { refuses: [...refuses, 'stop'] } as const;

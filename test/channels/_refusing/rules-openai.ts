@@ -108,7 +108,7 @@ export const openaiRules: readonly Rule[] = [
     refuses: has('stop'),
     says: "Unsupported parameter: '$' is not supported with this model.",
     source:
-      'github:huggingface/smolagents#1671 (5), #1868 (5.1), #1893 (5.2); github:CherryHQ/cherry-studio#17680 (5.6); github:bolna-ai/bolna#1019 (6)',
+      'github:huggingface/smolagents#1671 (5); github:huggingface/smolagents#1868 (5.1); github:huggingface/smolagents#1893 (5.2); github:CherryHQ/cherry-studio#17680 (5.6); github:bolna-ai/bolna#1019 (6)',
   },
   {
     kinds: openai,
