@@ -23,6 +23,7 @@ import {
   type VideoReport,
   type VideoRequest,
 } from 'sluice/internal';
+import { awaitingImages, dashscopeImages } from './_dashscope-images.ts';
 import { bearer, overHttp } from './_http.ts';
 import { ownWords } from './_own-words.ts';
 import { noClient } from './_provider-words.ts';
@@ -157,7 +158,7 @@ const videos = ownVideos({
   cancel: ({ id }) => ({ path: `/tasks/${encodeURIComponent(id)}/cancel`, method: 'POST', body: {} }),
 });
 
-/** Adds what the provider has at its own API, beside the one that is compatible with others: rerank and videos. */
+/** Adds what the provider has at its own API, beside the one that is compatible with others: rerank, images and videos. */
 export function withNative(
   parts: ChannelParts,
   options: ChannelOptions,
@@ -169,17 +170,18 @@ export function withNative(
   if (!base.endsWith(compatible)) return parts;
   const baseUrl = base.slice(0, base.length - compatible.length) + native;
   const there = overHttp({ ...options, baseUrl }, tools, { baseUrl, headers: bearer, speaks: {} });
+  const open = awaitingImages(there.open);
   return {
     ...parts,
     speaks: {
       ...parts.speaks,
       rerank: [format],
+      'generate-image': [format],
       'create-video': [format],
       'get-video': [format],
       'delete-video': [format],
     },
-    codecs: { ...parts.codecs, ...videos, rerank },
-    open: (call, request) =>
-      request.format === format ? there.open(call, request) : parts.open(call, request),
+    codecs: { ...parts.codecs, ...videos, ...dashscopeImages(format), rerank },
+    open: (call, request) => (request.format === format ? open(call, request) : parts.open(call, request)),
   };
 }

@@ -74,7 +74,17 @@ const messages: MessagesSide = {
 export default defineChannel({
   name: 'dashscope',
   catalogue: ['dashscope'],
-  models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*', 'gte-rerank*', 'wan2.7*', 'wan3*', 'happyhorse-*'],
+  models: [
+    'qwen*',
+    'qwq-*',
+    'qvq-*',
+    'text-embedding-v*',
+    'gte-rerank*',
+    'wan2.7*',
+    'wan3*',
+    'wan*-t2i*',
+    'happyhorse-*',
+  ],
   // The dearer of two regions: https://www.alibabacloud.com/help/en/model-studio/text-rerank-api (2026-03-15)
   prices: { 'qwen3-rerank': { input: 0.1, output: 0 }, 'gte-rerank-v2': { input: 0.115, output: 0 } },
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),

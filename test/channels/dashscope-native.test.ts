@@ -161,3 +161,81 @@ describe('a video', () => {
     await expect.poll(spent).toBe(0);
   });
 });
+
+describe('images', () => {
+  const url = 'https://dashscope-result.example/a.png';
+
+  test('of Qwen are made at once, and charged', async () => {
+    provider.says(() => ({
+      body: { output: { choices: [{ message: { role: 'assistant', content: [{ image: url }] } }] } },
+    }));
+    const { client, spent } = await keyWith(1);
+    const reply = await client.images.generate({
+      model: 'qwen-image-2.0',
+      prompt: 'a cat',
+      size: '1024x1536',
+      response_format: 'url',
+      negative_prompt: 'dogs',
+    } as OpenAI.ImageGenerateParamsNonStreaming);
+    expect(reply.data).toEqual([{ url }]);
+    expect(provider.paths).toEqual(['POST /api/v1/services/aigc/multimodal-generation/generation']);
+    expect(sentJson(provider.requests[0]!)).toEqual({
+      model: 'qwen-image-2.0',
+      input: { messages: [{ role: 'user', content: [{ text: 'a cat' }] }] },
+      parameters: { negative_prompt: 'dogs', size: '1024*1536', n: 1 },
+    });
+    await expect.poll(spent).toBe(0.035);
+  });
+
+  test.each([
+    [
+      'wan2.6-t2i',
+      'image-generation/generation',
+      { messages: [{ role: 'user', content: [{ text: 'a cat' }] }] },
+    ],
+    ['wan2.2-t2i-flash', 'text2image/image-synthesis', { prompt: 'a cat' }],
+  ])('of %s are waited for', async (model, path, input) => {
+    let questions = 0;
+    provider.says(({ method }) => {
+      if (method === 'POST') return { body: { output: { task_id: 't/1', task_status: 'PENDING' } } };
+      questions += 1;
+      return {
+        body: {
+          output:
+            questions < 2 ? { task_status: 'RUNNING' } : { task_status: 'SUCCEEDED', results: [{ url }] },
+        },
+      };
+    });
+    const client = new OpenAI({
+      apiKey: provider.gateway.key,
+      baseURL: `${provider.gateway.url}/v1`,
+      maxRetries: 0,
+    });
+    const reply = await client.images.generate({ model, prompt: 'a cat', response_format: 'url' });
+    expect(reply.data).toEqual([{ url }]);
+    expect(provider.paths).toEqual([
+      `POST /api/v1/services/aigc/${path}`,
+      'GET /api/v1/tasks/t%2F1',
+      'GET /api/v1/tasks/t%2F1',
+    ]);
+    expect(provider.requests[0]?.headers['x-dashscope-async']).toBe('enable');
+    expect(sentJson(provider.requests[0]!)).toMatchObject({ model, input, parameters: { n: 1 } });
+  });
+
+  test.each([
+    [{ task_status: 'FAILED', code: 'DataInspectionFailed', message: 'Not this.' }, 400],
+    [{ task_status: 'FAILED', code: 'InternalError', message: 'Broken.' }, 502],
+  ])('%j is an error', async (output, status) => {
+    provider.says(({ method }) => ({
+      body: { output: method === 'POST' ? { task_id: 't', task_status: 'PENDING' } : output },
+    }));
+    const client = new OpenAI({
+      apiKey: provider.gateway.key,
+      baseURL: `${provider.gateway.url}/v1`,
+      maxRetries: 0,
+    });
+    await expect(client.images.generate({ model: 'wan2.6-t2i', prompt: 'x' })).rejects.toMatchObject({
+      status,
+    });
+  });
+});
