@@ -37,15 +37,23 @@ interface Addition extends Sum {
   readonly hasBins: boolean;
 }
 
+/** SQL that adds up calls of one minute that are alike. `source` is SQL for rows with the columns of `usage_unsummed`. */
+export function alikeInSqlite(source: string, more = ''): string {
+  const alike = dimensions.join(', ');
+  return `SELECT at - at % ${minute} AS start, ${alike}, COUNT(*) AS calls, ${amounts.map((name) => `TOTAL(${name}) AS ${name}`).join(', ')},
+    group_concat(ms_bin) AS ms_bins, group_concat('f' || first_bin) AS first_bins${more}
+    FROM (${source}) GROUP BY start, ${alike}`;
+}
+
 /**
- * Adds rows with the columns of `usage_unsummed` to the sums of all levels; belongs inside a transaction. `minutesSince`: from when on
- * sums of minutes are made.
+ * Adds rows of {@link alikeInSqlite} to the sums of all levels; belongs inside a transaction. `minutesSince`: from when on sums of minutes are
+ * made.
  *
- * They are added up here and not by SQLite, which would sort each row for every level: with 20 keys and 5 models that took four times as
+ * Levels are added up here and not by SQLite, which would sort each row for every level: with 20 keys and 5 models that took four times as
  * long.
  */
 export function* addInSqlite(found: readonly Row[], minutesSince: number): Work<void> {
-  for (const one of additionsOf(alikeIn(found), minutesSince)) {
+  for (const one of additionsOf(found.map(alikeOf), minutesSince)) {
     if (one.hasBins) addBins(one.bins, yield* row(binsThere, ...one.key));
     const bins = one.hasBins ? JSON.stringify(Object.fromEntries(one.bins)) : '{}';
     yield* rows(
@@ -58,33 +66,20 @@ export function* addInSqlite(found: readonly Row[], minutesSince: number): Work<
   }
 }
 
-function alikeIn(found: readonly Row[]): Iterable<Alike> {
-  const all = new Map<string, Alike>();
-  for (const one of found) {
-    const { at, key_id: keyId, model, channel, format, operation, status, failed, ms_bin, first_bin } = one;
-    const start = Number(at) - (Number(at) % minute);
-    const place = `${start} ${String(status)} ${String(failed)} ${String(keyId)}\0${String(model)}\0${String(channel)}\0${String(format)}\0${String(operation)}`;
-    let alike = all.get(place);
-    if (alike === undefined) {
-      const names = [model, channel, format, operation, status] as SqlValue[];
-      alike = {
-        start,
-        keyId: keyId as SqlValue,
-        names,
-        failed: failed as SqlValue,
-        calls: 0,
-        amounts: amounts.map(() => 0),
-        bins: new Map(),
-      };
-      all.set(place, alike);
-    }
-    alike.calls += 1;
-    for (let index = 0; index < amounts.length; index += 1)
-      alike.amounts[index] = (alike.amounts[index] ?? 0) + Number(one[amounts[index] ?? '']);
-    count(alike.bins, String(ms_bin), 1);
-    if (first_bin !== null) count(alike.bins, `f${String(first_bin)}`, 1);
-  }
-  return all.values();
+function alikeOf(one: Row): Alike {
+  const { start, key_id: keyId, model, channel, format, operation, status, failed, calls } = one;
+  const bins = new Map<string, number>();
+  for (const listed of [one['ms_bins'], one['first_bins']])
+    if (listed !== null) for (const bin of String(listed).split(',')) count(bins, bin, 1);
+  return {
+    start: Number(start),
+    keyId: keyId as SqlValue,
+    names: [model, channel, format, operation, status] as SqlValue[],
+    failed: failed as SqlValue,
+    calls: Number(calls),
+    amounts: amounts.map((name) => Number(one[name])),
+    bins,
+  };
 }
 
 function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addition> {

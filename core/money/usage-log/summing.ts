@@ -2,7 +2,7 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Sql, type Work } from '../../state/database/sql.ts';
 import { minutesKept } from './levels.ts';
 import { additionInPostgres } from './postgres-sums.ts';
-import { addInSqlite } from './sqlite-sums.ts';
+import { addInSqlite, alikeInSqlite } from './sqlite-sums.ts';
 
 /**
  * Records that are added up at once: some tens of milliseconds of a database's time, in which SQLite holds the event loop up. After a failure
@@ -29,7 +29,11 @@ const olderInPostgres = additionInPostgres(olderRecords);
 const unsummedInPostgres = additionInPostgres(
   'DELETE FROM usage_unsummed WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage_unsummed LIMIT ?)) RETURNING *',
 );
-const unsummedInSqlite = 'SELECT rowid AS place, * FROM usage_unsummed ORDER BY rowid LIMIT ?';
+const olderInSqlite = alikeInSqlite(olderRecords);
+const unsummedInSqlite = alikeInSqlite(
+  'SELECT rowid AS place, * FROM usage_unsummed ORDER BY rowid LIMIT ?',
+  ', MAX(place) AS place',
+);
 
 /** Which part of {@link createSumming}'s work was done. */
 interface Added {
@@ -55,11 +59,11 @@ export function createSumming(database: Database): () => Promise<boolean> {
       return { hasMore: left !== undefined };
     }
     const found = yield* rows(unsummedInSqlite, batch);
-    const last = found.at(-1);
-    if (last === undefined) return { hasMore: false };
+    if (found.length === 0) return { hasMore: false };
     yield* addInSqlite(found, minutesSince());
-    yield* rows('DELETE FROM usage_unsummed WHERE rowid <= ?', Number(last['place']));
-    return { hasMore: found.length === batch };
+    const last = found.reduce((newest, { place }) => Math.max(newest, Number(place)), 0);
+    yield* rows('DELETE FROM usage_unsummed WHERE rowid <= ?', last);
+    return { hasMore: found.reduce((sum, { calls }) => sum + Number(calls), 0) === batch };
   }
 
   function* addOlder(): Work<Added> {
@@ -82,7 +86,7 @@ export function createSumming(database: Database): () => Promise<boolean> {
     const [lowest, lowestId] = [Number(last['at']), String(last['id'])];
     const between = [lowest, at, lowest, lowestId, at, id];
     if (database.kind === 'postgres') yield* rows(olderInPostgres, ...between, minutesSince());
-    else yield* addInSqlite(yield* rows(olderRecords, ...between), minutesSince());
+    else yield* addInSqlite(yield* rows(olderInSqlite, ...between), minutesSince());
     yield* rows('UPDATE usage_summing SET at = ?, id = ? WHERE one = 1', lowest, lowestId);
     return { hasMore: true };
   }
