@@ -45,13 +45,13 @@ export function adapt(
   const { outline } = call;
   if (!isChat(outline)) return undefined;
   const request = asStreamed(outline, call);
-  const settled = settle(request, target.traits, codec, chosen, () => {});
+  const settled = settle(request, target.traits, codec, chosen, nobodyAsks);
   if (settled.stream !== call.stream) return 'decode';
   if (settled.request.messages !== request.messages) return 'decode';
   if (reachesInside(request, settled)) return 'decode';
-  const names = settledNames(request, settled).filter(
-    (name) => name !== 'reasoning' || !isSpecWord(call, target),
-  );
+  const all = settledNames(request, settled);
+  if (all.length === 0 && settled.unknown.length === 0) return undefined;
+  const names = all.filter((name) => name !== 'reasoning' || !isSpecWord(call, target));
   const members = new Set([...names.flatMap((name) => places(name)), ...settled.unknown]);
   if (members.size === 0) return undefined;
   // A function call of the deprecated kind has no other choice than its own.
@@ -62,6 +62,9 @@ export function adapt(
   const reasons = found !== undefined && found !== 'decode' && names.includes('reasoning');
   return reasons ? compared(call, target, chosen, request, members) : found;
 }
+
+/** For losses that are told when the request is encoded. */
+function nobodyAsks(): void {}
 
 /** True where the client asks for reasoning in words of the spec that are put into the provider's in its own bytes. */
 function isSpecWord({ codec, bodyOutline }: Call, { traits }: Target): boolean {
@@ -108,10 +111,11 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
   const names: SettledName[] = [];
   for (const name of traits.refuses ?? [])
     if (settings[name as keyof ChatSettings] !== undefined) names.push(name as keyof ChatSettings);
-  for (const [name, range] of Object.entries(traits.ranges ?? {})) {
-    const value = settings[name as keyof ChatSettings];
-    if (typeof value === 'number' && moved(value, range) !== value) names.push(name as keyof ChatSettings);
-  }
+  if (traits.ranges !== undefined)
+    for (const [name, range] of Object.entries(traits.ranges)) {
+      const value = settings[name as keyof ChatSettings];
+      if (typeof value === 'number' && moved(value, range) !== value) names.push(name as keyof ChatSettings);
+    }
   if (settings.maxOutput !== undefined && traits.outputLimitField !== undefined) names.push('maxOutput');
   else if (settled.settings.maxOutput !== settings.maxOutput) names.push('maxOutput');
   if (settled.settings.reasoning !== settings.reasoning) names.push('reasoning');
@@ -130,7 +134,7 @@ function settledNames(request: ChatRequest, { request: settled, traits }: Settle
 }
 
 function statesReasoning({ reasoning, efforts, thinkingBudget, stopsThinking }: ModelTraits): boolean {
-  return [reasoning, efforts, thinkingBudget, stopsThinking].some((trait) => trait !== undefined);
+  return (reasoning ?? efforts ?? thinkingBudget ?? stopsThinking) !== undefined;
 }
 
 /** True where the traits change more than members at the top of the body. */
@@ -143,9 +147,7 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   if (toolNameLimit !== undefined && tools.some(({ name = '' }) => name.length > toolNameLimit)) return true;
   if (traits.midSystem === false && messages.some(({ role }) => role === 'system')) return true;
   if (traits.cacheMark !== undefined || refuses.includes('cache')) {
-    const isMarked = ({ cache }: { readonly cache?: unknown }): boolean => cache !== undefined;
-    if ([...system, ...messages].some((turn) => isMarked(turn) || turn.content.some(isMarked))) return true;
-    if (tools.some(isMarked)) return true;
+    if (system.some(isMarkedTurn) || messages.some(isMarkedTurn) || tools.some(isMarked)) return true;
   }
   if (traits.marksTools === false && tools.some(({ cache }) => cache !== undefined)) return true;
   if (replaysReasoning(request, settled.settings, traits)) return true;
@@ -153,7 +155,16 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   if (traits.parallelHistory === false && messages.some(callsSeveral)) return true;
   if (traits.alternates === true && messages.some((turn, index) => isOfOneSide(turn, messages[index - 1])))
     return true;
-  return traits.systemRole === 'system' && [...system, ...messages].some(isOfDeveloper);
+  return traits.systemRole === 'system' && (system.some(isOfDeveloper) || messages.some(isOfDeveloper));
+}
+
+/** True for what is marked for the provider's cache. */
+function isMarked({ cache }: { readonly cache?: unknown }): boolean {
+  return cache !== undefined;
+}
+
+function isMarkedTurn(turn: Message): boolean {
+  return isMarked(turn) || turn.content.some(isMarked);
 }
 
 /** Formats in which models want their reasoning back with the calls that it led to. */

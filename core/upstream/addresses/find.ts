@@ -24,10 +24,11 @@ export function mayNameAddress(text: string | Buffer): boolean {
 /** Maximum number of addresses of a request, because each is compared with what is allowed. */
 const maxAddresses = 1000;
 
-/** Where the walk is: a value, its path, and the folded name of the member around it. */
+/** Where the walk is: a value, its member or place in what is around it, and the folded name of the nearest member. */
 interface Step {
   readonly value: JsonValue;
-  readonly path: string;
+  readonly name: string | number;
+  readonly around: Step | undefined;
   readonly within: string;
 }
 
@@ -36,24 +37,28 @@ interface Step {
  */
 export function addressesIn(body: JsonValue): readonly NamedAddress[] {
   const found: NamedAddress[] = [];
-  const rest: Step[] = [{ value: body, path: '', within: '' }];
+  const rest: Step[] = [{ value: body, name: '', around: undefined, within: '' }];
   for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
-    const { value, path, within } = step;
-    if (Array.isArray(value))
-      value.forEach((one: JsonValue, index) => {
+    const { value, within } = step;
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index += 1) {
+        const one = value[index] as JsonValue;
         if (typeof one === 'object' && one !== null)
-          rest.push({ value: one, path: `${path}[${index}]`, within });
-      });
-    else if (isObject(value)) visit(value, step, rest, found);
+          rest.push({ value: one, name: index, around: step, within });
+      }
+    } else if (isObject(value)) visit(value, step, rest, found);
   }
   return found;
 }
 
-function visit(object: JsonObject, { path, within }: Step, rest: Step[], found: NamedAddress[]): void {
+function visit(object: JsonObject, step: Step, rest: Step[], found: NamedAddress[]): void {
+  const { within } = step;
   // Calls of tools stand in lists, or in a member of their own. Elsewhere such a type hides nothing.
   const isCall =
     within === 'tooluse' ||
-    (path.endsWith(']') && typeof object['type'] === 'string' && object['type'].endsWith('tool_use'));
+    (typeof step.name === 'number' &&
+      typeof object['type'] === 'string' &&
+      object['type'].endsWith('tool_use'));
   for (const name in object) {
     const value = object[name];
     if (value === undefined || value === null) continue;
@@ -61,21 +66,33 @@ function visit(object: JsonObject, { path, within }: Step, rest: Step[], found: 
     if (!isText && typeof value !== 'object') continue;
     const { folded, isIgnored, mayHaveRow } = memberNamed(name);
     if (isIgnored || (isText && !mayHaveRow) || (isCall && folded === 'input')) continue;
-    const at = path === '' ? name : `${path}.${name}`;
     const isList = Array.isArray(value);
     const row = mayHaveRow && (isText || isList) ? addressRowOf(folded, within) : undefined;
-    if (row !== undefined && isText) add(value, at, row, found);
+    if (row !== undefined && isText && isAddress(value, row))
+      add({ path: pathOf(step, name), value, use: row.use }, found);
     if (row !== undefined && isList)
       value.forEach((one: JsonValue, index) => {
-        if (typeof one === 'string') add(one, `${at}[${index}]`, row, found);
+        if (typeof one === 'string' && isAddress(one, row))
+          add({ path: `${pathOf(step, name)}[${index}]`, value: one, use: row.use }, found);
       });
-    if (!isText) rest.push({ value, path: at, within: folded });
+    if (!isText) rest.push({ value, name, around: step, within: folded });
   }
 }
 
-function add(value: string, path: string, { use, judged }: AddressRow, found: NamedAddress[]): void {
-  if (value === '' || !isJudged(value, judged)) return;
-  found.push({ path, value, use });
+/** The client's path of a member: `messages[0].content[1].image_url.url`. */
+function pathOf(step: Step, name: string): string {
+  let path = name;
+  for (let at: Step | undefined = step; at?.around !== undefined; at = at.around)
+    path = typeof at.name === 'number' ? `[${at.name}]${joined(path)}` : `${at.name}${joined(path)}`;
+  return path;
+}
+
+function joined(path: string): string {
+  return path.startsWith('[') ? path : `.${path}`;
+}
+
+function add(address: NamedAddress, found: NamedAddress[]): void {
+  found.push(address);
   if (found.length > maxAddresses)
     throw new GatewayError('invalid_value', `A request names at most ${maxAddresses} addresses of storage.`);
 }
@@ -83,7 +100,9 @@ function add(value: string, path: string, { use, judged }: AddressRow, found: Na
 /** So many characters are looked at for a scheme. Readers of addresses leave out white space and control characters. */
 const head = 200;
 
-function isJudged(value: string, judged: AddressRow['judged']): boolean {
+/** True for a text in such a member that only the operator can allow. */
+function isAddress(value: string, { judged }: AddressRow): boolean {
+  if (value === '') return false;
   if (judged === 'all') return true;
   // oxlint-disable-next-line no-control-regex -- they are what is removed
   const start = value.slice(0, head).replaceAll(/[\0-\x20]/g, '');
