@@ -63,6 +63,7 @@ export class Account implements CallAccount, EndedCall {
   #earlier: CallRecord | undefined = undefined;
   #state: 'open' | 'closed' | 'taken' | 'settled' = 'open';
   #step: Handler | undefined = undefined;
+  #isBooked = false;
   #recorder: Recorder | undefined = undefined;
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
@@ -172,6 +173,8 @@ export class Account implements CallAccount, EndedCall {
   /** Sets how the usage record is made with which the charge is settled. */
   recordWith(recorder: Recorder): void {
     this.#recorder = recorder;
+    if (this.#state === 'settled' && !this.#isBooked) this.#state = 'closed';
+    this.#settleLate();
   }
 
   /** Runs the callback when the account closes: figures are final, nothing is settled yet. It must be short. */
@@ -182,8 +185,12 @@ export class Account implements CallAccount, EndedCall {
 
   /** Runs the callback once the account is settled. */
   onSettled(job: () => void): void {
-    if (this.#state === 'settled') this.afterwards(job);
-    else (this.#settleJobs ??= []).push(job);
+    if (this.#state === 'settled') {
+      this.afterwards(job);
+      return;
+    }
+    (this.#settleJobs ??= []).push(job);
+    this.#settleLate();
   }
 
   onOutcome(job: (outcome: CallOutcome) => void): void {
@@ -232,6 +239,11 @@ export class Account implements CallAccount, EndedCall {
     this.#record.watcher = undefined;
   }
 
+  /** Settles an account that is closed already, for plugins that the call reached after its end because one before them held it. */
+  #settleLate(): void {
+    if (this.#state === 'closed') this.#services?.ended.add(this);
+  }
+
   /** False when the account was closed before. */
   #shut(): boolean {
     if (this.#state !== 'open') return false;
@@ -245,6 +257,7 @@ export class Account implements CallAccount, EndedCall {
   #book(): void {
     const settlement = this.#settlement();
     if (settlement === undefined) return;
+    this.#isBooked = true;
     try {
       this.#services?.bookkeeper.book(settlement);
     } catch (error) {
