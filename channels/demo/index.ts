@@ -68,6 +68,8 @@ const prices = {
 
 type Options = z.output<typeof options>;
 
+const limits = { inputLimit: 200_000, outputLimit: 32_000 } as const;
+
 /** The largest whole reply that `!size` and `!chunks` make: streams have no limit. */
 const largestWhole = 64 * 1024 * 1024;
 
@@ -93,7 +95,8 @@ export default defineChannel({
         ...videoOperations,
         realtime: ['realtime'],
       },
-      traits: () => ({ inputLimit: 200_000, outputLimit: 32_000, replaysReasoning: true }),
+      // In the messages format thoughts have a proof, which nothing can stand in for.
+      traits: () => ({ ...limits, replaysReasoning: true, byFormat: { messages: limits } }),
       open: (call, request) => open(call, request, { chosen, tools, seals, cache }),
       connect: (call, request) => openSession(call, request),
     };

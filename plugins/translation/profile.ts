@@ -177,7 +177,8 @@ function replaysReasoning(
   traits: ModelTraits,
 ): boolean {
   if (traits.replaysReasoning !== true || !replaying.has(format)) return false;
-  return thinksAbout(reasoning, traits) && messages.some(lacksReasoning);
+  if (!thinksAbout(reasoning, traits)) return false;
+  return messages.some((turn) => lacksReasoning(turn, format === 'messages'));
 }
 
 /** True for turns of one speaker: what tools gave is the user's. */
@@ -194,10 +195,13 @@ function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {
   return extra?.['chat-completions']?.$role === 'developer';
 }
 
-/** True for a turn that calls tools and has none of the reasoning that led to it. */
-function lacksReasoning({ role, content }: ChatRequest['messages'][number]): boolean {
+/** True for a turn that calls tools and has none of the reasoning that led to it; its proof stands for it where `takesProofs`. */
+function lacksReasoning({ role, content }: Message, takesProofs: boolean): boolean {
   if (role !== 'assistant' || !content.some(({ type }) => type === 'tool-call')) return false;
-  return !content.some((block) => block.type === 'reasoning' && block.text !== '');
+  return !content.some(
+    (block) =>
+      block.type === 'reasoning' && (block.text !== '' || (takesProofs && block.proof !== undefined)),
+  );
 }
 
 /** The body with the edits made. */

@@ -195,8 +195,10 @@ export const ownKinds = (tokens: string): Readonly<Record<string, ChannelUnderTe
     errors: amazonsOwn,
   },
   'github-copilot': {
-    channel: ({ url, key }) => githubCopilot({ baseUrl: url, key, tokenUrl: tokens, models: ['gpt-4o'] }),
-    model: 'gpt-4o',
+    // Its `gpt-4o` writes 4,096 tokens at most: clients here ask for more.
+    channel: ({ url, key }) =>
+      githubCopilot({ baseUrl: url, key, tokenUrl: tokens, models: ['gpt-4o-2024-11-20'] }),
+    model: 'gpt-4o-2024-11-20',
     lacks: ['reasoning'],
   },
   'github-copilot with GPT': {

@@ -58,8 +58,10 @@ function withThought(message: JsonObject): JsonObject {
   return { ...message, content: [standIn, ...blocks] };
 }
 
-function isThought({ type, thinking }: JsonObject): boolean {
-  return type === 'thinking' && typeof thinking === 'string' && thinking !== '';
+/** True for a thought with words, or with the provider's proof in their place. */
+function isThought({ type, thinking, signature }: JsonObject): boolean {
+  if (type === 'redacted_thinking') return true;
+  return type === 'thinking' && [thinking, signature].some((text) => typeof text === 'string' && text !== '');
 }
 
 /** The one string that the client wrote, where nothing has to be said about it that a string cannot say. */
