@@ -527,11 +527,12 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
     const [one] = (await several(1)) as [Health];
     const places = 'sluice:{health}:places';
     const state = '9000000000000|9000000000000|';
-    const write = async (id: string, rest: string): Promise<void> => {
-      await redis.command('HSET', places, id, `${state}${rest}`);
-      const revision = await redis.command('INCR', 'sluice:{health}:revision');
-      await redis.command('ZADD', 'sluice:{health}:changes', String(revision), id);
-    };
+    // At once, as gateways write: a revision that is read before its change would hide the change.
+    const script = `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+      redis.call('ZADD', KEYS[2], redis.call('INCR', KEYS[3]), ARGV[1])`;
+    const keys = [places, 'sluice:{health}:changes', 'sluice:{health}:revision'];
+    const write = (id: string, rest: string): Promise<unknown> =>
+      redis.command('EVAL', script, '3', ...keys, id, `${state}${rest}`);
     const last = { at: 5, code: 'upstream_error', message: 'broken' };
     await write(
       '["wrote","bad"]',
