@@ -261,6 +261,16 @@ describe('the bytes of a body over a socket', () => {
   );
 });
 
+test('pieces that share their memory with others leave it as it is', async () => {
+  const memory = new ArrayBuffer(256 * 1024);
+  const all = Buffer.from(memory).fill('a');
+  const pieces = [all.subarray(0, 64 * 1024), all.subarray(64 * 1024, 128 * 1024)];
+  const request = Object.assign(Readable.from(pieces), { headers: { 'content-length': String(128 * 1024) } });
+  const read = await readBytes(request as unknown as IncomingMessage, 1024 * 1024);
+  expect(read.equals(Buffer.alloc(128 * 1024, 'a'))).toBe(true);
+  expect([all.length, all.at(-1)]).toEqual([256 * 1024, 'a'.charCodeAt(0)]);
+});
+
 test('more fields at the top than the limit are refused before they are parsed, and so many one level down are not', () => {
   const fields = (count: number): string =>
     Array.from({ length: count }, (_, index) => `"f${index}":1`).join(',');

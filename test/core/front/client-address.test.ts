@@ -41,6 +41,14 @@ describe('behind trusted proxies', () => {
     );
   });
 
+  test('headers of 4,096 characters are read, and longer ones say nothing', () => {
+    const address = '192.0.2.1';
+    expect(listed(address.padStart(4096))).toBe(address);
+    expect(listed(address.padStart(4097))).toBe(proxy);
+    expect(forwarded(`for=${address}`.padStart(4096))).toBe(address);
+    expect(forwarded(`for=${address}`.padStart(4097))).toBe(proxy);
+  });
+
   test('a request that began at a trusted proxy is that proxy’s', () => {
     expect(listed('10.1.1.1, 10.2.2.2')).toBe('10.1.1.1');
     expect(addressOf({})).toBe(proxy);

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Call } from '../../../core/sdk/call.ts';
 import { createLog } from '../../../core/log.ts';
 import { Overload, processGauges } from '../../../core/front/overload.ts';
@@ -108,6 +108,22 @@ describe('calls at once', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'client_closed_request' });
     overload.leave();
     expect([overload.running, overload.waiting]).toEqual([0, 0]);
+  });
+
+  test('leave no timer behind, whether they enter or their client leaves', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { overload } = new Machine({ running: 1 });
+    overload.enter();
+    const [left, entered] = [callThatEnds(), callThatEnds()];
+    const waiting = [overload.wait(left.call, () => {}), overload.wait(entered.call, () => {})];
+    expect(vi.getTimerCount()).toBe(2);
+    left.end();
+    await expect(waiting[0]).rejects.toMatchObject({ code: 'client_closed_request' });
+    expect(vi.getTimerCount()).toBe(1);
+    overload.leave();
+    await waiting[1];
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 
