@@ -10,7 +10,7 @@ import type { RefusedMember } from './refused-member.ts';
 export interface ModelTraits {
   /** The formats that this model answers in for chat, best first, where they are not all that its channel speaks. */
   readonly formats?: readonly string[];
-  /** Traits of the model where it is asked in one of its other formats, by the name of that format. But for limits, they stand in place of all others. */
+  /** Traits of the model where it is asked in one of its other formats, by the name of that format. But for limits and `fetchesUrls`, they stand in place of all others. */
   readonly byFormat?: Readonly<Record<string, Omit<ModelTraits, 'byFormat'>>>;
   /**
    * The format in which the model searches the web and runs code by itself, where it does not in all that it answers in: clients of other

@@ -38,12 +38,13 @@ function asksForServerTools(call: Call): boolean {
 export function targetIn(target: Target, format: string): Target {
   const own = target.traits.byFormat?.[format];
   if (own === undefined) return target;
-  const { inputLimit, outputLimit, statesOutputLimit, imageTokens } = target.traits;
-  const limits = {
+  const { inputLimit, outputLimit, statesOutputLimit, imageTokens, fetchesUrls } = target.traits;
+  const alike = {
     ...(inputLimit === undefined ? {} : { inputLimit }),
     ...(outputLimit === undefined ? {} : { outputLimit }),
     ...(statesOutputLimit === undefined ? {} : { statesOutputLimit }),
     ...(imageTokens === undefined ? {} : { imageTokens }),
+    ...(fetchesUrls === undefined ? {} : { fetchesUrls }),
   };
-  return { ...target, traits: { ...limits, ...own } };
+  return { ...target, traits: { ...alike, ...own } };
 }
