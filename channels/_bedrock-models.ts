@@ -13,6 +13,7 @@ import {
   textOfDocument,
   throwIfError,
   type Codec,
+  type EmbedPurpose,
   type EmbedRequest,
   type EncodedRequest,
   type RerankRequest,
@@ -30,7 +31,41 @@ function invoke(model: string, body: JsonObject): EncodedRequest {
   return { path: `/model/${encodeURIComponent(model)}/invoke`, body };
 }
 
-/** Embeddings of Titan (one text a request) and of Cohere. */
+/**
+ * Purposes of Nova's embeddings; the rest is embedded as what a search looks through. `TEXT_RETRIEVAL` searches texts alone, and this channel
+ * embeds nothing else. https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html
+ */
+const novaPurposes: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'TEXT_RETRIEVAL',
+  question: 'TEXT_RETRIEVAL',
+  'code-query': 'TEXT_RETRIEVAL',
+  classification: 'CLASSIFICATION',
+  clustering: 'CLUSTERING',
+};
+
+/** Returns the body of a request for an embedding of Nova, which takes one text. The source is that of {@link novaPurposes}. */
+function novaBody(text: string, { purpose, dimensions }: EmbedRequest): JsonObject {
+  return {
+    taskType: 'SINGLE_EMBEDDING',
+    singleEmbeddingParams: {
+      embeddingPurpose: (purpose === undefined ? undefined : novaPurposes[purpose]) ?? 'GENERIC_INDEX',
+      ...(dimensions === undefined ? {} : { embeddingDimension: dimensions }),
+      // Text that is too long is an error, as with the other models: the client would not see that a part is missing.
+      text: { truncationMode: 'NONE', value: text },
+    },
+  };
+}
+
+/** Returns the body of a request for an embedding of Titan, which takes one text. */
+function titanBody(model: string, text: string, { dimensions }: EmbedRequest): JsonObject {
+  if (dimensions === undefined) return { inputText: text };
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-mm.html
+  if (/amazon\.titan-embed-image/.test(model))
+    return { inputText: text, embeddingConfig: { outputEmbeddingLength: dimensions } };
+  return { inputText: text, dimensions };
+}
+
+/** Embeddings of Titan and Nova (one text a request) and of Cohere. */
 const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   format: formatName,
   operation: 'embed',
@@ -49,10 +84,11 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     }
     const [input] = inputs;
     if (input === undefined) throw new Error('There is nothing to embed.');
-    return invoke(model, {
-      inputText: onlyText(input, 0),
-      ...(dimensions === undefined ? {} : { dimensions }),
-    });
+    const text = onlyText(input, 0);
+    return invoke(
+      model,
+      /amazon\.nova-/.test(model) ? novaBody(text, request) : titanBody(model, text, request),
+    );
   },
   decodeWhole: decodeEmbeddings,
   encodeWhole: noClient,
@@ -65,8 +101,10 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { embedding, embeddings, inputTextTokenCount } = body;
   const several = isObject(embeddings) ? embeddings.float : embeddings;
+  const list: readonly JsonValue[] = Array.isArray(several) ? several : [embedding ?? null];
   return embedded(
-    Array.isArray(several) ? (several as readonly JsonValue[]) : [embedding ?? null],
+    // Nova says of each vector what it is of.
+    list.map((one) => (isObject(one) ? (one.embedding ?? null) : one)),
     inputTextTokenCount,
   );
 }

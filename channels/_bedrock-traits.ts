@@ -30,7 +30,7 @@ export function ofMaker(model: string): string {
 
 /** Traits of a model, by its name. Of makers that are not listed no more is known than Converse promises. */
 export function bedrockTraits(model: string): ModelTraits {
-  if (/(?:^|[./])amazon\.titan-embed/.test(model)) return { mostInputs: 1 };
+  if (/(?:^|[./])amazon\.(?:titan-embed|nova-[\w-]*embed)/.test(model)) return { mostInputs: 1 };
   const claude = claudeIn(model);
   if (claude !== undefined)
     return {

@@ -6,6 +6,7 @@ import {
   type ConverseStreamOutput,
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import { awsHeaders } from '../../channels/_aws-signature.ts';
 import { placesOf } from '../../channels/_aws-places.ts';
 import bedrockChannel from '../../channels/bedrock.ts';
@@ -700,6 +701,75 @@ describe('models that do not chat', () => {
       Array.from({ length: 2 }, () => `/model/${encodeURIComponent(titan)}/invoke`),
     );
     expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual({ inputText: 'a', dimensions: 256 });
+  });
+
+  /** Nova's schema. https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html */
+  const novaAsk = z.strictObject({
+    taskType: z.literal('SINGLE_EMBEDDING'),
+    singleEmbeddingParams: z.strictObject({
+      embeddingPurpose: z.enum(['GENERIC_INDEX', 'TEXT_RETRIEVAL', 'CLASSIFICATION', 'CLUSTERING']),
+      embeddingDimension: z.literal([256, 384, 1024, 3072]).optional(),
+      text: z.strictObject({ truncationMode: z.enum(['START', 'END', 'NONE']), value: z.string().min(1) }),
+    }),
+  });
+  const nova = 'amazon.nova-2-multimodal-embeddings-v1:0';
+  const novaProvider = () =>
+    start(({ body }, response) => {
+      const { data, error } = novaAsk.safeParse(JSON.parse(body.toString()));
+      if (data === undefined) {
+        response.writeHead(400, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ message: `Malformed input request: ${error?.message}` }));
+        return;
+      }
+      const embedding = [data.singleEmbeddingParams.text.value.length, 1];
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        'x-amzn-bedrock-input-token-count': '2',
+      });
+      response.end(JSON.stringify({ embeddings: [{ embeddingType: 'TEXT', embedding }] }));
+    });
+
+  test('Nova embeds several texts one by one, in its own words, and Bedrock counts for it', async () => {
+    const { gateway: running, requests } = await novaProvider();
+    const reply = await openai(running).embeddings.create({
+      model: nova,
+      input: ['a', 'bcd'],
+      dimensions: 384,
+      encoding_format: 'float',
+    });
+    expect(reply.data.map(({ embedding }) => embedding)).toEqual([
+      [1, 1],
+      [3, 1],
+    ]);
+    expect(reply.usage.prompt_tokens).toBe(4);
+    expect(requests.map(({ body }) => JSON.parse(body.toString()) as JsonObject)).toEqual(
+      ['a', 'bcd'].map((value) => ({
+        taskType: 'SINGLE_EMBEDDING',
+        singleEmbeddingParams: {
+          embeddingPurpose: 'GENERIC_INDEX',
+          embeddingDimension: 384,
+          text: { truncationMode: 'NONE', value },
+        },
+      })),
+    );
+  });
+
+  test('a length of vectors that Nova has not is refused', async () => {
+    const { gateway: running } = await novaProvider();
+    await expect(
+      openai(running).embeddings.create({ model: nova, input: 'a', dimensions: 512 }),
+    ).rejects.toMatchObject({ status: 400 });
+  });
+
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-mm.html
+  test('Titan for texts and images has another word for the length of vectors', async () => {
+    const { gateway: running, requests } = await start(whole({ embedding: [1], inputTextTokenCount: 1 }));
+    const model = 'amazon.titan-embed-image-v1';
+    await openai(running).embeddings.create({ model, input: 'a', dimensions: 256 });
+    expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual({
+      inputText: 'a',
+      embeddingConfig: { outputEmbeddingLength: 256 },
+    });
   });
 
   test('Cohere embeds them at once, and Bedrock counts for it', async () => {
