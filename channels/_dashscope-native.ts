@@ -24,6 +24,7 @@ import {
   type VideoRequest,
 } from 'sluice/internal';
 import { awaitingImages, dashscopeImages } from './_dashscope-images.ts';
+import { dashscopeSpeech } from './_dashscope-speech.ts';
 import { bearer, overHttp } from './_http.ts';
 import { ownWords } from './_own-words.ts';
 import { noClient } from './_provider-words.ts';
@@ -158,7 +159,7 @@ const videos = ownVideos({
   cancel: ({ id }) => ({ path: `/tasks/${encodeURIComponent(id)}/cancel`, method: 'POST', body: {} }),
 });
 
-/** Adds what the provider has at its own API, beside the one that is compatible with others: rerank, images and videos. */
+/** Adds what the provider has at its own API, beside the one that is compatible with others: rerank, images, speech and videos. */
 export function withNative(
   parts: ChannelParts,
   options: ChannelOptions,
@@ -177,11 +178,18 @@ export function withNative(
       ...parts.speaks,
       rerank: [format],
       'generate-image': [format],
+      speak: [format],
       'create-video': [format],
       'get-video': [format],
       'delete-video': [format],
     },
-    codecs: { ...parts.codecs, ...videos, ...dashscopeImages(format), rerank },
+    codecs: {
+      ...parts.codecs,
+      ...videos,
+      ...dashscopeImages(format),
+      rerank,
+      speak: dashscopeSpeech(format),
+    },
     open: (call, request) => (request.format === format ? open(call, request) : parts.open(call, request)),
   };
 }

@@ -85,8 +85,15 @@ export default defineChannel({
     'wan*-t2i*',
     'happyhorse-*',
   ],
-  // The dearer of two regions: https://www.alibabacloud.com/help/en/model-studio/text-rerank-api (2026-03-15)
-  prices: { 'qwen3-rerank': { input: 0.1, output: 0 }, 'gte-rerank-v2': { input: 0.115, output: 0 } },
+  // The dearer of two regions
+  prices: {
+    // https://www.alibabacloud.com/help/en/model-studio/text-rerank-api (2026-03-15)
+    'qwen3-rerank': { input: 0.1, output: 0 },
+    'gte-rerank-v2': { input: 0.115, output: 0 },
+    // https://www.alibabacloud.com/help/en/model-studio/qwen-tts (2026-01-06): $0.114682 for 10,000 characters
+    'qwen3-tts-flash-2025-09-18': { perCharacter: 0.000_011_468_2 },
+    'qwen3-tts-flash-2025-11-27': { perCharacter: 0.000_011_468_2 },
+  },
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
   setup({ region, ...options }, tools) {
     const baseUrl = `https://${hosts[region]}/compatible-mode/v1`;

@@ -1,10 +1,11 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import dashscope from '../../channels/dashscope.ts';
+import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';
-import { Provider, sentJson } from './_provider.ts';
+import { Provider, sentJson, sse } from './_provider.ts';
 
 const film = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42', 'latin1'), Buffer.alloc(3_000, 9)]);
 let provider: Provider;
@@ -237,5 +238,115 @@ describe('images', () => {
     await expect(client.images.generate({ model: 'wan2.6-t2i', prompt: 'x' })).rejects.toMatchObject({
       status,
     });
+  });
+});
+
+describe('speech', () => {
+  const sound = Buffer.from(Array.from({ length: 3_000 }, (_, index) => (index * 7) % 256));
+  const ask = { model: 'qwen3-tts-flash', voice: 'Cherry', input: '你好 ok' };
+  const piece = (bytes: Buffer | undefined, finish: string | null) => ({
+    output: {
+      finish_reason: finish,
+      audio: {
+        data: bytes?.toString('base64') ?? '',
+        url: finish === null ? '' : 'https://example.com/a.wav',
+      },
+    },
+    usage: { characters: 7 },
+    request_id: 'x',
+  });
+  /** Refuses what is not in the words of https://www.alibabacloud.com/help/en/model-studio/qwen-tts */
+  const speaks = (events: readonly object[]) =>
+    provider.says((request) => {
+      const { input, ...rest } = sentJson(request) as { input?: { text?: unknown; voice?: unknown } };
+      const isKnown = typeof input?.text === 'string' && typeof input.voice === 'string';
+      if (!isKnown || Object.keys(rest).join() !== 'model' || request.headers['x-dashscope-sse'] !== 'enable')
+        return { status: 400, body: { code: 'InvalidParameter', message: 'url error', request_id: 'x' } };
+      return sse(events);
+    });
+  const whole = [
+    piece(sound.subarray(0, 1_000), null),
+    piece(sound.subarray(1_000), null),
+    piece(undefined, 'stop'),
+  ];
+
+  test('is given as samples, and the characters that the provider counts are charged', async () => {
+    speaks(whole);
+    const { client, spent } = await keyWith(1);
+    const reply = await client.audio.speech.create({
+      ...ask,
+      response_format: 'pcm',
+      language_type: 'Chinese',
+    } as OpenAI.Audio.SpeechCreateParams);
+    expect(reply.headers.get('x-sluice-loss')).toBeNull();
+    expect(Buffer.from(await reply.arrayBuffer()).equals(sound)).toBe(true);
+    expect(provider.paths).toEqual(['POST /api/v1/services/aigc/multimodal-generation/generation']);
+    expect(sentJson(provider.requests[0]!)).toEqual({
+      model: 'qwen3-tts-flash',
+      input: { text: '你好 ok', voice: 'Cherry', language_type: 'Chinese' },
+    });
+    // The catalogue: 0.00001 a character
+    await expect.poll(spent).toBe(0.000_07);
+  });
+
+  test('is WAV where another format is wanted, which is named as lost', async () => {
+    speaks(whole);
+    const { client } = await keyWith(1);
+    const reply = await client.audio.speech.create({ ...ask, instructions: 'Softly.', speed: 2 });
+    expect(reply.headers.get('content-type')).toBe('audio/wav');
+    expect(reply.headers.get('x-sluice-loss')).toBe('speed, instructions, response_format');
+    expect(Buffer.from(await reply.arrayBuffer()).equals(asWave(sound, 24_000))).toBe(true);
+  });
+
+  test('comes as events where the client wants a stream', async () => {
+    speaks(whole);
+    const { client } = await keyWith(1);
+    const reply = await client.audio.speech.create({ ...ask, response_format: 'pcm', stream_format: 'sse' });
+    const events = (await reply.text())
+      .split('\n\n')
+      .filter((frame) => frame !== '')
+      .map(
+        (frame) =>
+          JSON.parse(frame.replace(/^(?:event: .*\n)?data: /, '')) as { type: string; audio?: string },
+      );
+    expect(events.map(({ type }) => type)).toEqual([
+      'speech.audio.delta',
+      'speech.audio.delta',
+      'speech.audio.done',
+    ]);
+    const pieces = events.flatMap(({ audio = '' }) => [Buffer.from(audio, 'base64')]);
+    expect(Buffer.concat(pieces).equals(sound)).toBe(true);
+  });
+
+  test('is refused by a budget that pays for each Han character once', async () => {
+    speaks(whole);
+    // Seven characters are 70 micro-dollars, five 50.
+    const { client } = await keyWith(0.000_06);
+    await expect(client.audio.speech.create(ask)).rejects.toMatchObject({ status: 429 });
+    expect(provider.requests).toEqual([]);
+    const { client: other } = await keyWith(0.000_07);
+    await expect(other.audio.speech.create(ask)).resolves.toBeDefined();
+  });
+
+  test.each([
+    ['is cut', whole.slice(0, 2)],
+    ['has no sound', [piece(undefined, 'stop')]],
+    ['ends with an error', [whole[0]!, { type: 'error', code: 'InternalError', message: 'It broke.' }]],
+  ])('of a stream that %s is an error', async (_, events) => {
+    speaks(events);
+    const { client, spent } = await keyWith(1);
+    await expect(client.audio.speech.create({ ...ask, response_format: 'pcm' })).rejects.toMatchObject({
+      status: 502,
+    });
+    await expect.poll(spent).toBe(0);
+  });
+
+  test('that the provider refuses tells why', async () => {
+    provider.says(() => ({
+      status: 400,
+      body: { code: 'InvalidParameter', message: 'Voice is unknown.', request_id: 'x' },
+    }));
+    const { client } = await keyWith(1);
+    await expect(client.audio.speech.create(ask)).rejects.toMatchObject({ status: 400 });
   });
 });

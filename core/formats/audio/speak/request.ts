@@ -80,10 +80,17 @@ export function passesSpeech({ stream_format: framing }: JsonObject, traits: Mod
   return framing !== 'sse' || traits.streamsSpeech !== false;
 }
 
+/** Providers that count a Han character as two: https://www.alibabacloud.com/help/en/model-studio/qwen-tts */
+const countsTwice = /\p{Script=Han}/u;
+
 /** What speaking may use: its characters, and as many tokens as its words have. */
 export function expectedOfSpeech({ text, instructions = '', speed = 1 }: SpeakRequest): Expected {
   let characters = 0;
-  for (const _ of text) characters += 1;
+  let most = 0;
+  for (const character of text) {
+    characters += 1;
+    most += countsTwice.test(character) ? 2 : 1;
+  }
   const bytes = Buffer.byteLength(text) + Buffer.byteLength(instructions);
   return {
     input: Math.ceil(bytes / 4),
@@ -91,6 +98,10 @@ export function expectedOfSpeech({ text, instructions = '', speed = 1 }: SpeakRe
     output: Math.ceil((characters / 15) * 20),
     units: { characters },
     // A digit may be a word, and a word take a second where it is spoken slowly.
-    most: { input: bytes + 64, output: Math.ceil((characters * 20) / Math.min(1, speed)) },
+    most: {
+      input: bytes + 64,
+      output: Math.ceil((characters * 20) / Math.min(1, speed)),
+      ...(most === characters ? {} : { units: { characters: most } }),
+    },
   };
 }
