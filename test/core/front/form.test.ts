@@ -34,6 +34,13 @@ async function read(
   const outcome = Promise.withResolvers<ReadForm>();
   outcome.promise.catch(() => {});
   const server = createServer((incoming: IncomingMessage, response) => {
+    const { cutAfter } = options;
+    // A client that left before it was accepted would have asked for nothing.
+    const cut = (): void => {
+      if (incoming.socket.bytesRead >= (cutAfter ?? 0)) outgoing.destroy();
+      else setTimeout(cut, 5);
+    };
+    if (cutAfter !== undefined) cut();
     readForm(incoming, { ...limits, ...options.limits }, options.budget).then(
       outcome.resolve,
       outcome.reject,
@@ -59,10 +66,7 @@ async function read(
   outgoing.on('error', () => {});
   if (bytes instanceof Readable) bytes.pipe(outgoing);
   else if (options.cutAfter === undefined) outgoing.end(bytes);
-  else {
-    outgoing.write((bytes as Buffer).subarray(0, options.cutAfter));
-    setTimeout(() => outgoing.destroy(), 50);
-  }
+  else outgoing.write((bytes as Buffer).subarray(0, options.cutAfter));
   const form = await outcome.promise;
   onTestFinished(() => form.close());
   return form;
