@@ -41,7 +41,11 @@ export function withMessages(
       const known = parts.traits?.(model) ?? {};
       const own = known.formats ?? formats;
       if (!matchesModel(models, model)) return { ...known, formats: own };
-      return { ...known, formats: [...own, 'messages'], byFormat: { messages: traitsThere(known, model) } };
+      return {
+        ...known,
+        formats: [...own, 'messages'],
+        byFormat: { ...known.byFormat, messages: traitsThere(known, model) },
+      };
     },
     open: (call, request) =>
       request.format === 'messages' ? there.open(call, request) : parts.open(call, request),

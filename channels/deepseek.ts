@@ -1,3 +1,4 @@
+import type { ModelTraits } from 'sluice';
 import { apiKey } from './_http.ts';
 import { inBoth } from './_messages-side.ts';
 import { openaiLike } from './_openai-like.ts';
@@ -5,12 +6,34 @@ import { openaiLike } from './_openai-like.ts';
 /** https://api-docs.deepseek.com/guides/thinking_mode: it maps them to its own low, high and max. */
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
+/**
+ * V4 in Responses: stateless, with all efforts, reasoning in plain text, and `apply_patch` as the only free-text tool.
+ * https://api-docs.deepseek.com/guides/responses_api; https://api-docs.deepseek.com/api/create-response
+ */
+const inResponses: ModelTraits = {
+  keepsResponses: false,
+  reasoning: 'effort',
+  efforts,
+  replaysReasoning: true,
+  thinksByDefault: true,
+  forcedTools: 'without-thinking',
+  jsonSchema: false,
+  refuses: ['choices', 'seed', 'verbosity', 'serviceTier', 'customTools'],
+};
+const v4: ModelTraits = {
+  thinksByDefault: true,
+  forcedTools: 'without-thinking',
+  formats: ['chat-completions', 'responses'],
+  byFormat: { responses: inResponses },
+};
+
 /** DeepSeek. It thinks unless switched off, and wants its reasoning back with every turn that called tools. */
 export default openaiLike({
   name: 'deepseek',
   catalogue: ['deepseek'],
   baseUrl: 'https://api.deepseek.com/v1',
   models: ['deepseek-*'],
+  speaks: { chat: ['chat-completions', 'responses'] },
   // https://api-docs.deepseek.com/guides/anthropic_api
   messages: {
     instead: ['/v1', '/anthropic/v1'],
@@ -28,6 +51,7 @@ export default openaiLike({
   },
   traits: {
     '*': {
+      formats: ['chat-completions'],
       reasoning: 'thinking',
       efforts,
       replaysReasoning: true,
@@ -40,6 +64,7 @@ export default openaiLike({
     },
     // https://api-docs.deepseek.com/guides/thinking_mode: it thinks unless switched off, and takes no forced tool meanwhile.
     'deepseek-v*': { thinksByDefault: true, forcedTools: 'without-thinking' },
+    'deepseek-v4*': v4,
     'deepseek-reasoner*': { thinksByDefault: true, forcedTools: 'without-thinking' },
   },
 });

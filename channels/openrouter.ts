@@ -21,7 +21,7 @@ export default openaiLike({
     return typeof upstream === 'number' ? cost + upstream : undefined;
   },
   // https://openrouter.ai/docs/api_reference/embeddings
-  speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  speaks: { chat: ['chat-completions', 'responses'], embed: ['embeddings'] },
   // https://openrouter.ai/docs/guides/coding-agents/claude-code-integration: Claude is what it is made for.
   messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: claudeBehindSlash },
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
@@ -37,6 +37,8 @@ export default openaiLike({
       cacheMark: 'cache_control',
       // @openrouter/sdk 1.3.19, `ChatFunctionTool.cacheControl`.
       marksTools: true,
+      // Stateless: https://openrouter.ai/docs/api_reference/responses/overview
+      byFormat: { responses: { reasoning: 'effort', keepsResponses: false } },
     },
   },
 });

@@ -124,6 +124,8 @@ export interface ModelTraits {
   readonly alternates?: boolean;
   /** False when a turn of the history can hold one tool call alone: a turn with several goes as turns with a call and its result each. */
   readonly parallelHistory?: boolean;
+  /** False when the provider keeps no responses (Responses API): it gets earlier turns as input, and no `store`. */
+  readonly keepsResponses?: false;
   /** False when the model takes no system message in the middle of the history. */
   readonly midSystem?: boolean;
   /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`, a `thinking` block in the messages format). */

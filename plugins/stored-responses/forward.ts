@@ -2,6 +2,7 @@ import { map, type Observable } from 'rxjs';
 import { GatewayError, startWithEvents, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   chatFormats,
+  targetIn,
   type Call,
   type CallEdits,
   type Catalog,
@@ -79,7 +80,9 @@ function without(body: JsonObject): JsonObject {
 }
 
 function keepsTurns(catalog: Catalog, model: string, id: string): boolean {
-  return catalog.targets(model).some((target) => target.channel.id === id && isNative(target));
+  const keeps = (target: Target): boolean =>
+    isNative(target) && targetIn(target, 'responses').traits.keepsResponses !== false;
+  return catalog.targets(model).some((target) => target.channel.id === id && keeps(target));
 }
 
 /** What a provider says that has forgotten an earlier turn or an item of it, or that never keeps any. */

@@ -1,5 +1,13 @@
 import { of, type Observable } from 'rxjs';
-import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
+import {
+  chatOf,
+  countTokens,
+  definePlugin,
+  GatewayError,
+  startWithEvents,
+  type GatewayEvent,
+  type JsonObject,
+} from 'sluice';
 import {
   codecFor,
   estimateInput,
@@ -52,6 +60,7 @@ export default definePlugin({
       const target = targetIn(chosenTarget, format);
       call.codec.check?.(call.request, target.traits);
       refuseAboveLimit(call, target, chosen);
+      if (target.traits.keepsResponses === false) refuseKept(call, call.bodyOutline);
       const same = format === call.codec.format;
       const passes =
         same &&
@@ -120,8 +129,7 @@ async function translate(
   tools: InternalTools,
   next: (call: Call) => Promise<Observable<GatewayEvent>>,
 ): Promise<Observable<GatewayEvent>> {
-  const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
-  if (refused !== undefined) throw refused;
+  if (codec.format !== call.codec.format) refuseKept(call, call.body);
   const told = (lost: readonly Loss[]): readonly GatewayEvent[] => {
     refuseWhenStrict(call, chosen, lost);
     return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
@@ -163,6 +171,12 @@ async function translate(
   // A provider has taken them: nobody will ask again.
   forgetMedia(call);
   return startWithEvents(before, withNamedUnits(withBytes(reply, call, target, tools), call));
+}
+
+/** Throws 400 for a request that refers to what only a provider of the client's format keeps. */
+function refuseKept({ codec }: Call, body: JsonObject): void {
+  const refused = codec.onlyNative?.(body);
+  if (refused !== undefined) throw refused;
 }
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {

@@ -20,9 +20,12 @@ export function withoutRefused(
   codec: Codec,
   request: UpstreamRequest,
   losses: Loss[],
-  edits: MemberEdits = {},
+  adapted: MemberEdits = {},
 ): UpstreamRequest {
   const { refused } = call.edits;
+  // The gateway keeps the response itself, so that nothing is lost.
+  const isKeptHere = traits.keepsResponses === false && Object.hasOwn(call.bodyOutline, 'store');
+  const edits = isKeptHere ? { ...adapted, store: undefined } : adapted;
   const { refusedMembers = [] } = traits;
   if (refused === undefined && refusedMembers.length === 0 && Object.keys(edits).length === 0) return request;
   const { body, method = 'POST' } = request;

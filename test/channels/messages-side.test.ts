@@ -132,6 +132,16 @@ const completion = {
   usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
 };
 
+const response = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'm',
+  output: [],
+  usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 },
+};
+
 /** What Claude Code sends. */
 const asked = (model: string, more: object = {}): object => ({
   model,
@@ -234,11 +244,12 @@ describe.each(kinds)('%s', (kind) => {
   test.each([
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }],
     ['/v1/responses', { input: 'Hi' }],
-  ])('serves clients of %s in chat completions', async (path, body) => {
-    provider.says(() => ({ body: completion }));
+  ])('serves clients of %s beside the messages format', async (path, body) => {
+    const isNative = path === '/v1/responses' && (kind === 'openrouter' || kind === 'deepseek');
+    provider.says(() => ({ body: isNative ? response : completion }));
     const answer = await provider.ask(path, { model: kind, ...body });
     expect(answer.status).toBe(200);
-    expect(provider.paths).toEqual([`POST /${kind}${chat}/chat/completions`]);
+    expect(provider.paths).toEqual([`POST /${kind}${chat}/${isNative ? 'responses' : 'chat/completions'}`]);
   });
 });
 

@@ -72,6 +72,21 @@ export const openaiRules: readonly Rule[] = [
     source: 'openai 6, `ResponseCreateParams`; github:router-for-me/CLIProxyAPI#897',
   },
   {
+    kinds: ['openrouter'],
+    wires: ['responses'],
+    refuses: otherThan('store', [false]),
+    says: 'Invalid request: $',
+    source:
+      'https://openrouter.ai/docs/api_reference/responses/error-handling; @openrouter/sdk 1.3.19, `ResponsesRequest.store`',
+  },
+  {
+    kinds: ['openrouter'],
+    wires: ['responses'],
+    refuses: has('previous_response_id'),
+    says: 'Invalid request: $',
+    source: 'https://openrouter.ai/docs/api_reference/responses/error-handling',
+  },
+  {
     kinds: ['azure-foundry'],
     models: ['Kimi*'],
     refuses: has('prompt_cache_key'),
