@@ -14,7 +14,6 @@ import {
   throwIfError,
   usualSeconds,
   wantedRatio,
-  wantedResolution,
   type ChannelParts,
   type Codec,
   type EncodedRequest,
@@ -28,7 +27,7 @@ import { dashscopeSpeech } from './_dashscope-speech.ts';
 import { bearer, overHttp } from './_http.ts';
 import { ownWords } from './_own-words.ts';
 import { noClient } from './_provider-words.ts';
-import { ownVideos } from './_videos.ts';
+import { offeredResolution, ownVideos } from './_videos.ts';
 
 /** The name of DashScope's own words, which no client sends. */
 const format = 'dashscope';
@@ -94,10 +93,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
     url: imageText(image, 'data-url', format),
   }));
   const ratio = wantedRatio(request, ratios, target);
-  const resolution = wantedResolution(request)?.toLowerCase();
-  const isKnown = resolution !== undefined && resolutions.has(resolution);
-  if (resolution !== undefined && !isKnown)
-    target.lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
   const own: JsonObject = Object.fromEntries(
     Object.entries(metadata).filter(([name]) => {
       if (!freeWords.has(name)) target.lose(`metadata.${name}`);
@@ -118,7 +114,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
         ...own,
         // A length is always told: what is charged for a video that names none is known by it.
         duration: Math.ceil(request.seconds ?? usualSeconds(request)),
-        ...(isKnown ? { resolution: resolution.toUpperCase() } : {}),
+        ...(resolution === undefined ? {} : { resolution: resolution.toUpperCase() }),
         // A video that begins with an image has its ratio.
         ...(ratio === undefined || (media.length > 0 && !isReference) ? {} : { ratio }),
         ...(seed === undefined ? {} : { seed }),

@@ -20,6 +20,18 @@ import {
 import { bearer, overHttp, type HttpPlace } from './_http.ts';
 import { noClient } from './_provider-words.ts';
 
+/** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
+export function offeredResolution(
+  request: VideoRequest,
+  isOffered: (resolution: string) => boolean,
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): string | undefined {
+  const resolution = wantedResolution(request)?.toLowerCase();
+  if (resolution === undefined || isOffered(resolution)) return resolution;
+  lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  return undefined;
+}
+
 /** How a provider makes videos, and tells of the tasks that come of it, in its own words, which no client sends. */
 export interface OwnVideos {
   /** The name under which its channel speaks. */

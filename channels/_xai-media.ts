@@ -11,7 +11,6 @@ import {
   throwIfError,
   usualSeconds,
   wantedRatio,
-  wantedResolution,
   type ChannelParts,
   type Codec,
   type EncodedRequest,
@@ -25,7 +24,7 @@ import {
 import { ownWords } from './_own-words.ts';
 import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from './_pictures.ts';
 import { soundFor, speechCodec, voiceName } from './_speech.ts';
-import { ownVideos } from './_videos.ts';
+import { offeredResolution, ownVideos } from './_videos.ts';
 
 /** The name of xAI's own words for given images, videos and speech, which no client sends. */
 export const mediaFormat = 'xai';
@@ -109,10 +108,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
   );
   const [first] = images;
   const ratio = wantedRatio(request, videoRatios, target);
-  const resolution = wantedResolution(request)?.toLowerCase();
-  const isKnown = resolution !== undefined && resolutions.has(resolution);
-  if (resolution !== undefined && !isKnown)
-    target.lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
   return {
     path: '/videos/generations',
     body: {
@@ -122,7 +118,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
       duration: Math.ceil(request.seconds ?? usualSeconds(request)),
       ...(first === undefined ? {} : isReference ? { reference_images: images } : { image: first }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-      ...(isKnown ? { resolution } : {}),
+      ...(resolution === undefined ? {} : { resolution }),
       ...(typeof metadata.generate_audio === 'boolean' ? { generate_audio: metadata.generate_audio } : {}),
       ...(user === undefined ? {} : { user }),
     },

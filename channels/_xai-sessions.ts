@@ -69,7 +69,7 @@ function sessionForXai({ audio, ...session }: JsonObject): JsonObject {
   return {
     ...all,
     ...('turn_detection' in all ? { turn_detection: turnsForXai(all['turn_detection']) } : {}),
-    ...(isObject(audio) && Object.keys(rest).length === 0 ? {} : audio === undefined ? {} : { audio: rest }),
+    ...(audio === undefined || (isObject(audio) && Object.keys(rest).length === 0) ? {} : { audio: rest }),
   };
 }
 

@@ -7,7 +7,6 @@ import {
   sizeFor,
   stateReader,
   wantedRatio,
-  wantedResolution,
   withMetadata,
   type EncodedRequest,
   type EncodeTarget,
@@ -15,7 +14,7 @@ import {
   type VideoRequest,
 } from 'sluice/internal';
 import { plainKind } from './_http.ts';
-import { nearestLength, videosAlone } from './_videos.ts';
+import { nearestLength, offeredResolution, videosAlone } from './_videos.ts';
 
 /** The version that these words are of: https://docs.dev.runwayml.com/api-details/versioning */
 const version = '2024-11-06';
@@ -133,11 +132,8 @@ function shapeFor(request: VideoRequest, own: Words, target: EncodeTarget): Json
   const ratio = ratios === undefined || isOfImage ? undefined : wantedRatio(request, ratios, target);
   if ((ratios === undefined || isOfImage) && request.aspectRatio !== undefined)
     target.lose('settings.aspectRatio');
-  const resolution = wantedResolution(request)?.toLowerCase();
-  const taken = resolution !== undefined && resolutions?.includes(resolution) === true;
-  if (resolution !== undefined && !taken)
-    target.lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
-  return { ...(ratio === undefined ? {} : { ratio }), ...(taken ? { resolution } : {}) };
+  const resolution = offeredResolution(request, (one) => resolutions?.includes(one) === true, target);
+  return { ...(ratio === undefined ? {} : { ratio }), ...(resolution === undefined ? {} : { resolution }) };
 }
 
 const readState = stateReader({

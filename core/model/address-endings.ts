@@ -12,9 +12,9 @@ const endings =
 const objects = 'isearch i_search';
 
 /**
- * Endings of the names of all members whose texts may be addresses of storage (`core/upstream/addresses/members.ts`): the scanner of long
- * requests finds names with them on its way, for 3 us at 77 messages, where a search of the outline takes 35. A test holds them to the
- * rows and to that search.
+ * Endings of the names of all members whose texts may be addresses of storage (`core/upstream/addresses/members.ts`). The scanner of long
+ * requests looks for them while it reads, so that most requests need no search of their own, which takes 35 us at 77 messages. A test holds
+ * the endings to the rows.
  */
 export const addressEndings: readonly NameEnding[] = [
   ...endings.split(' ').map((ending) => ({ ending, countsObjects: false })),
@@ -23,7 +23,7 @@ export const addressEndings: readonly NameEnding[] = [
 
 /** An ending of names of members that the scanner looks for. */
 export interface NameEnding {
-  /** Two to eight characters; letters are small, and stand for great ones too. */
+  /** Two to eight characters; in lower case, which stands for upper case too. */
   readonly ending: string;
   /** False: a name does not count whose value is an object, as in the schemas of tools, where `url` is often one. */
   readonly countsObjects: boolean;

@@ -45,7 +45,7 @@ export function adapt(
   const { outline } = call;
   if (!isChat(outline)) return undefined;
   const request = asStreamed(outline, call);
-  const settled = settle(request, target.traits, codec, chosen, nobodyAsks);
+  const settled = settle(request, target.traits, codec, chosen, ignoreLoss);
   if (settled.stream !== call.stream) return 'decode';
   if (settled.request.messages !== request.messages) return 'decode';
   if (reachesInside(request, settled)) return 'decode';
@@ -63,8 +63,8 @@ export function adapt(
   return reasons ? compared(call, target, chosen, request, members) : found;
 }
 
-/** For losses that are told when the request is encoded. */
-function nobodyAsks(): void {}
+/** Losses are reported when the request is encoded. */
+function ignoreLoss(): void {}
 
 /** True where the client asks for reasoning in words of the spec that are put into the provider's in its own bytes. */
 function isSpecWord({ codec, bodyOutline }: Call, { traits }: Target): boolean {

@@ -1,6 +1,4 @@
-import { tap } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin, type Usage } from 'sluice';
 import dashscope from '../../channels/dashscope.ts';
 import deepseek from '../../channels/deepseek.ts';
 import fireworks from '../../channels/fireworks.ts';
@@ -11,22 +9,10 @@ import vercel from '../../channels/vercel.ts';
 import zai from '../../channels/zai.ts';
 import zhipu from '../../channels/zhipu.ts';
 import { Provider, sse } from './_provider.ts';
+import { UsageListener } from './_usage-listener.ts';
 
 let provider: Provider;
-let usage: Usage | undefined;
-
-/** Hears what calls used. */
-const listener = definePlugin({
-  name: 'listener',
-  stage: 'admit',
-  reads: 'usage',
-  setup: () => async (call, next) =>
-    (await next(call)).pipe(
-      tap((event) => {
-        if (event.type === 'usage') ({ usage } = event);
-      }),
-    ),
-});
+const listener = new UsageListener();
 
 /** Where each kind serves the messages format below the provider's host, and chat completions. */
 const sides = {
@@ -72,7 +58,7 @@ const kinds = Object.keys(sides) as Kind[];
 
 beforeAll(async () => {
   provider = await Provider.start((url) => ({
-    plugins: [listener()],
+    plugins: [listener.plugin],
     channels: [
       ...kinds.map((kind) =>
         makers[kind]({
@@ -201,11 +187,11 @@ describe.each(kinds)('%s', (kind) => {
       'anthropic-version': '2023-06-01',
       [credential]: credential === 'x-api-key' ? 'key-of-the-provider' : 'Bearer key-of-the-provider',
     });
-    expect(usage).toMatchObject({ input: 37, cacheRead: 30, cacheWrite: 2, output: 7 });
+    expect(listener.last).toMatchObject({ input: 37, cacheRead: 30, cacheWrite: 2, output: 7 });
   });
 
   test('streams to them, and counts what streams used', async () => {
-    usage = undefined;
+    listener.last = undefined;
     const { usage: used, content: _, ...start } = message;
     provider.says(() =>
       sse([
@@ -227,7 +213,7 @@ describe.each(kinds)('%s', (kind) => {
     );
     const answer = await provider.ask('/v1/messages', asked(kind, { stream: true }));
     expect(await answer.text()).toContain('"thinking_delta","thinking":"Hm."');
-    expect(usage).toMatchObject({ cacheRead: 30, output: 9 });
+    expect(listener.last).toMatchObject({ cacheRead: 30, output: 9 });
   });
 
   test('tells them its errors in their form', async () => {

@@ -1,31 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tap } from 'rxjs';
-import { definePlugin, type Usage } from 'sluice';
 import deepseek from '../../channels/deepseek.ts';
 import openrouter from '../../channels/openrouter.ts';
 import { Provider, type Said } from './_provider.ts';
+import { UsageListener } from './_usage-listener.ts';
 
 let provider: Provider;
-let usage: Usage | undefined;
-
-/** Hears what calls used. */
-const listener = definePlugin({
-  name: 'listener',
-  stage: 'admit',
-  reads: 'usage',
-  setup: () => async (call, next) =>
-    (await next(call)).pipe(
-      tap((event) => {
-        if (event.type === 'usage') ({ usage } = event);
-      }),
-    ),
-});
+const listener = new UsageListener();
 
 const gpt = 'openai/gpt-5-mini';
 
 beforeAll(async () => {
   provider = await Provider.start((url) => ({
-    plugins: [listener()],
+    plugins: [listener.plugin],
     channels: [
       openrouter({ key: 'k', baseUrl: `${url}/api/v1`, models: [gpt], discover: false }),
       deepseek({ key: 'k', baseUrl: `${url}/deepseek/v1`, models: ['deepseek-v4-flash', 'deepseek-chat'] }),
@@ -90,7 +76,7 @@ test('a client of Responses is served in its format: reasoning, tools and caches
   expect(await answer.json()).toMatchObject({ output: [reasoning, { type: 'message' }] });
   expect(provider.paths).toEqual(['POST /api/v1/responses']);
   expect(provider.requests[0]?.body.toString()).toBe(JSON.stringify(body));
-  expect(usage).toMatchObject({ input: 30, cacheRead: 20, output: 7, raw: { cost: 0.5 } });
+  expect(listener.last).toMatchObject({ input: 30, cacheRead: 20, output: 7, raw: { cost: 0.5 } });
 });
 
 // DeepSeek ignores what names earlier turns: https://api-docs.deepseek.com/guides/responses_api
