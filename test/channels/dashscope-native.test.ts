@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import dashscope from '../../channels/dashscope.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';
 import { Provider, sentJson, sse } from './_provider.ts';
@@ -29,6 +30,10 @@ async function keyWith(dollars: number) {
     spent: async (): Promise<number> => {
       const [state] = await openLedger(provider.gateway.stores).states(record.id, [budget]);
       return (state?.spent ?? 0) / 1e6;
+    },
+    records: async (): Promise<number> => {
+      const { records } = await openUsageLog(provider.gateway.stores).page({ keyId: record.id }, 5);
+      return records.length;
     },
   };
 }
@@ -328,17 +333,24 @@ describe('speech', () => {
     await expect(other.audio.speech.create(ask)).resolves.toBeDefined();
   });
 
+  // Five characters are 50 micro-dollars: sound that had begun was made for the whole text.
   test.each([
-    ['is cut', whole.slice(0, 2)],
-    ['has no sound', [piece(undefined, 'stop')]],
-    ['ends with an error', [whole[0]!, { type: 'error', code: 'InternalError', message: 'It broke.' }]],
-  ])('of a stream that %s is an error', async (_, events) => {
+    ['is cut', whole.slice(0, 2), 0.000_05],
+    ['has no sound', [piece(undefined, 'stop')], 0],
+    [
+      'ends with an error',
+      [whole[0]!, { type: 'error', code: 'InternalError', message: 'It broke.' }],
+      0.000_05,
+    ],
+  ])('of a stream that %s is an error, and is charged where sound had begun', async (_, events, cost) => {
     speaks(events);
-    const { client, spent } = await keyWith(1);
+    const { client, spent, records } = await keyWith(1);
     await expect(client.audio.speech.create({ ...ask, response_format: 'pcm' })).rejects.toMatchObject({
       status: 502,
     });
-    await expect.poll(spent).toBe(0);
+    // A charge is booked together with its record.
+    await expect.poll(records).toBe(1);
+    expect(await spent()).toBe(cost);
   });
 
   test('that the provider refuses tells why', async () => {
