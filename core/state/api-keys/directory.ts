@@ -15,6 +15,12 @@ export const mostMeant = 20;
 /** Reads a stored entry; undefined for one that does not work. */
 type Decode = (row: string, text: string) => Promise<ApiKey | undefined>;
 
+/**
+ * Keys with their entries, read in one statement: in two, a key that somebody rotates between them would have no entry, and who wants to
+ * delete it would be told that it is gone.
+ */
+const withEntries = `SELECT e.key, e.value FROM api_keys k JOIN keyv e ON e.namespace = 'api-keys' AND e.key = k.hash`;
+
 /** Beyond every place. */
 const end = '9223372036854775807';
 
@@ -60,8 +66,8 @@ export class KeyDirectory {
   /** The key with this id. */
   async byId(id: string): Promise<ApiKey | undefined> {
     await this.#filling.done();
-    const found = await this.#ask('SELECT hash FROM api_keys WHERE id = ? LIMIT 1', [id]);
-    return (await this.#keysOf(found))[0];
+    const found = await this.#ask(`${withEntries} WHERE k.id = ? LIMIT 1`, [id]);
+    return (await this.#decoded(found))[0];
   }
 
   /** Names of keys by their ids. */
@@ -82,16 +88,16 @@ export class KeyDirectory {
     await this.#filling.done();
     const [prefix = '', suffix, ...rest] = which.replace('...', '…').split('…');
     const found = await this.#ask(
-      `SELECT hash FROM api_keys
-       WHERE name = ? ${rest.length > 0 ? '' : suffix === undefined ? 'OR prefix = ?' : 'OR (prefix = ? AND suffix = ?)'}
-       ORDER BY place LIMIT ?`,
+      `${withEntries}
+       WHERE k.name = ? ${rest.length > 0 ? '' : suffix === undefined ? 'OR k.prefix = ?' : 'OR (k.prefix = ? AND k.suffix = ?)'}
+       ORDER BY k.place LIMIT ?`,
       [
         escaped(which),
         ...(rest.length > 0 ? [] : [prefix, ...(suffix === undefined ? [] : [suffix])]),
         mostMeant + 1,
       ],
     );
-    return this.#keysOf(found);
+    return this.#decoded(found);
   }
 
   /** Asks a question about some of many. There are few lengths of it, because each statement is kept. */
@@ -109,13 +115,13 @@ export class KeyDirectory {
       "SELECT key, value FROM keyv WHERE namespace = 'api-keys' AND key",
       hashes,
     );
-    const texts = new Map(entries.map(({ key, value }) => [String(key), String(value)]));
-    const keys = await Promise.all(
-      hashes.map(async (hash) => {
-        const text = texts.get(hash);
-        return text === undefined ? undefined : this.#decode(hash, text);
-      }),
-    );
+    const byHash = new Map(entries.map((entry) => [String(entry['key']), entry] as const));
+    return this.#decoded(hashes.map((hash) => byHash.get(hash)).filter((entry) => entry !== undefined));
+  }
+
+  /** The keys of entries, in their order. Those that do not work are left out. */
+  async #decoded(entries: readonly Row[]): Promise<ApiKey[]> {
+    const keys = await Promise.all(entries.map(({ key, value }) => this.#decode(String(key), String(value))));
     return keys.filter((key) => key !== undefined);
   }
 }

@@ -165,6 +165,25 @@ function suite(url: () => Promise<string>): void {
     expect(await sql.run(() => row('SELECT * FROM api_keys_filling'))).toBeUndefined();
   });
 
+  test('a key that is rotated meanwhile is found all the same, by its id and by its name', async () => {
+    const { keys, stores } = await opened();
+    const others = createApiKeys(stores);
+    onTestFinished(() => others.stop());
+    const { record } = await keys.create({ name: 'turning' });
+    const state = { isOver: false };
+    const rotate = async (): Promise<void> => {
+      // oxlint-disable-next-line no-await-in-loop -- one rotation after the other
+      for (let round = 0; round < 100; round += 1) await others.rotate(record.id);
+      state.isOver = true;
+    };
+    const look = async (): Promise<void> => {
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      while (!state.isOver) expect((await keys.byId(record.id))?.name).toBe('turning');
+    };
+    await Promise.all([rotate(), look(), look()]);
+    expect((await keys.update('turning', { note: 'turned' })).note).toBe('turned');
+  });
+
   test('an entry that is no key is in no list, and keeps no other from being written', async () => {
     const { keys, stores } = await opened();
     const { record } = await keys.create({ name: 'torn' });
