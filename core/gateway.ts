@@ -14,6 +14,7 @@ import { createFetchMedia } from './upstream/guarded/media.ts';
 import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
+import { PluginCounters } from './sdk/counters.ts';
 import { Notices } from './sdk/notices.ts';
 import { createEndErrorReporter } from './call/end-errors.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
@@ -123,6 +124,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const routes: PluginRoute[] = [];
   const endpoints: WholeEndpoint[] = [];
   const operators: IsOperator[] = [];
+  const counters = new PluginCounters();
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const schema = strict(entry.spec.options);
@@ -151,6 +153,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         reads: () => reads,
         fetchMedia,
         http,
+        metrics: counters.of(name),
+        counters,
         format,
         onClose,
       };

@@ -1,7 +1,8 @@
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import type { DirectCalls, ProviderCalls, TaskCalls } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
-import type { Services, RouteHandler } from '../sdk/author/tools.ts';
+import type { PluginMetrics, Services, RouteHandler } from '../sdk/author/tools.ts';
+import type { PluginCounters } from '../sdk/counters.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
@@ -37,6 +38,10 @@ export interface InternalTools {
   readonly providerCalls: ProviderCalls;
   /** Asks services that the operator has named. */
   readonly http: Services;
+  /** Declares what the plugin counts. */
+  readonly metrics: PluginMetrics;
+  /** What all plugins count. */
+  readonly counters: PluginCounters;
   /** Streams a file from a URL that a provider gave. */
   readonly download: GuardedStream;
   readonly prices: Prices;

@@ -21,6 +21,8 @@ export type {
   DirectCall,
   Endpoint,
   Log,
+  PluginCounter,
+  PluginMetrics,
   PluginTools,
   Prices,
   RouteContext,

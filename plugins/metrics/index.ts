@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { definePlugin, GatewayError, secret } from 'sluice';
 import { accountOf, toGatewayError, type Call, type InternalTools, type PeerAnswer } from 'sluice/internal';
 import { createAccess } from './access.ts';
+import { countedByPlugins } from './plugins.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
 import { Series } from './series.ts';
@@ -35,7 +36,8 @@ export default definePlugin({
     onClose(notices.on('refusal-learned', ({ channel }) => series.countLearned(channel)));
 
     const { peers } = tools.processes;
-    const measure = async (): Promise<PeerAnswer> => measured([series.registry, processMetrics()]);
+    const measure = async (): Promise<PeerAnswer> =>
+      measured([series.registry, processMetrics(), countedByPlugins(tools.counters)]);
     const stopAnswering = peers.answer(topic, () =>
       measure().catch((error: unknown) => {
         log.error({ error }, 'the metrics of this process could not be read');

@@ -2,6 +2,7 @@ import { request as send } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { definePlugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import type { Gathered } from '../../core/state/links/peers.ts';
@@ -302,4 +303,42 @@ describe('who may read them', () => {
     expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
     expect(await chat(gateway, 'demo')).toBe(200);
   });
+});
+
+test('counters of plugins are published under their names, each with at most 100 series', async () => {
+  const counting = definePlugin({
+    name: 'counting-words',
+    stage: 'shape',
+    setup(_options, { metrics: own }) {
+      const words = own.counter('words', 'Words by colour.', ['colour']);
+      const quiet = own.counter('quiet', 'Nothing yet.');
+      return async function countingWords(call, next) {
+        for (let at = 0; at < 150; at += 1) words.add({ colour: `c${at}` }, 2);
+        expect(() => quiet.add({}, -1)).toThrow('cannot be raised');
+        return next(call);
+      };
+    },
+  });
+  const gateway = await startGateway({ channels: [demo()], plugins: [counting()] });
+  onTestFinished(() => gateway.close());
+  await chat(gateway, 'demo');
+  await chat(gateway, 'demo');
+  const found = await scrape(gateway);
+  expect(found.get('sluice_plugin_counting_words_words_total{colour="c7"}')).toBe(4);
+  expect(found.get('sluice_plugin_counting_words_words_total{colour="c120"}')).toBeUndefined();
+  expect(found.get('sluice_plugin_counting_words_words_total{colour="other"}')).toBe(200);
+});
+
+test('a counter whose name is wrong or taken stops the start', async () => {
+  const named = (names: readonly string[]) =>
+    definePlugin({
+      name: 'counting',
+      stage: 'shape',
+      setup(_options, { metrics: own }) {
+        for (const name of names) own.counter(name, 'Something.');
+        return (call, next) => next(call);
+      },
+    });
+  for (const names of [['a', 'a'], ['Bad name']])
+    await expect(startGateway({ channels: [demo()], plugins: [named(names)()] })).rejects.toThrow('counter');
 });

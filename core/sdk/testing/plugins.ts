@@ -22,6 +22,7 @@ import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
 import type { Handler, Next } from '../define.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
 import { toGatewayError, type GatewayError } from '../errors.ts';
+import { PluginCounters } from '../counters.ts';
 import { Notices } from '../notices.ts';
 import { replyHeaders } from '../reply-headers.ts';
 import { makeCall, type CallOptions } from './call.ts';
@@ -156,6 +157,7 @@ export async function testPlugins(
   const notInTests = (): never => {
     throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
   };
+  const counters = new PluginCounters();
   let translation: Next = notInTests;
   const tools: InternalTools = {
     ...surroundings,
@@ -171,6 +173,8 @@ export async function testPlugins(
     ),
     providerCalls: createProviderCalls((name) => formats.find((one) => one.name === name)),
     http: services,
+    metrics: counters.of('test'),
+    counters,
     download: notInTests,
     fetchMedia: notInTests,
     prices: createPrices(settings.prices, {}, catalog),
@@ -187,8 +191,9 @@ export async function testPlugins(
   const running: Running[] = [];
   for (const { entry, name, stage, after = [] } of order) {
     const options = (entry.spec.options as z.ZodType | undefined)?.parse(entry.options);
+    const own = { ...tools, metrics: counters.of(name), ...replaced };
     // oxlint-disable-next-line no-await-in-loop -- in their order, as a gateway does
-    const handler = (await entry.spec.setup(options, tools)) as Handler;
+    const handler = (await entry.spec.setup(options, own)) as Handler;
     running.push({ name, stage, after, handler });
   }
   const ended = new EndedCalls();
