@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { env, type Log } from 'sluice';
+import { env, requirePackage, type Log } from 'sluice';
 import { CredentialsError, Renewed } from 'sluice/internal';
 import type { AwsCredentials } from './_aws-signature.ts';
-import { requirePackage } from './_optional-packages.ts';
 
 /** Where credentials come from that the config does not name. */
 export interface AwsSource {
@@ -74,7 +73,7 @@ export class AwsIdentity {
 
   /** Throws where the package that finds credentials is not installed. */
   constructor(source: AwsSource, log: Log) {
-    requirePackage('@aws-sdk/credential-providers', 'find credentials of AWS without a key');
+    requirePackage('@aws-sdk/credential-providers', '3', 'find credentials of AWS without a key');
     this.#source = source;
     this.#found = new Renewed({
       ask: () => this.#find(),

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { env, secret } from 'sluice';
+import { env, requirePackage, secret } from 'sluice';
 import type { AccessToken } from 'sluice/internal';
 import type { TokenCredential } from '@azure/identity';
-import { requirePackage } from './_optional-packages.ts';
 
 /** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */
 export const entraIdentity = z.discriminatedUnion('kind', [
@@ -59,7 +58,7 @@ export function entraTokens(
   scope: string,
   transport?: EntraTransport,
 ): () => Promise<AccessToken> {
-  requirePackage('@azure/identity', 'ask Microsoft Entra ID for tokens');
+  requirePackage('@azure/identity', '4', 'ask Microsoft Entra ID for tokens');
   let credential: Promise<TokenCredential> | undefined;
   return async () => {
     try {

@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { env, secret } from 'sluice';
+import { env, requirePackage, secret } from 'sluice';
 import { type AccessToken, hideSecretsIn, parseObject } from 'sluice/internal';
 import { z } from 'zod';
-import { requirePackage } from './_optional-packages.ts';
 
 /**
  * The option `credentials`: a service account's key, or the configuration of a workload identity pool, as the path of a file, JSON text, or
@@ -31,7 +30,7 @@ const ordinaryLife = 50 * 60_000;
  * to the endpoints. Throws where the library is not installed.
  */
 export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): () => Promise<AccessToken> {
-  requirePackage('google-auth-library', 'ask Google for tokens');
+  requirePackage('google-auth-library', '11', 'ask Google for tokens');
   const source = sourceOf(credentials);
   let client:
     | Promise<{ getAccessToken(): Promise<{ token?: string | null }>; credentials: object }>

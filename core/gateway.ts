@@ -22,6 +22,7 @@ import { createAttempts } from './routing/attempts.ts';
 import { sendToChannel } from './routing/send-to-channel.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
+import { createSubcalls } from './call/subcall.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
@@ -120,7 +121,9 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const http = openServices();
   onClose(() => http.close());
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
-  let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
+  const notBuilt: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
+  let translation = notBuilt;
+  let subcalls = notBuilt;
   const routes: PluginRoute[] = [];
   const endpoints: WholeEndpoint[] = [];
   const operators: IsOperator[] = [];
@@ -141,6 +144,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         log: log.child({ plugin: name }),
         catalog,
         calls: createDirectCalls(format, (call) => translation(call)),
+        subcall: createSubcalls(formats, (call) => subcalls(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
         providerCalls: createProviderCalls(format),
         download,
@@ -216,6 +220,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   };
   const withAccount = (steps: readonly Running[], terminal: Next): Next =>
     accounted(services, compose(steps, terminal, checked));
+  const send: Next = (call) => accountOf(call).send(call, attempts);
+  subcalls = withAccount(
+    running.filter(({ stage }) => stage === 'observe' || stage === 'admit'),
+    send,
+  );
   return {
     settings,
     formats,
@@ -235,7 +244,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: withAccount(before, (call) => accountOf(call).send(call, attempts)),
+    handle: withAccount(before, send),
     around: (terminal) => withAccount(before, terminal),
     identified: (terminal) => withAccount(identifying, terminal),
     close,

@@ -61,6 +61,7 @@ function fieldsOf(call: Call, record: CallRecord): object {
   return {
     id: call.id,
     clientId: call.get(clientRequestId),
+    parent: call.parent?.id,
     keyId: call.get(caller)?.id,
     ip: call.wire.ip,
     format: call.format.name,

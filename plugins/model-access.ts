@@ -19,6 +19,8 @@ export default definePlugin({
   before: ['stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
   setup(_, { catalog }: InternalTools) {
     return function modelAccess(call: Call, next) {
+      // The operator chose the model that a plugin asks on behalf of a call.
+      if (call.parent !== undefined) return next(call);
       const key = call.get(caller);
       const bound = key && boundBy(key);
       if (key !== undefined && bound !== undefined && !runsNothing.has(call.operation)) {

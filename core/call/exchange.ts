@@ -8,7 +8,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Outline } from '../model/outline.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { type GatewayRequest } from '../model/request.ts';
-import type { Wire } from '../sdk/call.ts';
+import type { Call, Wire } from '../sdk/call.ts';
 import { checkMemberNames } from '../sdk/member-names.ts';
 
 import { Account } from '../money/account/index.ts';
@@ -72,6 +72,8 @@ export class Exchange extends Lifetime {
   model = '';
   stream = false;
   framing: Framing = 'none';
+  /** The call on whose behalf a plugin makes this one. */
+  parent: Call | undefined = undefined;
   #held: Held | undefined;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];

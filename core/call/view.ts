@@ -57,6 +57,9 @@ class CallView implements Call {
   get created(): number {
     return this.#exchange.created;
   }
+  get parent(): Call | undefined {
+    return this.#exchange.parent;
+  }
   get framing(): Framing {
     return this.#exchange.framing;
   }

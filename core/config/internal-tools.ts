@@ -1,5 +1,5 @@
 import type { ApiKeys } from '../state/api-keys/index.ts';
-import type { DirectCalls, ProviderCalls, TaskCalls } from '../sdk/direct-call.ts';
+import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
 import type { PluginMetrics, Services, RouteHandler } from '../sdk/author/tools.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
@@ -32,6 +32,8 @@ export interface InternalTools {
   readonly catalog: Catalog;
   /** Calls of the gateway's own, to a channel of its choice. Works once the gateway has been built, not during `setup`. */
   readonly calls: DirectCalls;
+  /** Calls that a plugin makes on behalf of others. As `calls`, not during `setup`. */
+  readonly subcall: Subcalls;
   /** Questions to providers about tasks that they work on. As `calls`, not during `setup`. */
   readonly taskCalls: TaskCalls;
   /** Calls by which a channel is asked for what its provider keeps. */

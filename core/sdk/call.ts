@@ -120,6 +120,8 @@ export interface Call {
   readonly stream: boolean;
   /** Unix seconds: when the request came in. */
   readonly created: number;
+  /** The call on whose behalf a plugin makes this one, with `subcall`; undefined for calls of clients. */
+  readonly parent: Call | undefined;
   readonly framing: Framing;
   readonly edits: CallEdits;
   /** The decoded request with all edits made; `isChat` tells a chat from the others. */

@@ -3,6 +3,7 @@ import type { Call, Target } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { VideoTaskRequest } from '../model/video.ts';
+import type { SubcallRequest } from './author/tools.ts';
 
 /** A call that nobody outside has made. Whoever asked for it ends it. */
 export interface DirectCall {
@@ -18,6 +19,9 @@ export interface DirectCall {
  * record. Throws GatewayError when the body is not a request of the format.
  */
 export type DirectCalls = (format: string, body: JsonObject, target: Target) => DirectCall;
+
+/** See {@link PluginTools.subcall}. */
+export type Subcalls = (parent: Call, request: SubcallRequest) => DirectCall;
 
 /**
  * Asks a provider about a task of its own, in the format that the task was made in there, also on a channel that is switched off. It

@@ -31,11 +31,13 @@ export type {
   ServiceRequest,
   Services,
   Stores,
+  SubcallRequest,
 } from './author/tools.ts';
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
+export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 
 // Streams

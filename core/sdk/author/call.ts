@@ -92,6 +92,8 @@ export interface Call {
   /** The model that the client asked for: replies carry this name. */
   readonly askedModel: string;
   readonly stream: boolean;
+  /** The call on whose behalf a plugin makes this one, with `tools.subcall`; undefined for calls of clients. */
+  readonly parent: Call | undefined;
   /** The parsed body. Throws in `observe` and `identify`, which run before it is read. */
   readonly body: JsonObject;
   /** The decoded request with all edits made; `isChat` tells a chat from the others. Throws where `body` does. */

@@ -4,6 +4,7 @@ import type { Observable } from 'rxjs';
 import type { GatewayEvent, ListedModel } from '../../model/event.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
+import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
 
 /**
@@ -129,7 +130,7 @@ export interface Services {
 }
 
 /**
- * A call that nobody outside has made. Whoever asked for it ends it.
+ * A call that no client has made. The plugin that asked for it ends it.
  *
  * @example
  * const direct = tools.calls('chat-completions', body, target);
@@ -145,6 +146,25 @@ export interface DirectCall {
   send(): Promise<Observable<GatewayEvent>>;
   /** Lets go of everything, up to the provider's socket. */
   end(): void;
+}
+
+/**
+ * A request that a plugin makes on behalf of a call.
+ *
+ * @example
+ * const embed: SubcallRequest = { operation: 'embed', format: 'embeddings', body: { model: 'text-embedding-3-small', input: 'hello' } };
+ */
+export interface SubcallRequest {
+  readonly operation: Operation;
+  /** A format that has the operation: `chat-completions`, `embeddings`, `moderations`, `rerank` … */
+  readonly format: string;
+  /** The request in that format, with its `model`. */
+  readonly body: JsonObject;
+  /**
+   * Whose budget pays: that of the key of the parent call, or nobody's. A call of the operator's is recorded and priced without a key.
+   * Default `caller`.
+   */
+  readonly chargeTo?: 'caller' | 'operator';
 }
 
 /**
@@ -247,6 +267,14 @@ export interface PluginTools {
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */
   calls(format: string, body: JsonObject, target: Target): DirectCall;
+  /**
+   * Makes a call of any operation on behalf of another one: a judge, a moderation, an embedding. It is routed, retried, recorded under an id
+   * of its own, reserved and charged as calls of clients are. It meets the stages `observe`, `admit` and `translate`. It does not meet
+   * `identify` and `shape`, so that no guard and no cache meets its own calls. Limits of rates and the list of models of the caller's key do
+   * not count, because the operator chose the model. It ends with its parent at the latest. Works once the gateway has been built, not during
+   * `setup`. Throws GatewayError when the body is not a request of the format.
+   */
+  subcall(parent: Call, request: SubcallRequest): DirectCall;
   /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */

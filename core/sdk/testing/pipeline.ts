@@ -42,7 +42,7 @@ export function composedAround(
   running: readonly Running[],
   catalog: InternalTools['catalog'],
   services: AccountServices,
-): { readonly handle: Next; readonly translate: Next } {
+): { readonly handle: Next; readonly translate: Next; readonly subcalls: Next } {
   const at = (...wanted: readonly string[]): Running[] =>
     running.filter(({ stage }) => wanted.includes(stage));
   const channel: Next = async (call) => {
@@ -73,8 +73,9 @@ export function composedAround(
   };
   const identified = [...at('observe', 'identify'), body, ...at('admit')];
   const all = [...identified, ...at('shape')];
+  const send: Next = (call) => accountOf(call).send(call, attempt);
   const chain = {
-    calls: compose(all, (call) => accountOf(call).send(call, attempt), true),
+    calls: compose(all, send, true),
     lists: compose(all, channel, true),
     state: compose(identified, channel, true),
   };
@@ -85,6 +86,7 @@ export function composedAround(
       ),
     ),
     translate,
+    subcalls: accounted(services, compose(at('observe', 'admit'), send, true)),
   };
 }
 

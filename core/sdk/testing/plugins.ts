@@ -12,6 +12,7 @@ import { EndedCalls } from '../../money/account/ended-calls.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
+import { createSubcalls } from '../../call/subcall.ts';
 import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
 import { createApiKeys } from '../../state/api-keys/open.ts';
@@ -159,6 +160,7 @@ export async function testPlugins(
   };
   const counters = new PluginCounters();
   let translation: Next = notInTests;
+  let subcalls: Next = notInTests;
   const tools: InternalTools = {
     ...surroundings,
     log,
@@ -166,6 +168,14 @@ export async function testPlugins(
     calls: createDirectCalls(
       (name) => formats.find((one) => one.name === name),
       (call) => translation(call),
+    ),
+    subcall: createSubcalls(
+      formats,
+      (call) => subcalls(call),
+      (own, parent) => {
+        const test = parent.get(underTest);
+        if (test !== undefined) own.set(underTest, test);
+      },
     ),
     taskCalls: createTaskCalls(
       (name) => formats.find((one) => one.name === name),
@@ -201,6 +211,7 @@ export async function testPlugins(
   const { bookkeeper, prices } = tools;
   const composed = composedAround(running, catalog, { bookkeeper, prices, ended, report });
   translation = composed.translate;
+  subcalls = composed.subcalls;
 
   return {
     lines,

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { Exchange } from './exchange.ts';
+import { firstView } from './view.ts';
+import { caller } from '../sdk/caller.ts';
+import type { Call } from '../sdk/call.ts';
+import type { Next } from '../sdk/define.ts';
+import type { Format } from '../sdk/format.ts';
+import type { Subcalls } from '../sdk/direct-call.ts';
+
+/**
+ * Binds the calls that plugins make on behalf of others to the gateway's formats, and to the part of the pipeline that they meet.
+ * `prepare` sees each of them before it is sent.
+ */
+export function createSubcalls(
+  formats: readonly Format[],
+  pipeline: Next,
+  prepare: (own: Call, parent: Call) => void = () => {},
+): Subcalls {
+  return (parent, { operation, format: name, body, chargeTo = 'caller' }) => {
+    const format = formats.find((one) => one.name === name);
+    const codec = format?.codecs[operation as keyof Format['codecs']];
+    if (format === undefined || codec === undefined) {
+      const able = formats.filter(({ codecs }) => operation in codecs).map((one) => `"${one.name}"`);
+      throw new Error(`The format "${name}" has no operation "${operation}". Use one of ${able.join(', ')}.`);
+    }
+    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, operation, format, codec, {
+      method: 'POST',
+      path: format.routes.find((route) => route.operation === operation)?.path ?? '/',
+      query: new URLSearchParams(),
+      headers: { 'content-type': 'application/json' },
+      params: {},
+      ip: parent.wire.ip,
+      bytes: Buffer.alloc(0),
+      body: undefined,
+    });
+    exchange.parent = parent;
+    exchange.understand(Buffer.from(JSON.stringify(body)), body);
+    exchange.decoded = codec.validate(body, {});
+    const key = chargeTo === 'caller' ? parent.get(caller) : undefined;
+    if (key !== undefined) exchange.values.set(caller, key);
+    const call = firstView(exchange).with({ decoded: true });
+    prepare(call, parent);
+    const forget = parent.onEnd(() => exchange.end());
+    return {
+      call,
+      send: () => pipeline(call),
+      end() {
+        forget();
+        exchange.end();
+      },
+    };
+  };
+}
