@@ -44,6 +44,13 @@ export { addReplyHeaders } from './reply-headers.ts';
 export type { Observing } from './followed-reply.ts';
 export { Gate } from './gate.ts';
 export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
+export {
+  mapText,
+  transformText,
+  type TextBlockInfo,
+  type TextKind,
+  type TextTransformer,
+} from './text-operators.ts';
 export { jsonLines } from './json-lines.ts';
 export { wholeBytes } from './whole-bytes.ts';
 
