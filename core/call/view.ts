@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
 import type { Account } from '../money/account/index.ts';
-import type { CallOutcome } from '../sdk/author/outcome.ts';
+import type { CallOutcome, CallProgress } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
@@ -185,6 +185,10 @@ class CallView implements Call {
 
   get account(): Account {
     return this.#exchange.account;
+  }
+
+  get progress(): CallProgress {
+    return this.#exchange.account.outcome;
   }
 
   onOutcome(job: (outcome: CallOutcome) => void): void {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
 import { validateHeaderName, validateHeaderValue } from '../upstream/node-http.ts';
-import { replyHeaders } from '../sdk/reply-headers.ts';
+import { computedHeaders, replyHeaders } from '../sdk/reply-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -22,12 +22,27 @@ const reserved: ReadonlySet<string> = new Set([
 
 /** What plugins have added to the head of a call's reply, without what no head can carry: that is told to the log. */
 export function addedHeaders({ id, values }: Exchange, log: Log): Headers | undefined {
+  const computed = values.get(computedHeaders);
   const added = values.get(replyHeaders);
-  if (added === undefined) return undefined;
+  if (computed === undefined) return added === undefined ? undefined : soundHeaders(added, id, log);
+  const all: Record<string, string> = { ...added };
+  for (const compute of computed) {
+    try {
+      Object.assign(all, compute());
+    } catch (error) {
+      log.error({ id, error }, 'headers of a response could not be computed');
+    }
+  }
+  return soundHeaders(all, id, log);
+}
+
+/** Returns headers of plugins without those that no response can carry: these are told to the log. */
+export function soundHeaders(headers: Headers, id: string, log: Log): Headers {
   const isUsable = (name: string, value: string): boolean =>
     !reserved.has(name.toLowerCase()) && isSound(name, value);
-  for (const name in added) if (!isUsable(name, added[name] ?? '')) return without(added, isUsable, id, log);
-  return added;
+  for (const name in headers)
+    if (!isUsable(name, headers[name] ?? '')) return without(headers, isUsable, id, log);
+  return headers;
 }
 
 /**

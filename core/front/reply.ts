@@ -12,6 +12,7 @@ import { BodyWriter } from './body-writer.ts';
 import { framerOf, joined, type Framed, type Framer } from './framing.ts';
 import { ReplyEncoder } from './reply-encoder.ts';
 import { bytesHead, headersOf, type Answered } from './reply-head.ts';
+import { trailersOf, type Trailers } from './trailers.ts';
 
 /** What every reply of a gateway shares. */
 export interface ReplyOptions {
@@ -36,6 +37,8 @@ export class Reply {
   readonly #exchange: Exchange;
   readonly #response: ServerResponse;
   readonly #body: BodyWriter;
+  /** Made with the head, where a plugin has added any. */
+  #trailers: Trailers | undefined;
   readonly #options: ReplyOptions;
   #subscription: Subscription | undefined;
   readonly #encoder: ReplyEncoder;
@@ -236,7 +239,7 @@ export class Reply {
   #complete(): void {
     if (this.#over) return;
     if (this.#passing) {
-      if (this.#exchange.stream) this.#finish(this.#framing.end());
+      if (this.#exchange.stream) this.#finish(joined(this.#framing.end(), this.#comments()));
       else {
         this.#commitBytes();
         this.#finish(this.#held ?? '');
@@ -244,7 +247,7 @@ export class Reply {
     } else if (this.#exchange.stream) {
       const rest = this.#frames(this.#encoder.stream().end());
       this.#commitStream();
-      this.#finish(joined(rest, this.#framing.end()));
+      this.#finish(joined(joined(rest, this.#framing.end()), this.#comments()));
     } else {
       const encoder = this.#encoder.whole();
       const plain = encoder.plain?.();
@@ -315,14 +318,23 @@ export class Reply {
   #commitStream(): void {
     if (this.#committed) return;
     this.#committed = true;
-    this.#writeHead(200, this.#headers(this.#exchange.framing));
+    this.#writeHead(200, this.#announced(this.#headers(this.#exchange.framing)));
   }
 
   #commitBytes(): void {
     if (this.#committed) return;
     this.#committed = true;
     const { status, headers } = bytesHead(this.#exchange, this.#headers('none'), this.#answer);
-    this.#writeHead(status, headers);
+    this.#writeHead(status, this.#announced(headers));
+  }
+
+  #announced(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    this.#trailers = trailersOf(this.#exchange, this.#response, this.#options.log);
+    return this.#trailers?.announced(headers) ?? headers;
+  }
+
+  #comments(): string {
+    return this.#trailers?.comments() ?? '';
   }
 
   /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
@@ -363,6 +375,7 @@ export class Reply {
   }
 
   #end(last: string | Buffer): void {
+    this.#trailers?.add();
     if (last.length === 0) this.#response.end();
     // Bytes as the text that Node sends with the head, in one piece: for two it asks the system for more.
     else if (last === this.#held) this.#response.end(last.toString('latin1'), 'latin1');

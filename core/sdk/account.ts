@@ -2,6 +2,8 @@ import type { CallOutcome } from './author/outcome.ts';
 
 /** The account of a call as far as a {@link Call} shows it; `accountOf` of money/account gives the whole. */
 export interface CallAccount {
+  /** State of the call; final once it has ended. */
+  readonly outcome: CallOutcome;
   /** Runs the callback once, soon after the call has ended and has been charged. */
   onOutcome(job: (outcome: CallOutcome) => void): void;
 }

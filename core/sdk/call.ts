@@ -9,7 +9,7 @@ import type {
   Upstream,
 } from './channel.ts';
 import type { CallAccount } from './account.ts';
-import type { CallOutcome } from './author/outcome.ts';
+import type { CallOutcome, CallProgress } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
 import type {
   Codec,
@@ -181,6 +181,8 @@ export interface Call {
   fail(error: GatewayError): void;
   /** What the call has reserved, used and cost, and how it ended: see `accountOf`. */
   readonly account: CallAccount;
+  /** State of the call at this moment. */
+  readonly progress: CallProgress;
   /** See {@link CallAccount.onOutcome}. */
   onOutcome(job: (outcome: CallOutcome) => void): void;
   /** What the call was ended with by {@link fail}. */

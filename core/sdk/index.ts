@@ -5,7 +5,7 @@
 
 // Plugins
 export type { Call, CallEdits, Target, Wire } from './author/call.ts';
-export type { CallAttempt, CallCost, CallOutcome, CallTimes } from './author/outcome.ts';
+export type { CallAttempt, CallCost, CallOutcome, CallProgress, CallTimes } from './author/outcome.ts';
 export {
   definePlugin,
   type Handler,
@@ -38,7 +38,7 @@ export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
 export { requirePackage } from './optional-package.ts';
-export { addReplyHeaders } from './reply-headers.ts';
+export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';
 
 // Streams
 export type { Observing } from './followed-reply.ts';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Affinity } from '../call.ts';
 import type { CallKey } from '../call-key.ts';
 import type { Operation } from '../format.ts';
-import type { CallOutcome } from './outcome.ts';
+import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { GatewayRequest } from '../../model/request.ts';
@@ -118,6 +118,11 @@ export interface Call {
    * socket is let go of. Nothing happens to a call that has ended.
    */
   fail(error: GatewayError): void;
+  /**
+   * State of the call at this moment. Attempts and times are known when the head of the response is written; usage and cost are known at the
+   * end of the response.
+   */
+  readonly progress: CallProgress;
   /**
    * Runs the callback once, soon after the call has ended and has been charged, with its final state. A call that goes on without its client
    * (a background response) ends when its work is done. Errors that the callback throws are logged. Calls made with `tools.calls` have none.

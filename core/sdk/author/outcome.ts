@@ -53,6 +53,14 @@ export interface CallTimes {
 }
 
 /**
+ * State of a call that is still running: figures grow until it ends.
+ *
+ * @example
+ * addReplyHeaders(call, () => ({ 'x-attempts': String(call.progress.attempts.length) }));
+ */
+export type CallProgress = Omit<CallOutcome, 'ended' | 'status' | 'error'>;
+
+/**
  * Final state of a call.
  *
  * @example
