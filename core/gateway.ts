@@ -5,7 +5,8 @@ import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
 import type { Handler, Next, Reads, WholeEndpoint } from './sdk/define.ts';
-import type { InternalTools } from './config/internal-tools.ts';
+import type { AdminCheck, InternalTools } from './config/internal-tools.ts';
+import { administered } from './config/administered.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
@@ -126,6 +127,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   let subcalls = notBuilt;
   const routes: PluginRoute[] = [];
   const endpoints: WholeEndpoint[] = [];
+  let admin: AdminCheck | undefined;
   const operators: IsOperator[] = [];
   const counters = new PluginCounters();
   const running: Running[] = [];
@@ -151,6 +153,14 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         prices,
         settings,
         notices,
+        detach: (call) => surroundings.detached.detach(call),
+        chargeAnswer: (call, usage, share) => accountOf(call).chargeAnswer(name, call.model, usage, share),
+        adminRoute: (method, path, answer) => {
+          routes.push({ plugin: name, method, path, handler: administered(() => admin, answer) });
+        },
+        administer: (check) => {
+          admin = check;
+        },
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
         operator: (isOperator) => operators.push(isOperator),

@@ -3,6 +3,7 @@ import { followed } from '../money/account/followed.ts';
 import { accountOf } from '../money/account/index.ts';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
+import { replyHeaders } from '../sdk/reply-headers.ts';
 import type { Next } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
@@ -42,6 +43,13 @@ export class DetachedCalls {
       this.#running -= 1;
     });
     for (const job of call.get(callbacks) ?? []) job(own);
-    return { call: own, end, send: (next) => followed(record, own, next) };
+    const send: Detached['send'] = async (next) => {
+      const reply = await followed(record, own, next);
+      // The head that the client gets is that of its own call.
+      const added = own.get(replyHeaders);
+      if (added !== undefined) call.set(replyHeaders, { ...call.get(replyHeaders), ...added });
+      return reply;
+    };
+    return { call: own, end, send };
   }
 }

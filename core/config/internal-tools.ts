@@ -1,7 +1,8 @@
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
-import type { PluginMetrics, Services, RouteHandler } from '../sdk/author/tools.ts';
+import type { PluginMetrics } from '../sdk/author/metrics.ts';
+import type { RouteContext, Services, RouteHandler } from '../sdk/author/tools.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../sdk/http.ts';
@@ -20,8 +21,13 @@ import type { Log } from '../log.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
-import type { DetachedCalls } from '../call/detached.ts';
+import type { Detached, DetachedCalls } from '../call/detached.ts';
+import type { Call } from '../sdk/call.ts';
+import type { Usage } from '../model/usage.ts';
 import type { ProcessLoad } from '../front/overload.ts';
+
+/** Checks that a request comes from whoever runs the gateway, and that they mean it. Throws the refusal. */
+export type AdminCheck = (ctx: RouteContext) => Promise<void>;
 
 /** What `setup` of a plugin gets besides its options: `PluginTools`, each of them whole, and what no promise is made of. */
 export interface InternalTools {
@@ -61,6 +67,10 @@ export interface InternalTools {
   readonly processes: Processes;
   /** Calls that go on without their client. */
   readonly detached: DetachedCalls;
+  /** Gives a call a life of its own: see `PluginTools.detach`. */
+  readonly detach: (call: Call) => Detached;
+  /** Charges a response that the plugin gives by itself: see `PluginTools.chargeAnswer`. */
+  readonly chargeAnswer: (call: Call, usage: Usage | undefined, share: number) => void;
   /** The settings in force; secrets in them are for their owners alone. */
   readonly settings: Settings;
   readonly notices: Notices;
@@ -72,6 +82,10 @@ export interface InternalTools {
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: WholeEndpoint) => void;
+  /** Adds a route that {@link administer} guards. */
+  readonly adminRoute: InternalTools['route'];
+  /** Sets how a request of whoever runs the gateway is checked. `check` throws what a request that may not pass is answered. */
+  readonly administer: (check: AdminCheck) => void;
   /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
   readonly operator: (isOperator: (ctx: Context) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */

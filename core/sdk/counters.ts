@@ -1,4 +1,4 @@
-import type { PluginCounter, PluginMetrics } from './author/tools.ts';
+import type { PluginCounter, PluginMetrics } from './author/metrics.ts';
 
 /** Maximum number of series of one counter. */
 const maxSeries = 100;

@@ -50,6 +50,7 @@ export const errorTable = {
   endpoint_not_supported: { status: 503, retry: false },
   server_is_overloaded: { status: 503, retry: true },
   upstream_timeout: { status: 504, retry: true },
+  not_cached: { status: 504, retry: false },
 } as const satisfies Record<string, ErrorKind>;
 
 /**

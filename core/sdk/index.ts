@@ -16,13 +16,13 @@ export {
   type Reads,
   type Stage,
 } from './author/plugin.ts';
+export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
 export type {
   Catalog,
+  DetachedCall,
   DirectCall,
   Endpoint,
   Log,
-  PluginCounter,
-  PluginMetrics,
   PluginTools,
   Prices,
   RouteContext,

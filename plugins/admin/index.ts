@@ -55,7 +55,18 @@ export default definePlugin({
         return audit.page(limit, after);
       },
     };
-    addRoutes(tools, handlers, sessions);
+    const { serve, check } = createServe(tools, sessions);
+    addRoutes(tools, handlers, serve);
+    tools.administer(async (ctx) => {
+      const { session, ip } = await check(ctx);
+      if (ctx.method === 'GET') return;
+      await audit.note({
+        session: session.id,
+        ip,
+        action: 'plugin-route',
+        target: `${ctx.method} ${ctx.path}`,
+      });
+    });
     tools.operator(async (ctx) => {
       const token = sessionToken(ctx);
       return token !== undefined && (await sessions.find(token, true)) !== undefined;
@@ -101,11 +112,10 @@ function told({ id, csrfToken, expiresAt }: Session) {
 
 /** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
 function addRoutes(
-  { route, settings, log }: Pick<InternalTools, 'route' | 'settings' | 'log'>,
+  { route, log }: Pick<InternalTools, 'route' | 'log'>,
   handlers: Handlers,
-  sessions: Sessions,
+  serve: ReturnType<typeof createServe>['serve'],
 ): void {
-  const serve = createServe({ settings, log }, sessions);
   for (const name of Object.keys(routes) as RouteName[]) {
     const spec = routes[name];
     // Each function fits its own route: the table as a whole cannot say so.

@@ -96,7 +96,7 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
     return found.session;
   }
 
-  return (spec: RouteSpec, handler: AnyHandler) =>
+  const serve = (spec: RouteSpec, handler: AnyHandler) =>
     async function admin(ctx: RouteContext): Promise<void> {
       secure(ctx);
       try {
@@ -106,6 +106,24 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
         else refuse(ctx, error, log);
       }
     };
+
+  /** Checks a request to another plugin's route for whoever runs the gateway, as one to a route of the table. */
+  const check = async (ctx: RouteContext): Promise<Checked> => {
+    const from = outside(ctx.req);
+    const session = await sessionFor(ctx, from.https);
+    if (ctx.method !== 'GET') {
+      checkOrigin(ctx.req, from);
+      checkIntent(ctx.req, session);
+    }
+    return { session, ip: addressOf(ctx.req) };
+  };
+  return { serve, check };
+}
+
+/** Who has sent a request that may pass. */
+export interface Checked {
+  readonly session: Session;
+  readonly ip: string;
 }
 
 function checkIntent({ headers }: IncomingMessage, session: Session): void {

@@ -86,10 +86,13 @@ export class Series {
   }
 
   /** Counts a call that has ended. */
-  count(call: Call, { record, usage, cost }: Pick<Account, 'record' | 'usage' | 'cost'>): void {
+  count(
+    call: Call,
+    { record, usage, cost, answeredBy = '' }: Pick<Account, 'record' | 'usage' | 'cost' | 'answeredBy'>,
+  ): void {
     const { attempt, ended, error, firstMs, status } = record;
     const { operation } = call;
-    const channel = attempt?.channel ?? '';
+    const channel = attempt?.channel ?? answeredBy;
     const model = this.#modelOf(call.askedModel);
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
     const format = call.format.name;

@@ -114,7 +114,7 @@ const unlisted: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'sta
 type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 
 /** The record without bodies. */
-function draftOf(call: Call, { record, attempts: asked, usage, cost }: Account): Draft {
+function draftOf(call: Call, { record, attempts: asked, usage, cost, answeredBy }: Account): Draft {
   const { startedAt, error, firstMs } = record;
   // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
@@ -149,6 +149,7 @@ function draftOf(call: Call, { record, attempts: asked, usage, cost }: Account):
     if (attempt.format !== undefined) draft.upstreamFormat = attempt.format;
     if (attempt.passThrough !== undefined) draft.passThrough = attempt.passThrough;
   }
+  if (attempt === undefined && answeredBy !== undefined) draft.channel = answeredBy;
   if (usage?.units !== undefined) draft.units = usage.units;
   if (usage?.estimated === true) draft.estimated = true;
   if (firstMs !== undefined) draft.firstMs = firstMs;

@@ -70,6 +70,7 @@ export class Account implements CallAccount, EndedCall {
   #settleJobs: (() => void)[] | undefined = undefined;
   #charged: Charge | undefined = undefined;
   #apart: Charge | undefined = undefined;
+  #answeredBy: string | undefined = undefined;
   #outcome: CallOutcome | undefined = undefined;
 
   constructor(call: RecordedCall) {
@@ -123,6 +124,26 @@ export class Account implements CallAccount, EndedCall {
     this.#charged = before === undefined ? more : sumOfCharges(before, more);
   }
 
+  /** Charges a share of what the usage costs, for a response that a plugin gives in place of a channel. */
+  chargeAnswer(plugin: string, model: string, usage: Usage | undefined, share: number): void {
+    this.#answeredBy = `plugin:${plugin}`;
+    const isCharged = usage !== undefined && share > 0;
+    const cost = isCharged ? this.priced(model, usage, undefined) : undefined;
+    this.charge({
+      amounts: {
+        microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
+        tokens: isCharged ? Math.ceil((usage.input + usage.output) * share) : 0,
+      },
+      ...(isCharged ? { usage } : {}),
+      ...(cost?.price === undefined ? {} : { price: cost.price }),
+    });
+  }
+
+  /** `plugin:NAME` of a response that no channel gave. */
+  get answeredBy(): string | undefined {
+    return this.#answeredBy;
+  }
+
   /** Adds what has a settlement of its own, such as an answer of a session. It counts in the outcome alone. */
   chargeApart(more: Charge): void {
     this.#apart = this.#apart === undefined ? more : sumOfCharges(this.#apart, more);
@@ -141,7 +162,9 @@ export class Account implements CallAccount, EndedCall {
   /** Tokens that the response told, or that are charged where it told none; undefined where nobody knows. */
   get usedTokens(): number | undefined {
     const { usage } = this.#record;
-    return usage === undefined ? this.#charged?.amounts.tokens : usage.input + usage.output;
+    return usage === undefined || this.#answeredBy !== undefined
+      ? this.#charged?.amounts.tokens
+      : usage.input + usage.output;
   }
 
   /** Cost of the usage; undefined where its model has no price. */

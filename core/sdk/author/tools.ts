@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
 import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
+import type { PluginMetrics } from './metrics.ts';
 
 /**
  * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
@@ -219,30 +220,19 @@ export interface Endpoint {
 }
 
 /**
- * A counter of a plugin. It only grows.
+ * A call with a life of its own. Whoever detached it ends it.
  *
  * @example
- * const calls = metrics.counter('calls', 'Calls by result: hit or miss.', ['result']);
- * calls.add({ result: 'hit' });
+ * const own = tools.detach(call);
+ * const reply = await own.send((view) => next(view.with({ decoded: true })));
  */
-export interface PluginCounter {
-  /** Adds to the series with these labels: 1, or `amount`, which is not negative. Labels that are left out are empty. */
-  add(labels?: Readonly<Record<string, string>>, amount?: number): void;
-}
-
-/**
- * Declares what a plugin counts. The plugin `metrics` publishes it, the sum of all workers; where that is off it costs an addition.
- *
- * @example
- * const refused = metrics.counter('refused', 'Requests that were refused.');
- * refused.add();
- */
-export interface PluginMetrics {
-  /**
-   * Declares a counter, in `setup`. `name` and `labels` have the letters a-z, 0-9 and _; it is published as `sluice_plugin_PLUGIN_NAME_total`.
-   * A counter has at most 100 series: what has no room is counted under the label value `other`. Throws for a name that is taken.
-   */
-  counter(name: string, help: string, labels?: readonly string[]): PluginCounter;
+export interface DetachedCall {
+  /** The same call, which goes on when the client has left, and which nobody's slow reading holds up: it has a gate of its own. */
+  readonly call: Call;
+  /** Sends the call through the rest of the pipeline. Rejects as `next` does. Once. */
+  send(next: (call: Call) => Promise<Observable<GatewayEvent>>): Promise<Observable<GatewayEvent>>;
+  /** Ends the call and lets go of everything, up to the provider's socket. Once, also after a response that was read to its end. */
+  end(): void;
 }
 
 /**
@@ -275,8 +265,24 @@ export interface PluginTools {
    * `setup`. Throws GatewayError when the body is not a request of the format.
    */
   subcall(parent: Call, request: SubcallRequest): DirectCall;
+  /**
+   * Gives a call a life of its own, for a plugin that has a use for the response when the client has left. What the call costs is charged and
+   * recorded with the detached call from then on: what the client gets is neither. The gateway waits for detached calls when it stops.
+   */
+  detach(call: Call): DetachedCall;
+  /**
+   * Charges a response that the plugin gives by itself: `share` (0 to 1) of what `usage` costs at the price of `call.model`, in money and in
+   * tokens. The usage record then names `plugin:NAME` as the channel, and tokens a minute are counted by what is charged. Without this a
+   * response that no channel gave costs nothing, and its record shows the usage that the response tells.
+   */
+  chargeAnswer(call: Call, usage: Usage | undefined, share: number): void;
   /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
+  /**
+   * Adds a route for whoever runs the gateway. It asks for a session of the admin API, and for methods other than GET for the session's
+   * `x-csrf-token` and the gateway's own origin, as the routes of the plugin `admin` do; 404 where that is off.
+   */
+  adminRoute(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
   /** Runs when the gateway closes or this configuration is replaced. */

@@ -9,6 +9,7 @@ import { closeSurroundings, openSurroundings } from '../../config/surroundings.t
 import { createLog } from '../../log.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { EndedCalls } from '../../money/account/ended-calls.ts';
+import { accountOf } from '../../money/account/index.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
@@ -190,6 +191,10 @@ export async function testPlugins(
     prices: createPrices(settings.prices, {}, catalog),
     settings,
     notices: new Notices(log),
+    detach: (call) => surroundings.detached.detach(call),
+    chargeAnswer: notInTests,
+    adminRoute: () => {},
+    administer: () => {},
     route: () => {},
     endpoint: () => {},
     operator: () => {},
@@ -201,7 +206,12 @@ export async function testPlugins(
   const running: Running[] = [];
   for (const { entry, name, stage, after = [] } of order) {
     const options = (entry.spec.options as z.ZodType | undefined)?.parse(entry.options);
-    const own = { ...tools, metrics: counters.of(name), ...replaced };
+    const own: InternalTools = {
+      ...tools,
+      metrics: counters.of(name),
+      chargeAnswer: (call, usage, share) => accountOf(call).chargeAnswer(name, call.model, usage, share),
+      ...replaced,
+    };
     // oxlint-disable-next-line no-await-in-loop -- in their order, as a gateway does
     const handler = (await entry.spec.setup(options, own)) as Handler;
     running.push({ name, stage, after, handler });

@@ -28,6 +28,7 @@ export const auditEntry = z.object({
     'channel-reset',
     'usage-export',
     'reload',
+    'plugin-route',
   ]),
   /** The id of what was changed. */
   target: z.string().optional(),

@@ -21,6 +21,7 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'channel-reset': 'Channel health reset',
   'usage-export': 'Usage exported',
   reload: 'Reloaded',
+  'plugin-route': 'Changed through a plugin',
 };
 
 const columns: readonly Column<AuditEntry>[] = [
