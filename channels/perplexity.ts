@@ -1,33 +1,71 @@
 import { isObject } from 'sluice/internal';
 import { openaiLike } from './_openai-like.ts';
-import { chat, chatFormat } from './_perplexity-chat.ts';
+import { chat } from './_perplexity-agent.ts';
+import { bytesInAgentWords } from './_perplexity-words.ts';
 
-/** Perplexity: answers from a search of the web, with its sources. https://docs.perplexity.ai/api-reference/chat-completions-post */
+/** Perplexity's own model, with the search that each call makes. https://docs.perplexity.ai/docs/agent-api/models */
+const sonar = { input: 0.25, cacheRead: 0.0625, output: 2.5, perCall: 0.0025 };
+
+/**
+ * Perplexity's Agent API: models of Perplexity and of others, which search the web, read pages and run code by themselves. The names of Sonar's chat
+ * completions, which ended on 2026-09-27, stand for presets of it. https://docs.perplexity.ai/docs/agent-api/migrate-from-sonar/overview
+ */
 export default openaiLike({
   name: 'perplexity',
   catalogue: ['perplexity'],
-  baseUrl: 'https://api.perplexity.ai',
-  models: ['sonar*', 'r1-*'],
-  speaks: { chat: [chatFormat, 'chat-completions'] },
+  baseUrl: 'https://api.perplexity.ai/v1',
+  models: ['sonar*', 'preset/*'],
+  prices: { 'sonar*': sonar },
+  speaks: { chat: ['responses'] },
   codecs: { chat },
-  // In dollars, with the fee for the request: https://docs.perplexity.ai/api-reference/chat-completions-post
+  // A preset is a model and its tools, a profile more: https://docs.perplexity.ai/docs/agent-api/presets
+  routingFields: ['models', 'preset', 'effort', 'profile', 'skills'],
+  // In dollars, with the fees for its tools: https://docs.perplexity.ai/api-reference/agent-post
   statedCost({ cost }) {
     const total = isObject(cost) ? cost['total_cost'] : undefined;
     return typeof total === 'number' ? total : undefined;
   },
-  thinking: { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },
+  beside: (parts) => ({
+    ...parts,
+    open: (call, request) => parts.open(call, { ...request, body: bytesInAgentWords(request.body) }),
+  }),
+  thinking: { reasoning: 'effort', efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] },
   traits: {
     '*': {
-      reasoning: 'none',
-      outputLimitField: 'max_tokens',
-      // github:perplexityai/api-discussion#265, github:serac-labs/serac#53
-      alternates: true,
-      midSystem: false,
-      parallelHistory: false,
-      refuses: ['parallelTools', 'choices', 'seed', 'stop', 'logprobs', 'topLogprobs', 'user'],
+      reasoning: 'effort',
+      efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
+      // @ai-sdk/perplexity 2.1.1, getArgs: a schema alone makes JSON.
+      jsonObject: false,
+      refuses: [
+        'choices',
+        'seed',
+        'stop',
+        'topK',
+        'frequencyPenalty',
+        'presencePenalty',
+        'logprobs',
+        'topLogprobs',
+        'verbosity',
+        'parallelTools',
+        'user',
+      ],
+      // perplexityai 0.46.1, generated/api.py, `ResponsesRequestInput` and `ReasoningConfigInput` have none of these.
+      refusedMembers: [
+        'include',
+        'metadata',
+        'parallel_tool_calls',
+        'prompt',
+        'prompt_cache_retention',
+        'reasoning.summary',
+        'safety_identifier',
+        'stream_options',
+        'text.verbosity',
+        'top_logprobs',
+        'truncation',
+        'user',
+      ],
     },
-    'sonar-deep-research*': { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },
-    'sonar-reasoning*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
-    'r1-*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
+    'sonar*': { reasoning: 'none' },
+    'perplexity/sonar': { reasoning: 'none' },
   },
 });

@@ -77,6 +77,8 @@ export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector, readVectors } from '../formats/_shared/vectors.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { chatCodec } from '../formats/chat-completions/codec.ts';
+export { chatCodec as responsesCodec } from '../formats/responses/codec.ts';
+export { ResponsesStreamDecoder } from '../formats/responses/stream-in/index.ts';
 export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
 export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';

@@ -1,6 +1,6 @@
 import { formatVoice, type ChannelUnderTest, type SeenRequest, type Voice } from 'sluice/testing';
 import type { ChannelEntry, ChannelKind, ChannelOptions } from '../../core/sdk/define.ts';
-import { mistralVoice } from './_voices.ts';
+import { agentVoice, mistralVoice } from './_voices.ts';
 
 /** A channel kind with whatever options it may have. */
 export type Kind = ((options: ChannelOptions & Readonly<Record<string, unknown>>) => ChannelEntry) &
@@ -41,7 +41,6 @@ export const presets: Readonly<
   nvidia: { model: 'meta/llama-3.3-70b-instruct' },
   'openai-compatible': { model: 'anything', options: { name: 'acme' } },
   ovhcloud: { model: 'Meta-Llama-3_3-70B-Instruct' },
-  perplexity: { model: 'sonar-pro' },
   qianfan: { model: 'ernie-4.5-turbo-128k' },
   sambanova: { model: 'Meta-Llama-3.3-70B-Instruct' },
   scaleway: { model: 'llama-3.3-70b-instruct' },
@@ -91,6 +90,8 @@ const families: readonly (readonly [name: string, model: string, voice: Voice])[
   ['snowflake', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'gpt-4.1', chat],
+  ['perplexity', 'openai/gpt-5.5', agentVoice],
+  ['perplexity', 'sonar-pro', agentVoice],
 ];
 
 interface TestedPreset extends ChannelUnderTest {

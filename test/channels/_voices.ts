@@ -47,6 +47,26 @@ function framesOf(stream: string): readonly Json[] {
   return [...stream.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data) as Json);
 }
 
+const responses = await formatVoice('responses');
+
+/** The Agent API of Perplexity: Responses with a preset in place of a model, and the schema of an answer where chat completions have it. */
+export const agentVoice: Voice = {
+  ...responses,
+  hear: (request) => responses.hear(inResponses(request)),
+  whole: (events, request) => responses.whole(events, inResponses(request)),
+  stream: (events, request) => responses.stream(events, inResponses(request)),
+};
+
+function inResponses(request: SeenRequest): SeenRequest {
+  const { response_format: format, preset, ...body } = JSON.parse(request.body.toString()) as Json;
+  const { type, json_schema: schema } = (format ?? {}) as {
+    readonly type?: string;
+    readonly json_schema?: Json;
+  };
+  const text = format === undefined ? {} : { text: { format: { type, ...schema } } };
+  return { ...request, body: Buffer.from(JSON.stringify({ model: preset, ...body, ...text })) };
+}
+
 /** watsonx.ai: no last word, an event's name and number on each piece, and its own names of the model and the choice. */
 export const watsonxVoice = mannered({
   asked: ({ model_id, tool_choice_option, ...body }, { url }) => ({

@@ -5,8 +5,8 @@ import deepseek from '../../channels/deepseek.ts';
 import fireworks from '../../channels/fireworks.ts';
 import minimax from '../../channels/minimax.ts';
 import moonshot from '../../channels/moonshot.ts';
+import openaiCompatible from '../../channels/openai-compatible.ts';
 import openrouter from '../../channels/openrouter.ts';
-import perplexity from '../../channels/perplexity.ts';
 import { Provider } from './_provider.ts';
 
 let provider: Provider;
@@ -25,7 +25,13 @@ beforeAll(async () => {
         models: { sonnet: 'anthropic/claude-sonnet-4.5', opus: 'anthropic/claude-opus-4.8' },
         discover: false,
       }),
-      perplexity({ key: 'k', baseUrl: `${url}/v1`, models: { sonar: 'sonar-pro' } }),
+      openaiCompatible({
+        name: 'turns',
+        key: 'k',
+        baseUrl: `${url}/v1`,
+        models: ['alternating'],
+        traits: { '*': { alternates: true } },
+      }),
     ],
   }));
 });
@@ -128,7 +134,7 @@ test('Fireworks gets no marks on tools', async () => {
 });
 
 test.each(['/v1/messages', '/v1/chat/completions'])(
-  'words behind what a tool gave reach Perplexity in one turn with it, from clients of %s',
+  'words behind what a tool gave reach a model whose turns must alternate in one turn with it, from clients of %s',
   async (path) => {
     provider.says(() => ({
       body: {
@@ -151,7 +157,7 @@ test.each(['/v1/messages', '/v1/chat/completions'])(
     ];
     const native = [...calls, { role: 'user', content: 'And now?' }];
     const messages = path === '/v1/messages' ? native : chat;
-    const { status } = await provider.ask(path, { model: 'sonar', max_tokens: 100, messages });
+    const { status } = await provider.ask(path, { model: 'alternating', max_tokens: 100, messages });
     expect(status).toBe(200);
     expect(provider.posted()).toMatchObject({
       messages: [

@@ -1,69 +1,129 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import perplexity from '../../channels/perplexity.ts';
 import { Provider, sse } from './_provider.ts';
+import { UsageListener } from './_usage-listener.ts';
 
 let provider: Provider;
+const listener = new UsageListener();
 
 beforeAll(async () => {
-  provider = await Provider.start((url) => ({ channels: [perplexity({ key: 'k', baseUrl: url })] }));
+  provider = await Provider.start((url) => ({
+    plugins: [listener.plugin],
+    channels: [
+      perplexity({ key: 'k', baseUrl: `${url}/v1`, models: ['sonar*', 'preset/*', 'openai/*', 'google/*'] }),
+    ],
+  }));
 });
 afterAll(() => provider.close());
 
-const sources = {
-  citations: ['https://a.example/cats', 'https://b.example/dogs'],
-  search_results: [
-    { title: 'Cats', url: 'https://a.example/cats', date: '2025-01-01' },
-    { title: 'Dogs', url: 'https://b.example/dogs' },
-  ],
-};
-const base = { id: 'x', model: 'sonar', created: 1, ...sources };
-const usage = { prompt_tokens: 3, completion_tokens: 9, total_tokens: 12, num_search_queries: 1 };
 const text = 'Dogs bark [2], cats purr [1] [2].';
-const whole = {
-  ...base,
-  object: 'chat.completion',
-  usage,
-  choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+const results = [
+  { id: 1, title: 'Cats', url: 'https://a.example/cats', snippet: 'They purr.', date: '2025-01-01' },
+  { id: 2, title: 'Dogs', url: 'https://b.example/dogs', snippet: 'They bark.' },
+  { id: 3, title: 'Cows', url: 'https://c.example/cows', snippet: 'They moo.' },
+];
+const searched = { type: 'search_results', queries: ['dogs cats'], results };
+const message = {
+  type: 'message',
+  id: 'msg_1',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text }],
 };
-/** As Perplexity streams: each piece has the sources, and the message so far. */
-const pieces = ['Dogs bark [', '2], cats purr', ' [1] [2].', ''].map((content, place, all) => ({
-  ...base,
-  object: 'chat.completion.chunk',
+const usage = {
+  input_tokens: 30,
+  input_tokens_details: { cache_read_input_tokens: 20, cache_creation_input_tokens: 0 },
+  output_tokens: 9,
+  total_tokens: 39,
+  tool_calls_details: { web_search: { invocation: 1 } },
+  cost: {
+    currency: 'USD',
+    input_cost: 0.0001,
+    output_cost: 0.0002,
+    tool_calls_cost: 0.0025,
+    total_cost: 0.0028,
+  },
+};
+const whole = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  model: 'perplexity/sonar',
+  status: 'completed',
+  output: [searched, message],
   usage,
-  choices: [
-    {
-      index: 0,
-      delta: { role: 'assistant', content },
-      message: { role: 'assistant', content: all.slice(0, place + 1).join('') },
-      finish_reason: content === '' ? 'stop' : null,
-    },
-  ],
-}));
+};
+
+/** As the Agent API streams: events of the search belong to no item, and no part is begun. */
+const pieces = [
+  { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: undefined } },
+  { type: 'response.in_progress' },
+  { type: 'response.reasoning.started', thought: 'I look for dogs.' },
+  { type: 'response.reasoning.search_queries', queries: ['dogs cats'] },
+  { type: 'response.reasoning.search_results', results },
+  { type: 'response.reasoning.stopped' },
+  { type: 'response.output_item.added', output_index: 0, item: searched },
+  { type: 'response.output_item.done', output_index: 0, item: searched },
+  {
+    type: 'response.output_item.added',
+    output_index: 1,
+    item: { ...message, content: [], status: 'in_progress' },
+  },
+  ...['Dogs bark [', '2], cats purr', ' [1] [2].'].map((delta) => ({
+    type: 'response.output_text.delta',
+    item_id: 'msg_1',
+    output_index: 1,
+    content_index: 0,
+    delta,
+  })),
+  { type: 'response.output_text.done', item_id: 'msg_1', output_index: 1, content_index: 0, text },
+  { type: 'response.output_item.done', output_index: 1, item: message },
+  { type: 'response.completed', response: whole },
+].map((piece, number) => ({ ...piece, sequence_number: number }));
 
 describe.each([false, true])('streamed: %s', (stream) => {
   beforeEach(() => {
-    provider.says(() => (stream ? sse(pieces, 'data: [DONE]\n\n') : { body: whole }));
+    provider.says(() => (stream ? sse(pieces) : { body: whole }));
   });
   const user = [{ role: 'user', content: 'Well?' }];
 
-  test('a client of chat completions has all that Perplexity says and takes', async () => {
-    const asked = {
-      model: 'sonar',
-      messages: user,
-      search_domain_filter: ['-c.example'],
-      search_recency_filter: 'week',
-      search_mode: 'academic',
-      return_images: true,
-      web_search_options: { search_context_size: 'low' },
-    };
-    const answer = await provider.ask('/v1/chat/completions', { ...asked, stream });
+  test('a client of Responses has all that the Agent API says and takes', async () => {
+    const answer = await provider.ask('/v1/responses', {
+      model: 'openai/gpt-5.5',
+      input: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: [{ type: 'output_text', text: 'Hello.', annotations: [] }] },
+        { role: 'user', content: [{ type: 'input_text', text: 'Well?' }] },
+      ],
+      previous_response_id: undefined,
+      reasoning: { effort: 'low' },
+      tools: [{ type: 'fetch_url' }],
+      max_steps: 3,
+      text: { format: { type: 'json_schema', name: 'word', schema: { type: 'object' }, strict: true } },
+      stream,
+    });
+    expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
     const said = await answer.text();
-    expect(provider.posted()).toMatchObject(asked);
-    if (!stream) expect(JSON.parse(said)).toEqual(whole);
-    else {
-      expect(said).toContain('"search_results":[{"title":"Cats"');
-      expect(said).not.toContain('url_citation');
-    }
+    expect(said).toContain('"search_results"');
+    expect(said).toContain('They moo.');
+    expect(provider.paths).toEqual(['POST /v1/responses']);
+    expect(provider.posted()).toEqual({
+      model: 'openai/gpt-5.5',
+      input: [
+        { type: 'message', role: 'user', content: 'Hi' },
+        { type: 'message', role: 'assistant', content: 'Hello.' },
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Well?' }] },
+      ],
+      reasoning: { effort: 'low' },
+      tools: [{ type: 'fetch_url' }],
+      max_steps: 3,
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'word', schema: { type: 'object' }, strict: true },
+      },
+      stream,
+    });
+    expect(listener.last).toMatchObject({ input: 30, cacheRead: 20, output: 9, raw: { cost: usage.cost } });
   });
 
   test('a client of messages has its sources as citations', async () => {
@@ -79,38 +139,18 @@ describe.each([false, true])('streamed: %s', (stream) => {
       title,
     ]);
     expect(cites).toEqual([
-      ['https://a.example/cats', 'Cats'],
       ['https://b.example/dogs', 'Dogs'],
+      ['https://a.example/cats', 'Cats'],
     ]);
+    if (stream) expect(said).toContain('I look for dogs.');
   });
 
-  test('a client of responses has them as annotations, where the text names them first', async () => {
-    const answer = await provider.ask('/v1/responses', { model: 'sonar', input: 'Well?', stream });
+  test('a client of chat completions has the text, and its sources where the text names them first', async () => {
+    const answer = await provider.ask('/v1/chat/completions', { model: 'sonar', messages: user, stream });
     const said = await answer.text();
-    const end = stream ? /data: (.*"response\.completed".*)/.exec(said)?.[1] : said;
-    const parsed = JSON.parse(end ?? '{}') as { response?: object };
-    const annotation = (url: string, title: string, from: number): object => ({
-      type: 'url_citation',
-      url,
-      title,
-      start_index: from,
-      end_index: from + 3,
-    });
-    expect(parsed.response ?? parsed).toMatchObject({
-      output: [
-        {
-          content: [
-            {
-              text,
-              annotations: [
-                annotation('https://a.example/cats', 'Cats', text.indexOf('[1]')),
-                annotation('https://b.example/dogs', 'Dogs', text.indexOf('[2]')),
-              ],
-            },
-          ],
-        },
-      ],
-    });
+    expect(said).toContain('"url":"https://a.example/cats"');
+    expect(said).toContain(`"start_index":${text.indexOf('[2]')}`);
+    expect(said).not.toContain('cows');
   });
 
   test('a client of generateContent has them as grounding', async () => {
@@ -122,20 +162,110 @@ describe.each([false, true])('streamed: %s', (stream) => {
   });
 });
 
-test('an answer of old, with addresses alone, and one without a search', async () => {
-  const ask = async (): Promise<string> =>
-    (
-      await provider.ask('/v1/messages', {
-        model: 'sonar',
-        max_tokens: 99,
-        messages: [{ role: 'user', content: 'Hi' }],
-      })
-    ).text();
-  const { search_results: _, ...old } = whole;
-  provider.says(() => ({ body: old }));
-  expect(await ask()).toContain('"url":"https://b.example/dogs"');
-  provider.says(() => ({ body: { ...old, citations: null } }));
-  const said = await ask();
-  expect(said).toContain(text);
-  expect(said).not.toContain('citations');
+test('where it keeps nothing it gets the earlier turns, without the traces of its tools', async () => {
+  provider.says(() => ({ body: whole }));
+  const first = await provider.ask('/v1/responses', {
+    model: 'sonar',
+    store: true,
+    input: 'My name is Ada.',
+  });
+  const { id } = (await first.json()) as { readonly id: string };
+  await provider.ask('/v1/responses', { model: 'sonar', previous_response_id: id, input: 'And?' });
+  const input = provider.posted(1)['input'] as readonly { readonly type: string; readonly role?: string }[];
+  expect(input.map(({ type, role }) => `${type} ${role}`)).toEqual([
+    'message user',
+    'message assistant',
+    'message user',
+  ]);
+});
+
+test.each([
+  ['sonar', { model: 'perplexity/sonar', preset: 'fast' }],
+  ['sonar-pro', { model: 'perplexity/sonar', preset: 'low' }],
+  ['sonar-reasoning-pro', { model: 'perplexity/sonar', preset: 'medium' }],
+  ['sonar-deep-research', { model: 'perplexity/sonar', preset: 'high' }],
+  ['preset/xhigh', { preset: 'xhigh' }],
+  ['google/gemini-3.7-flash', { model: 'google/gemini-3.7-flash' }],
+])('%s is asked as %j', async (model, asked) => {
+  provider.says(() => ({ body: whole }));
+  const messages = [{ role: 'user', content: 'Well?' }];
+  const answer = await provider.ask('/v1/chat/completions', { model, messages });
+  expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
+  const { model: sent, preset } = provider.posted();
+  expect({ model: sent, preset }).toEqual({ model: undefined, preset: undefined, ...asked });
+});
+
+test('filters of Sonar are options of the search tool', async () => {
+  provider.says(() => ({ body: whole }));
+  const answer = await provider.ask('/v1/chat/completions', {
+    model: 'sonar',
+    messages: [{ role: 'user', content: 'Well?' }],
+    search_domain_filter: ['-c.example'],
+    search_recency_filter: 'week',
+    web_search_options: { search_context_size: 'low' },
+    return_images: true,
+  });
+  expect(answer.headers.get('x-sluice-loss')).toBe('return_images');
+  expect(provider.posted()).toMatchObject({
+    tools: [
+      {
+        type: 'web_search',
+        search_context_size: 'low',
+        filters: { search_domain_filter: ['-c.example'], search_recency_filter: 'week' },
+      },
+    ],
+  });
+});
+
+test('images behind what a tool gave go in the result of that tool', async () => {
+  provider.says(() => ({ body: whole }));
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
+  const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+  const answer = await provider.ask('/v1/messages', {
+    model: 'sonar-pro',
+    max_tokens: 99,
+    tools,
+    messages: [
+      { role: 'user', content: 'What is there?' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [image] }] },
+    ],
+  });
+  expect(answer.status).toBe(200);
+  const input = provider.posted()['input'] as readonly object[];
+  expect(input.at(-1)).toMatchObject({
+    type: 'function_call_output',
+    output: [{ type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' }],
+  });
+});
+
+test('a reply that failed is an error, whole and streamed', async () => {
+  const error = { code: 'model_error', message: 'The model failed.', type: 'server_error' };
+  const ask = (stream: boolean) =>
+    provider.ask('/v1/chat/completions', {
+      model: 'sonar',
+      messages: [{ role: 'user', content: 'Hi' }],
+      stream,
+    });
+  provider.says(() => ({ body: { ...whole, status: 'failed', output: [], error } }));
+  expect((await ask(false)).status).toBeGreaterThanOrEqual(500);
+  provider.says(() => sse([{ type: 'response.failed', sequence_number: 0, error }]));
+  expect((await ask(true)).status).toBeGreaterThanOrEqual(500);
+});
+
+test('a client of Responses goes on from what Perplexity keeps', async () => {
+  provider.says(() => ({ body: { ...whole, store: true } }));
+  const first = await provider.ask('/v1/responses', {
+    model: 'sonar',
+    store: true,
+    input: 'My name is Ada.',
+  });
+  const { id } = (await first.json()) as { readonly id: string };
+  const second = await provider.ask('/v1/responses', {
+    model: 'sonar',
+    previous_response_id: id,
+    input: 'And?',
+  });
+  expect(second.status).toBe(200);
+  expect(provider.posted(1)).toMatchObject({ previous_response_id: 'resp_1', input: 'And?' });
 });

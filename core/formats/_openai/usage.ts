@@ -17,11 +17,12 @@ export function usageReader(
     const counts = {
       input: tokenCount(raw[input]),
       output: tokenCount(raw[output]),
-      cacheRead: tokenCount(inputDetails.cached_tokens),
+      // Perplexity's Agent API has names of its own: perplexityai 0.46.1, `ResponsesUsageInputTokensDetails`.
+      cacheRead: tokenCount(inputDetails.cached_tokens ?? inputDetails.cache_read_input_tokens),
     };
     return {
       ...counts,
-      cacheWrite: tokenCount(inputDetails.cache_write_tokens),
+      cacheWrite: tokenCount(inputDetails.cache_write_tokens ?? inputDetails.cache_creation_input_tokens),
       reasoning: tokenCount(outputDetails.reasoning_tokens),
       ...writtenLong(inputDetails.cache_write_tokens_details),
       ...byModalityIn(

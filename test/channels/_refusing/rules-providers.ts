@@ -1,8 +1,8 @@
 import {
-  doesNotAlternate,
   has,
   isJson,
   isOneOf,
+  lacks,
   objects,
   otherThan,
   outside,
@@ -25,6 +25,28 @@ const toolContent: Check = ({ body }) => {
   );
   return index < 0 ? undefined : `messages[${index}].content`;
 };
+
+/** An item of the input of Responses without a type. */
+const untypedItem: Check = ({ body }) => {
+  const index = objects(body['input']).findIndex(({ type }) => typeof type !== 'string');
+  return index < 0 ? undefined : `input[${index}].type`;
+};
+
+/** A part of a message in the input of Responses of another type. */
+const partOtherThan =
+  (...types: readonly string[]): Check =>
+  ({ body }) => {
+    const index = objects(body['input']).findIndex(({ type, content }) =>
+      type === 'message' ? objects(content).some((part) => !types.includes(String(part['type']))) : false,
+    );
+    return index < 0 ? undefined : `input[${index}].content`;
+  };
+
+/** None of these members is given. */
+const neither =
+  (...names: readonly string[]): Check =>
+  ({ body }) =>
+    names.every((name) => body[name] === undefined) ? names[0] : undefined;
 
 /** Providers that serve models of their own, or anybody's. */
 export const providerRules: readonly Rule[] = [
@@ -84,15 +106,44 @@ export const providerRules: readonly Rule[] = [
   },
   {
     kinds: ['perplexity'],
-    refuses: doesNotAlternate,
-    says: 'After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s). ($)',
-    source: 'github:serac-labs/serac#53',
+    wires: ['responses'],
+    refuses: lacks('input'),
+    says: '$ is required',
+    source: '@perplexity-ai/perplexity_ai 0.38.5, `ResponsesRequest`',
   },
   {
     kinds: ['perplexity'],
-    refuses: roleOtherThan('system', 'user', 'assistant', 'tool'),
-    says: "At body -> $: Input should be 'system', 'user' or 'assistant'",
-    source: 'github:BerriAI/litellm#11665',
+    wires: ['responses'],
+    refuses: untypedItem,
+    says: '$: every item of the input needs a type',
+    source: 'LiteLLM 1.110.2, llms/perplexity/responses/transformation.py, `_ensure_message_type`',
+  },
+  {
+    kinds: ['perplexity'],
+    wires: ['responses'],
+    refuses: partOtherThan('input_text', 'input_image', 'input_file'),
+    says: '$: unknown type',
+    source: 'https://pypi.org/project/perplexityai/0.46.1, generated/api.py, `InputContentPartInput`',
+  },
+  {
+    kinds: ['perplexity'],
+    wires: ['responses'],
+    refuses: otherThan('reasoning.effort', ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
+    says: '$: unknown value',
+    source: 'https://pypi.org/project/perplexityai/0.46.1, generated/api.py, `ReasoningConfigInput`',
+  },
+  {
+    kinds: ['perplexity'],
+    wires: ['responses'],
+    refuses: neither('model', 'models', 'preset', 'effort'),
+    says: 'model or preset is required',
+    source: 'https://docs.perplexity.ai/docs/agent-api/building-agents/define-the-run',
+  },
+  {
+    kinds: ['perplexity'],
+    refuses: () => 'model',
+    says: 'Sonar is now the Agent API.',
+    source: 'github:danielmiessler/Fabric#2276; https://docs.perplexity.ai/getting-started/pricing',
   },
   {
     kinds: ['lm-studio'],
@@ -151,7 +202,7 @@ export const providerRules: readonly Rule[] = [
     source: 'https://platform.minimax.io/docs/api-reference/text-openai-api',
   },
   {
-    kinds: ['deepseek', 'perplexity'],
+    kinds: ['deepseek'],
     refuses: toolContent,
     says: '$: unknown variant `image_url`, expected `text`',
     source: 'https://api-docs.deepseek.com/api/create-chat-completion: content of tools is a string',

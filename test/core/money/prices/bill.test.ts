@@ -11,6 +11,7 @@ import { makeChannel } from '../../../../core/config/configured-channel.ts';
 import { readUsage as readChat } from '../../../../core/formats/chat-completions/usage.ts';
 import { readUsage as readGemini } from '../../../../core/formats/generate-content/usage.ts';
 import { decodeUsage as readMessages } from '../../../../core/formats/messages/usage.ts';
+import { readUsage as readResponses } from '../../../../core/formats/responses/usage.ts';
 import { createLog } from '../../../../core/log.ts';
 import type { JsonObject } from '../../../../core/model/json.ts';
 import type { Units, Usage } from '../../../../core/model/usage.ts';
@@ -73,7 +74,7 @@ const chatUsage = (more: JsonObject = {}, reply: JsonObject = {}): Usage =>
   readChat({ ...chat, ...more }, reply);
 const nothing: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 const film = (resolution: string): Units => ({ seconds: 8, secondsAt: { [resolution]: 8 } });
-const sonarAt = { callsAt: { medium: 1 } };
+const responses = { input_tokens: 1000, output_tokens: 100, total_tokens: 1100 };
 
 // Dollars per million tokens in the comments, with the page that states them. All calls have 1,000 tokens of input and 100 of output.
 const bills: Readonly<Record<string, Bill>> = {
@@ -116,21 +117,19 @@ const bills: Readonly<Record<string, Bill>> = {
     usage: chatUsage({}, { service_tier: 'flex' }),
     microDollars: 100 + 60,
   },
-  // 1 and 1, and 8 dollars for 1,000 requests with a medium search context: https://docs.perplexity.ai/getting-started/pricing
-  'Sonar with its request fee': {
+  // 0.25 and 2.50, and 2.50 dollars for 1,000 searches: https://docs.perplexity.ai/docs/getting-started/pricing
+  'Sonar with one search': {
     channel: 'perplexity',
     model: 'sonar',
-    usage: chatUsage({ search_context_size: 'medium' }),
-    units: sonarAt,
-    microDollars: 1000 + 100 + 8000,
+    usage: readResponses(responses),
+    microDollars: 250 + 250 + 2500,
   },
-  // The same call as its provider states it: https://docs.perplexity.ai/api-reference/chat-completions-post
+  // The same call as its provider states it: https://docs.perplexity.ai/api-reference/agent-post
   'Sonar with a stated cost': {
     channel: 'perplexity',
     model: 'sonar',
-    usage: chatUsage({ search_context_size: 'medium', cost: { request_cost: 0.008, total_cost: 0.0091 } }),
-    units: sonarAt,
-    microDollars: 9100,
+    usage: readResponses({ ...responses, cost: { tool_calls_cost: 0.0025, total_cost: 0.0029 } }),
+    microDollars: 2900,
   },
   // https://openrouter.ai/docs/use-cases/usage-accounting
   'OpenRouter with a stated cost': {
