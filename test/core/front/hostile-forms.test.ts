@@ -86,6 +86,7 @@ describe('a part that frameworks read in different ways is refused:', () => {
     ['a folded header', 'Content-Disposition: form-data; name="q"\r\n ; filename="b"'],
     ['a header folded by a tab', 'Content-Disposition: form-data;\r\n\tname="file"; filename="b"'],
     ['a blank before the colon', `Content-Disposition : ${file}`],
+    ['a blank in the name of a header', `Content-Disposition: ${text}\r\nX Content-Type: a/b`],
     ['a line feed alone', `Content-Disposition: ${text}\nContent-Type: a/b`],
     ['a carriage return alone', `Content-Disposition: ${text}\rContent-Type: a/b`],
     ['a zero byte', 'Content-Disposition: form-data; name="q\0"; filename="b"'],
