@@ -25,7 +25,7 @@ into a new or empty folder. Start the gateway there with "npm start", after "npm
       return 1;
     }
     mkdirSync(folder, { recursive: true });
-    copyFolder(join(packageFolder, 'template'), folder);
+    copyFolder(join(packageFolder, 'docs/template'), folder);
     copyFileSync(join(packageFolder, '.env.example'), join(folder, '.env.example'));
     for (const [path, text] of Object.entries(written(basename(folder))))
       writeFileSync(join(folder, path), text);

@@ -786,13 +786,13 @@ describe('what is published', () => {
   });
 
   test('a new gateway has every channel that the config of the repository has', () => {
-    const template = read('template/gateway.config.ts').split('\n');
+    const template = read('docs/template/gateway.config.ts').split('\n');
     expect(
       verdict(
         read('gateway.config.ts')
           .split('\n')
           .filter((line) => !template.includes(line)),
-        'Add these lines to template/gateway.config.ts: it is this config, and a channel of its own.',
+        'Add these lines to docs/template/gateway.config.ts: it is this config, and a channel of its own.',
       ),
     ).toBe('');
   });

@@ -38,7 +38,7 @@ export function surface(): readonly Declared[] {
     writeFileSync(
       project,
       JSON.stringify({
-        extends: join(home, 'tsconfig.package.json'),
+        extends: join(home, 'core/packaging/tsconfig.json'),
         compilerOptions: {
           rootDir: home,
           outDir: folder,

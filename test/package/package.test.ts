@@ -51,7 +51,7 @@ let size = 0;
 
 beforeAll(async () => {
   place = mkdtempSync(join(tmpdir(), 'sluice-package-'));
-  await run(home, process.execPath, 'prepack.js', '--page-as-it-is', '--unchecked');
+  await run(home, process.execPath, 'core/packaging/prepack.js', '--page-as-it-is', '--unchecked');
   const report = await run(home, 'npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', place);
   const told = JSON.parse(report) as readonly Packed[] | Readonly<Record<string, Packed>>;
   const [tarball] = Object.values(told);
@@ -205,7 +205,9 @@ describe('the package', () => {
       ]),
     );
     const strangers = packed.filter((path) => /(^|\/)test\/|\.test\.|node_modules|\.tsx?$/.test(path));
-    expect(strangers.filter((path) => !/\.d\.ts$|^template\/|^gateway\.config\.ts$/.test(path))).toEqual([]);
+    expect(
+      strangers.filter((path) => !/\.d\.ts$|^docs\/template\/|^gateway\.config\.ts$/.test(path)),
+    ).toEqual([]);
     expect(size).toBeLessThan(3 * 1024 * 1024);
   });
 
@@ -374,9 +376,10 @@ describe('the package', () => {
 test('packing without installed packages ends with what to do, and without a stack trace', async () => {
   const clone = mkdtempSync(join(tmpdir(), 'sluice-clone-'));
   onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
-  cpSync(join(home, 'prepack.js'), join(clone, 'prepack.js'));
+  const script = 'core/packaging/prepack.js';
+  cpSync(join(home, script), join(clone, script), { recursive: true });
   cpSync(join(home, 'package.json'), join(clone, 'package.json'));
-  await expect(run(clone, process.execPath, 'prepack.js')).rejects.toMatchObject({
+  await expect(run(clone, process.execPath, script)).rejects.toMatchObject({
     code: 1,
     stderr:
       'The package cannot be built: vite and typescript are not installed. Run "npm ci", then "npm pack".\n',

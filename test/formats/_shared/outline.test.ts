@@ -260,7 +260,7 @@ describe('an outline', () => {
   });
 
   test('is made by a module that is what its source says', () => {
-    const script = fileURLToPath(new URL('../../../build-scanner.js', import.meta.url));
+    const script = fileURLToPath(new URL('../../../core/formats/_shared/build-scanner.js', import.meta.url));
     expect(() => execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' })).not.toThrow();
   });
 });

@@ -7,7 +7,7 @@ const { parseWat } = await wabt();
 
 for (const source of ['outline/scan.wat', 'long-json/texts.wat']) {
   const [folder, name] = source.split('/');
-  const place = new URL(`core/formats/_shared/${folder}/`, import.meta.url);
+  const place = new URL(`./${folder}/`, import.meta.url);
   const module = parseWat(name, readFileSync(new URL(name, place), 'utf8'), {
     simd: true,
     bulk_memory: true,

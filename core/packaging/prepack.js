@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const here = (path) => fileURLToPath(new URL(path, new URL('../../', import.meta.url)));
 
 // A step that fails has said why: a stack trace of this script would hide it.
 const run = (...args) => {
@@ -23,7 +23,7 @@ rmSync(here('dist'), { recursive: true, force: true });
 if (!process.argv.includes('--page-as-it-is') || !existsSync(here('plugins/dashboard/dist/index.html')))
   run('plugins/dashboard/web/build.js');
 const unchecked = process.argv.includes('--unchecked') ? ['--noCheck'] : [];
-run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.package.json', ...unchecked);
+run('node_modules/typescript/bin/tsc', '-p', 'core/packaging/tsconfig.json', ...unchecked);
 for (const path of [
   'core/models/catalogue.json',
   'core/models/corrections.json',
