@@ -27,12 +27,10 @@ export type {
   Prices,
   RouteContext,
   RouteHandler,
-  ServiceAnswer,
-  ServiceRequest,
-  Services,
   Stores,
   SubcallRequest,
 } from './author/tools.ts';
+export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';

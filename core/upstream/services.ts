@@ -1,7 +1,9 @@
+import { EventEmitter } from 'node:events';
+import type undici from 'undici';
 import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
 import { parseJson } from '../model/json.ts';
-import type { ServiceAnswer, Services } from '../sdk/author/tools.ts';
+import type { ServiceAnswer, ServiceRequest, Services } from '../sdk/author/services.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
 /** Milliseconds, and bytes, of an answer unless a plugin says otherwise. */
@@ -10,40 +12,87 @@ const ordinary = { timeout: 10_000, limit: 4 * 1024 * 1024 };
 /** Opens the connections over which plugins ask services that operators name. */
 export function openServices(): Services & { close(): Promise<void> } {
   const connections = openConnections({ connectTimeout: 5_000, idleTimeout: 60_000 });
+  const send = (
+    { url, json, method, headers = {}, ...rest }: ServiceRequest,
+    limits: Pick<undici.Dispatcher.RequestOptions, 'signal' | 'headersTimeout' | 'bodyTimeout'>,
+  ) => {
+    const { origin, pathname, search, protocol } = new URL(url);
+    if (protocol !== 'http:' && protocol !== 'https:')
+      throw new Error(`A service is asked over http or https, not over ${protocol}`);
+    const body = rest.body ?? (json === undefined ? undefined : JSON.stringify(json));
+    return requestBy.call(connections.to(origin, false), {
+      path: pathname + search,
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(rest.body === undefined && json !== undefined ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      ...limits,
+    });
+  };
   return {
-    async ask({ url, json, method, headers = {}, signal, ...rest }) {
-      const { timeout, limit } = { ...ordinary, ...rest };
-      const { origin, pathname, search, host, protocol } = new URL(url);
-      if (protocol !== 'http:' && protocol !== 'https:')
-        throw new Error(`A service is asked over http or https, not over ${protocol}`);
-      const body = rest.body ?? (json === undefined ? undefined : JSON.stringify(json));
+    async ask({ signal, ...request }) {
+      const { timeout, limit } = { ...ordinary, ...request };
       const deadline = AbortSignal.timeout(timeout);
       try {
-        const answer = await requestBy.call(connections.to(origin, false), {
-          path: pathname + search,
-          method: method ?? (body === undefined ? 'GET' : 'POST'),
-          headers: {
-            ...(rest.body === undefined && json !== undefined ? { 'content-type': 'application/json' } : {}),
-            ...headers,
-          },
-          ...(body === undefined ? {} : { body }),
-          signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
-        });
+        const answer = await send(request, { signal: either(signal, deadline) });
         const whole = new WholeBytes(limit);
         // Leaving the loop closes the connection.
         for await (const piece of answer.body as AsyncIterable<Buffer>) whole.push(piece);
         return answered(answer.statusCode, answer.headers, whole.take());
       } catch (error) {
-        const why = deadline.aborted
-          ? `it did not answer within ${timeout} ms`
-          : error instanceof Error
-            ? error.message.replace(/\.$/, '')
-            : String(error);
-        throw new Error(`The service at ${host} could not be asked: ${why}.`, { cause: error });
+        throw notAsked(request.url, deadline.aborted, timeout, error);
+      }
+    },
+    async open({ signal, ...request }) {
+      const { timeout = ordinary.timeout } = request;
+      // An emitter, as undici takes in place of a signal: it has no other end than this.
+      const stop: EventEmitter & { reason?: unknown } = new EventEmitter();
+      const leave = (reason: unknown): void => {
+        stop.reason = reason;
+        stop.emit('abort');
+      };
+      const left = (): void => leave(signal?.reason);
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        leave(undefined);
+      }, timeout);
+      signal?.addEventListener('abort', left, { once: true });
+      const forget = (): void => signal?.removeEventListener('abort', left);
+      try {
+        signal?.throwIfAborted();
+        const { statusCode, headers, body } = await send(request, {
+          signal: stop,
+          headersTimeout: 0,
+          bodyTimeout: 0,
+        });
+        body.once('close', forget);
+        return { status: statusCode, headers, body: body as AsyncIterable<Buffer> };
+      } catch (error) {
+        forget();
+        throw notAsked(request.url, isLate, timeout, error);
+      } finally {
+        clearTimeout(timer);
       }
     },
     close: () => connections.close(),
   };
+}
+
+function either(signal: AbortSignal | undefined, deadline: AbortSignal): AbortSignal {
+  return signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+}
+
+/** Returns the error that names the host and nothing else of the address. */
+function notAsked(url: string, isLate: boolean, timeout: number, error: unknown): Error {
+  const why = isLate
+    ? `it did not answer within ${timeout} ms`
+    : error instanceof Error
+      ? error.message.replace(/\.$/, '')
+      : String(error);
+  return new Error(`The service at ${new URL(url).host} could not be asked: ${why}.`, { cause: error });
 }
 
 function answered(status: number, headers: ServiceAnswer['headers'], bytes: Buffer): ServiceAnswer {

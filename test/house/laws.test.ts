@@ -40,6 +40,19 @@ const clouds: ReadonlyMap<string, string> = new Map([
   ['channels/_entra-identity.ts', '@azure/identity'],
 ]);
 
+/** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */
+const optionalPackages: ReadonlyMap<string, readonly string[]> = new Map([
+  [
+    'plugins/mcp/',
+    ['@modelcontextprotocol/client', '@modelcontextprotocol/client/stdio', '@modelcontextprotocol/server'],
+  ],
+]);
+
+const isOptional = (specifier: string, importer: string): boolean =>
+  optionalPackages
+    .entries()
+    .some(([folder, packages]) => importer.startsWith(folder) && packages.includes(specifier));
+
 const isBuiltin = (specifier: string): boolean => specifier.startsWith('node:');
 
 describe('who may import whom', () => {
@@ -103,7 +116,10 @@ describe('who may import whom', () => {
         verdict(
           strangers(scripts(folder), (specifier, target, importer) =>
             target === undefined || specifier.startsWith('sluice')
-              ? packages.has(specifier) || isBuiltin(specifier) || clouds.get(importer) === specifier
+              ? packages.has(specifier) ||
+                isBuiltin(specifier) ||
+                clouds.get(importer) === specifier ||
+                isOptional(specifier, importer)
               : target.startsWith(`${folder}/`),
           ),
           `What ${folder} need of the core they import as 'sluice', where authors find it too; what is for this repository alone is 'sluice/internal' (core/sdk/internal.ts).`,
@@ -281,8 +297,8 @@ describe('what the core knows', () => {
 
   test('no plugin by name', () => {
     const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
-    // These are words of other things as well: a header of messages, an item of Responses, a fault of providers.
-    const words = new Set(['request-id', 'compaction', 'rate-limit']);
+    // These are words of other things as well: a header of messages, items of Responses, a fault of providers.
+    const words = new Set(['request-id', 'compaction', 'rate-limit', 'mcp']);
     const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && !words.has(name));
     expect(
       verdict(
@@ -343,6 +359,8 @@ describe('one of a kind', () => {
     'channels/demo/video.ts': 'the boxes of a film that is written here',
     'core/upstream/reader.ts': 'the pieces of one read of the socket',
     'core/upstream/socket.ts': 'the head of a refusal, up to its limit',
+    'plugins/mcp/servers/lines.ts': 'one line of a process, up to its limit',
+    'plugins/mcp/servers/token-vault.ts': 'the parts of a sealed token',
     'plugins/quota/meter.ts': 'a sample of a fixed size',
     'plugins/translation/answer.ts': 'the first bytes of a file, and an error up to its limit',
     'plugins/translation/bytes.ts': 'the parts of one read',

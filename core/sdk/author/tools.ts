@@ -2,11 +2,12 @@ import type { ParameterizedContext } from 'koa';
 import type { Keyv } from 'keyv';
 import type { Observable } from 'rxjs';
 import type { GatewayEvent, ListedModel } from '../../model/event.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
 import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
 import type { PluginMetrics } from './metrics.ts';
+import type { Services } from './services.ts';
 
 /**
  * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
@@ -73,61 +74,6 @@ export interface Prices {
   cost(model: string, usage: Usage): { readonly microDollars: number } | undefined;
   /** The most that a call may cost with so many tokens, whichever channel serves it. Undefined when that is not known. */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
-}
-
-/**
- * A question to a service that the operator has named.
- *
- * @example
- * const answer = await http.ask({ url, json: { text }, signal: call.signal });
- */
-export interface ServiceRequest {
-  /** `http:` or `https:`. From the operator's options, never from a client: no address is refused. */
-  readonly url: string;
-  /** Default: POST with a body, GET without. */
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as `application/json`. */
-  readonly json?: JsonValue;
-  /** Sent as it is, in place of `json`. */
-  readonly body?: string | Buffer;
-  /** Milliseconds until the answer must be complete. Default 10,000. */
-  readonly timeout?: number;
-  /** The most bytes of an answer. Default 4 MiB. */
-  readonly limit?: number;
-  /** Gives the question up when it aborts: a call's own, where one waits for the answer. */
-  readonly signal?: AbortSignal;
-}
-
-/**
- * What a service answered, whatever the status.
- *
- * @example
- * if (answer.status !== 200) throw new GatewayError('forbidden', 'This cannot be checked now.');
- * const verdict = answer.json();
- */
-export interface ServiceAnswer {
-  readonly status: number;
-  /** Lower case. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly bytes: Buffer;
-  text(): string;
-  /** Throws when the answer is no JSON. */
-  json(): JsonValue;
-}
-
-/**
- * Asks services that the operator has named, over kept-alive connections.
- *
- * @example
- * const answer = await http.ask({ url: options.url, json: { text }, timeout: 2_000, signal: call.signal });
- */
-export interface Services {
-  /**
-   * Rejects with an Error whose message names the host when there is no answer in time, or a longer one than wished. A caller who is not
-   * told otherwise reads 500, and no address.
-   */
-  ask(request: ServiceRequest): Promise<ServiceAnswer>;
 }
 
 /**

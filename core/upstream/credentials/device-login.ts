@@ -1,10 +1,10 @@
 import { hideSecret } from '../../log.ts';
 import { isObject } from '../../model/json.ts';
 import type { DeviceLogin } from '../../sdk/author/channel.ts';
-import type { Services } from '../../sdk/author/tools.ts';
+import type { Services } from '../../sdk/author/services.ts';
 
 /** What a sign-in needs of its surroundings. */
-export interface LoginTools extends Services {
+export interface LoginTools extends Pick<Services, 'ask'> {
   /** Shows a line to the person who signs in. */
   tell(line: string): void;
   wait(milliseconds: number): Promise<void>;

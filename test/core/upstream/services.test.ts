@@ -108,4 +108,34 @@ describe('a service that an operator has named', () => {
     expect(failure).not.toMatch(/secret|abc/);
     await expect(services.ask({ url: 'file:///etc/hosts' })).rejects.toThrow('over http or https');
   });
+
+  test('is read as it comes, for as long as its reader stays', async () => {
+    let hasLeft = false;
+    const endless = await startUpstream((request, response) => {
+      if (request.url === '/silent') return;
+      response.writeHead(206, { 'x-kind': 'endless' });
+      const timer = setInterval(() => response.write('tick '), 5);
+      response.on('close', () => {
+        clearInterval(timer);
+        hasLeft = true;
+      });
+    });
+    const stream = await services.open({ url: endless.url, json: {} });
+    expect(stream).toMatchObject({ status: 206, headers: { 'x-kind': 'endless' } });
+    let text = '';
+    for await (const chunk of stream.body) {
+      text += chunk.toString();
+      if (text.length > 20) break;
+    }
+    expect(text).toMatch(/^(tick )+$/);
+    await expect.poll(() => hasLeft).toBe(true);
+    await expect(services.open({ url: `${endless.url}/silent`, timeout: 50 })).rejects.toThrow(
+      `The service at ${new URL(endless.url).host} could not be asked: it did not answer within 50 ms.`,
+    );
+    const left = new AbortController();
+    const other = await services.open({ url: endless.url, signal: left.signal });
+    left.abort(new Error('enough'));
+    await expect(Array.fromAsync(other.body)).rejects.toThrow('enough');
+    await endless.close();
+  });
 });

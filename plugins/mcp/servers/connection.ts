@@ -1,0 +1,208 @@
+/** One connection to an MCP server: opened when it is needed, and again after a failure. */
+import type { Client, ClientOptions, Transport } from '@modelcontextprotocol/client';
+import { GatewayError, type Log, type Services, type Stores } from 'sluice';
+import { boundedFetch } from './fetch.ts';
+import type { AddressConfig, ServerConfig } from './config.ts';
+import { oauthTokens } from './oauth.ts';
+import { loadSdk, type McpSdk } from './sdk.ts';
+import { ProcessTransport } from './stdio.ts';
+import { openTokenVault } from './token-vault.ts';
+
+/** Milliseconds before another attempt after the first failure in a row, and the maximum. */
+const backoff = { firstMs: 500, mostMs: 60_000 };
+
+/** Maximum number of lines of standard error that are logged in a minute. */
+const loggedLines = 60;
+
+/** Services of the gateway that connections use. */
+export interface ConnectionTools {
+  readonly log: Log;
+  /** Opens requests to addresses. Addresses that clients gave need one that guards. */
+  readonly http: Pick<Services, 'open'>;
+  readonly stores: Pick<Stores, 'namespace' | 'add'>;
+}
+
+/** What one connection is opened with. */
+export interface ConnectionSpec {
+  readonly name: string;
+  readonly config: ServerConfig;
+  readonly tools: ConnectionTools;
+  /** Maximum duration of one request in milliseconds. */
+  readonly maxRequestMs: number;
+  /** Capabilities that the server is told of. */
+  readonly capabilities: NonNullable<ClientOptions['capabilities']>;
+  /** Called with each new client before it connects, to add handlers. */
+  prepare(client: Client): void;
+  /** Called when an open connection has ended. */
+  ended(): void;
+}
+
+/** Keeps one client. */
+export class Connection {
+  readonly #spec: ConnectionSpec;
+  #opening: Promise<Client> | undefined;
+  #sdk: McpSdk | undefined;
+  #failures = 0;
+  #notBefore = 0;
+  #isClosed = false;
+  /** Lines of standard error in the present minute. */
+  #lines = { since: 0, count: 0 };
+
+  constructor(spec: ConnectionSpec) {
+    this.#spec = spec;
+  }
+
+  /** The SDK, once a connection was tried. */
+  get sdk(): McpSdk | undefined {
+    return this.#sdk;
+  }
+
+  /** Returns the connected client. Rejects with GatewayError, at once while the server's last failure is recent. */
+  client(): Promise<Client> {
+    if (this.#isClosed) return Promise.reject(this.#unavailable('The gateway is closing.'));
+    if (this.#opening !== undefined) return this.#opening;
+    const waitMs = this.#notBefore - performance.now();
+    if (waitMs > 0) return Promise.reject(this.#unavailable(undefined, waitMs));
+    const opening = this.#open();
+    this.#opening = opening;
+    opening.catch((error: unknown) => this.#failed(opening, error));
+    return opening;
+  }
+
+  /** Ends the present connection. The next request opens another. */
+  async drop(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    try {
+      await (await opening)?.close();
+    } catch {
+      // It was never open, or is gone.
+    }
+  }
+
+  /** Ends the connection for good. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.drop();
+  }
+
+  async #open(): Promise<Client> {
+    const { name, config, tools } = this.#spec;
+    const sdk = (this.#sdk = await loadSdk());
+    try {
+      const client = await this.#connect(sdk, config.protocol);
+      this.#failures = 0;
+      tools.log.info(
+        { server: name, version: client.getNegotiatedProtocolVersion() },
+        'connected to an MCP server',
+      );
+      return client;
+    } catch (error) {
+      // Servers that end at whatever comes before `initialize`.
+      if (
+        config.protocol === 'auto' &&
+        error instanceof sdk.SdkError &&
+        error.code === 'ERA_NEGOTIATION_FAILED'
+      )
+        return await this.#connect(sdk, '2025');
+      throw error;
+    }
+  }
+
+  async #connect(sdk: McpSdk, protocol: ServerConfig['protocol']): Promise<Client> {
+    const { config, capabilities } = this.#spec;
+    const mode = { '2025': 'legacy', '2026': { pin: '2026-07-28' }, auto: 'auto' } as const;
+    const client = new sdk.Client(
+      { name: 'sluice', version: '1' },
+      { capabilities, versionNegotiation: { mode: mode[protocol] }, listMaxPages: 1 },
+    );
+    this.#spec.prepare(client);
+    Object.assign(client, {
+      onerror: (error: Error) =>
+        this.#spec.tools.log.debug({ server: this.#spec.name, error }, 'an MCP connection reports an error'),
+    });
+    const timeout = Math.round(config.connectTimeout * 1000);
+    try {
+      await client.connect(this.#transport(sdk), { timeout, maxTotalTimeout: timeout });
+    } catch (error) {
+      await client.close().catch(() => undefined);
+      throw error;
+    }
+    if (this.#isClosed) {
+      await client.close();
+      throw this.#unavailable('The gateway is closing.');
+    }
+    Object.assign(client, { onclose: () => this.#lost(client) });
+    return client;
+  }
+
+  #transport(sdk: McpSdk): Transport {
+    const { config } = this.#spec;
+    if ('command' in config)
+      return new ProcessTransport(config, { sdk, stderr: (line) => this.#complaint(line) });
+    return this.#httpTransport(sdk, config);
+  }
+
+  #httpTransport(sdk: McpSdk, { url, headers, oauth, maxMessageBytes }: AddressConfig): Transport {
+    const { tools, maxRequestMs } = this.#spec;
+    const fetch = boundedFetch(tools.http, { timeoutMs: maxRequestMs, maxBytes: maxMessageBytes });
+    const vault = oauth && openTokenVault(tools.stores, oauth.refreshToken ?? '');
+    return new sdk.StreamableHTTPClientTransport(new URL(url), {
+      fetch,
+      requestInit: { headers },
+      onInsufficientScope: 'throw',
+      ...(oauth === undefined || vault === undefined
+        ? {}
+        : { authProvider: oauthTokens(oauth, sdk, vault, fetch) }),
+    });
+  }
+
+  #lost(client: Client): void {
+    const { name, tools } = this.#spec;
+    const opening = this.#opening;
+    void opening?.then((current) => {
+      if (current !== client || this.#opening !== opening) return;
+      this.#opening = undefined;
+      if (!this.#isClosed) tools.log.warn({ server: name }, 'an MCP server closed its connection');
+      this.#spec.ended();
+    });
+  }
+
+  #failed(opening: Promise<Client>, error: unknown): void {
+    if (this.#opening !== opening) return;
+    this.#opening = undefined;
+    if (this.#isClosed) return;
+    const waitMs = Math.min(backoff.mostMs, backoff.firstMs * 2 ** this.#failures);
+    this.#failures += 1;
+    this.#notBefore = performance.now() + waitMs;
+    this.#spec.tools.log.warn(
+      { server: this.#spec.name, error, failures: this.#failures, waitMs },
+      'an MCP server cannot be connected to',
+    );
+  }
+
+  /** Logs a line of standard error, unless there are too many of them. */
+  #complaint(line: string): void {
+    const now = performance.now();
+    if (now - this.#lines.since > 60_000) this.#lines = { since: now, count: 0 };
+    this.#lines.count += 1;
+    if (this.#lines.count > loggedLines) return;
+    const isLast = this.#lines.count === loggedLines;
+    this.#spec.tools.log.info(
+      { server: this.#spec.name, line, ...(isLast ? { further: 'left out for a minute' } : {}) },
+      'an MCP server wrote to its standard error',
+    );
+  }
+
+  #unavailable(why = 'Its last failure is recent.', waitMs = 0): GatewayError {
+    return new GatewayError(
+      'upstream_error',
+      `The MCP server "${this.#spec.name}" cannot be reached. ${why}`,
+      {
+        origin: 'upstream',
+        status: 503,
+        ...(waitMs > 0 ? { retryAfter: waitMs / 1000 } : {}),
+      },
+    );
+  }
+}

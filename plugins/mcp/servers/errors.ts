@@ -1,0 +1,37 @@
+/** Failures of MCP servers, as errors that callers may read. */
+import { GatewayError } from 'sluice';
+import type { McpSdk } from './sdk.ts';
+
+/** Returns the GatewayError of whatever a request to a server failed with. The server's own JSON-RPC error is its `cause`. */
+export function serverError(name: string, error: unknown, sdk: McpSdk | undefined): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const server = `The MCP server "${name}"`;
+  const details = { origin: 'upstream', cause: error } as const;
+  if (sdk === undefined) return new GatewayError('upstream_error', `${server} cannot be reached.`, details);
+  if (error instanceof sdk.ProtocolError)
+    return new GatewayError('upstream_error', `${server} refused the request: ${error.message}`, {
+      ...details,
+      retryable: false,
+    });
+  if (error instanceof sdk.UnauthorizedError || isDenied(error, sdk))
+    return new GatewayError('upstream_error', `${server} does not accept the gateway's credentials.`, {
+      ...details,
+      retryable: false,
+    });
+  if (error instanceof sdk.SdkError && error.code === 'REQUEST_TIMEOUT')
+    return new GatewayError('upstream_timeout', `${server} did not answer in time.`, details);
+  if (error instanceof sdk.SdkError && error.code === 'CONNECTION_CLOSED')
+    return new GatewayError('upstream_cut', `${server} closed its connection.`, details);
+  if (error instanceof sdk.SdkError && error.code === 'INVALID_RESULT')
+    return new GatewayError('upstream_error', `${server} sent an invalid answer.`, details);
+  return new GatewayError('upstream_error', `${server} cannot be reached.`, details);
+}
+
+function isDenied(error: unknown, sdk: McpSdk): boolean {
+  return error instanceof sdk.SdkHttpError && (error.status === 401 || error.status === 403);
+}
+
+/** True for the answer of a server that no longer knows the connection's session: it has not run the request. */
+export function isLostSession(error: unknown, sdk: McpSdk): boolean {
+  return error instanceof sdk.SdkHttpError && error.status === 404;
+}

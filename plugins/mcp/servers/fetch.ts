@@ -1,0 +1,103 @@
+/** The gateway's own `fetch` for the SDK: over kept-alive connections, with bounds on bytes and time. */
+import type { FetchLike } from '@modelcontextprotocol/client';
+import type { Services } from 'sluice';
+
+/** Bounds of the requests to one server. */
+export interface FetchBounds {
+  /** Milliseconds until the response to a POST or DELETE must have ended. The stream of a GET has no end. */
+  readonly timeoutMs: number;
+  /** Maximum number of bytes of a response, or of one event where the response is a stream. */
+  readonly maxBytes: number;
+}
+
+/** Statuses whose response has no body. */
+const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Returns a fetch that never follows a redirect and stops reading at its bounds. */
+export function boundedFetch(http: Pick<Services, 'open'>, bounds: FetchBounds): FetchLike {
+  return async function fetchBounded(url, init = {}) {
+    const { signal: given, ...rest } = init;
+    const request = new Request(url, rest);
+    const text = request.body === null ? undefined : await request.text();
+    const ends = request.method === 'GET' ? [] : [AbortSignal.timeout(bounds.timeoutMs)];
+    if (given) ends.push(given);
+    const { status, headers, body } = await http.open({
+      url: request.url,
+      method: request.method as 'GET' | 'POST' | 'DELETE',
+      headers: Object.fromEntries(request.headers),
+      ...(text === undefined ? {} : { body: text }),
+      timeout: bounds.timeoutMs,
+      ...(ends.length === 0 ? {} : { signal: AbortSignal.any(ends) }),
+    });
+    const isStream = /^text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
+    const counted = bounded(body, bounds.maxBytes, isStream);
+    const bytes = isStream && text !== undefined ? answered(counted, text) : counted;
+    return new Response(bodiless.has(status) ? await drained(bytes) : ReadableStream.from(bytes), {
+      status,
+      headers: flat(headers),
+    });
+  };
+}
+
+/** Passes chunks on until there are too many bytes: of all, or between two empty lines. */
+async function* bounded(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+  isStream: boolean,
+): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > maxBytes) throw new Error(`The response is longer than ${maxBytes} bytes.`);
+    if (isStream) {
+      const end = Math.max(chunk.lastIndexOf('\n\n'), chunk.lastIndexOf('\n\r\n'));
+      if (end !== -1) length = chunk.length - end;
+    }
+    yield chunk;
+  }
+}
+
+/**
+ * Ends a stream that breaks, or ends without an answer, with an error for its request: the SDK would wait for the answer until the time of
+ * the request is over. A stream with event ids is left alone, because it can be resumed.
+ */
+async function* answered(bytes: AsyncIterable<Uint8Array>, request: string): AsyncGenerator<Uint8Array> {
+  let hasIds = false;
+  let why = 'The server ended its response without an answer.';
+  try {
+    for await (const chunk of bytes) {
+      hasIds ||= /(?:^|[\r\n])id:/.test(
+        Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
+      );
+      yield chunk;
+    }
+  } catch (error) {
+    if (hasIds) throw error;
+    why = error instanceof Error ? error.message : why;
+  }
+  const id = hasIds ? undefined : requestId(request);
+  if (id === undefined) return;
+  const error = { jsonrpc: '2.0', id, error: { code: -32000, message: why } };
+  yield Buffer.from(`\n\nevent: message\ndata: ${JSON.stringify(error)}\n\n`);
+}
+
+function requestId(request: string): string | number | undefined {
+  try {
+    const { id } = JSON.parse(request) as { readonly id?: unknown };
+    return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function drained(bytes: AsyncGenerator<Uint8Array>): Promise<null> {
+  await bytes.return(undefined);
+  return null;
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const joined = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) joined.append(name, one);
+  return joined;
+}

@@ -1,0 +1,149 @@
+/** Transport to an MCP server that the gateway starts as a process and talks to over its standard input and output. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { ProcessConfig } from './config.ts';
+import { LineSplitter } from './lines.ts';
+import type { McpSdk } from './sdk.ts';
+
+/** Milliseconds between the end of the standard input, SIGTERM and SIGKILL. */
+const graceMs = 2_000;
+
+/** Milliseconds in which what a process wrote before its end is read. */
+const lastWordsMs = 300;
+
+/** Parts of a process that its owner supplies. */
+export interface ProcessParts {
+  readonly sdk: McpSdk;
+  /** Receives a line of the process's standard error, cut to a bounded length. */
+  stderr(line: string): void;
+}
+
+/**
+ * Runs one process. Ends it with its whole process group, where the platform has groups. A gateway that is killed cannot do that: its
+ * servers see the end of their standard input then, at which those that keep to the protocol exit.
+ *
+ * The SDK has such a transport too. This one bounds what a process that does not read can make the gateway hold, fails only the request
+ * whose answer is too long instead of the connection, and ends children of the process such as those of `npx`.
+ */
+export class ProcessTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #config: ProcessConfig;
+  readonly #parts: ProcessParts;
+  #process: ChildProcess | undefined;
+  #isClosed = false;
+
+  constructor(config: ProcessConfig, parts: ProcessParts) {
+    this.#config = config;
+    this.#parts = parts;
+  }
+
+  /** Id of the process. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  start(): Promise<void> {
+    const { command, args, env, cwd } = this.#config;
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, args, {
+        env: { ...this.#parts.sdk.defaultEnvironment(), ...env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        windowsHide: true,
+        // A group of its own, so that its children can be ended too.
+        detached: process.platform !== 'win32',
+        ...(cwd === undefined ? {} : { cwd }),
+      });
+      this.#process = child;
+      child.on('spawn', resolve);
+      child.on('error', (error) => {
+        reject(error);
+        this.#closed();
+      });
+      child.on('close', () => this.#closed());
+      // A child of the process may hold its pipes open for ever.
+      child.on('exit', () => void setTimeout(() => this.#closed(), lastWordsMs));
+      for (const pipe of [child.stdin, child.stdout, child.stderr])
+        pipe.on('error', (error) => this.onerror?.(error));
+      const messages = new LineSplitter(this.#config.maxMessageBytes, {
+        line: (bytes) => this.#read(bytes),
+        longLine: (beginning, end) => this.#tooLong(beginning, end),
+      });
+      child.stdout.on('data', (chunk: Buffer) => messages.push(chunk));
+      const complaints = new LineSplitter(8_192, {
+        line: (bytes) => this.#parts.stderr(bytes.toString('utf8', 0, 1_000)),
+        longLine: (beginning) => this.#parts.stderr(beginning),
+      });
+      child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
+    });
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#process?.stdin;
+    if (stdin === undefined || stdin === null || !stdin.writable || this.#isClosed)
+      throw new Error('The process has ended.');
+    if (stdin.writableLength > this.#config.maxMessageBytes)
+      throw new Error('The process does not read what it is sent.');
+    stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async close(): Promise<void> {
+    const child = this.#process;
+    this.#closed();
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    const waited = (): Promise<boolean> =>
+      Promise.race([
+        exited.then(() => true),
+        new Promise<boolean>((resolve) => void setTimeout(() => resolve(false), graceMs)),
+      ]);
+    child.stdin?.end();
+    if (await waited()) return;
+    this.#kill('SIGTERM');
+    if (await waited()) return;
+    this.#kill('SIGKILL');
+    await waited();
+  }
+
+  #read(bytes: Buffer): void {
+    let message: JSONRPCMessage;
+    try {
+      message = this.#parts.sdk.parseMessage(JSON.parse(bytes.toString()));
+    } catch {
+      this.onerror?.(new Error('The process wrote a line that is no message.'));
+      return;
+    }
+    this.onmessage?.(message);
+  }
+
+  /** Fails the request that the long message answers. Only an id outside of the result counts, because tools choose what is in it. */
+  #tooLong(beginning: string, end: string): void {
+    const [, id] =
+      /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,/.exec(beginning) ??
+      /,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(end) ??
+      [];
+    const message = `The answer is longer than ${this.#config.maxMessageBytes} bytes.`;
+    if (id === undefined) this.onerror?.(new Error(message));
+    else this.onmessage?.({ jsonrpc: '2.0', id: Number(id), error: { code: -32603, message } });
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // Children of a process that crashed.
+    if (this.#process?.exitCode !== null || this.#process.signalCode !== null) this.#kill('SIGKILL');
+    this.onclose?.();
+  }
+
+  #kill(signal: NodeJS.Signals): void {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    try {
+      if (process.platform === 'win32') this.#process?.kill(signal);
+      else process.kill(-pid, signal);
+    } catch {
+      // It has ended.
+    }
+  }
+}
