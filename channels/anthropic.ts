@@ -15,7 +15,11 @@ export default httpChannel({
   headers: apiKey,
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
   defaults: { 'anthropic-version': '2023-06-01' },
-  traits: (model) => ({ ...oldLimits(generationOf(model), model), ...claudeTraits(model) }),
+  traits: (model) => ({
+    ...oldLimits(generationOf(model), model),
+    ...claudeTraits(model),
+    mcp: ['messages'],
+  }),
 });
 
 /** Limits of models of which the catalogue may no longer have a row. Newer ones say theirs in {@link claudeTraits}. */

@@ -80,5 +80,6 @@ export default httpChannel({
     ...parts,
     ...geminiLive(baseUrl, tools as ChannelTools),
   }),
-  traits: geminiTraits,
+  // @google/genai 3.1.0, `Tool.mcpServers`: not on Vertex AI.
+  traits: (model) => ({ ...geminiTraits(model), mcp: ['generate-content'] }),
 });

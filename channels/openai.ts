@@ -54,5 +54,8 @@ export default openaiLike({
   developerRole: true,
   thinking,
   // The limits are those of models that the catalogue does not know.
-  traits: { ...openaiTable, '*': { ...openaiTable['*'], inputLimit: 128_000, outputLimit: 16_384 } },
+  traits: {
+    ...openaiTable,
+    '*': { ...openaiTable['*'], mcp: ['responses'], inputLimit: 128_000, outputLimit: 16_384 },
+  },
 });

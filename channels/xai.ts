@@ -50,7 +50,8 @@ export default openaiLike({
   // The catalogue knows which models think; these are those that an effort makes think more.
   thinking: grokEfforts,
   traits: {
-    '*': { serverTools: 'responses', reasoning: 'none', refuses: ['topK'] },
+    // https://docs.x.ai/developers/tools/remote-mcp
+    '*': { serverTools: 'responses', mcp: ['responses'], reasoning: 'none', refuses: ['topK'] },
     // https://docs.x.ai/docs/guides/reasoning: they think by themselves, and answer 400 to `reasoning_effort`.
     ...Object.fromEntries(
       [

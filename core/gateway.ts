@@ -12,6 +12,7 @@ import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
 import { createFetchMedia } from './upstream/guarded/media.ts';
+import { createFetchClientUrl } from './upstream/guarded/client-url.ts';
 import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
@@ -29,7 +30,7 @@ import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
 import { EndedCalls } from './money/account/ended-calls.ts';
 import { accounted } from './money/account/followed.ts';
-import { accountOf } from './money/account/index.ts';
+import { accountOf, chargeFor } from './money/account/index.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
 import type { Gateway, PluginRoute, IsOperator } from './front/gateway.ts';
@@ -119,6 +120,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
   const fetchMedia = createFetchMedia(settings.fetch, createGuardedFetch(settings.fetch));
+  const fetchClientUrl = createFetchClientUrl(settings.fetch);
   const http = openServices();
   onClose(() => http.close());
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
@@ -169,6 +171,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         http,
         metrics: counters.of(name),
         counters,
+        fetchClientUrl,
+        charge: chargeFor,
         format,
         onClose,
       };

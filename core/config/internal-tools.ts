@@ -4,7 +4,9 @@ import type { Context } from 'koa';
 import type { PluginMetrics } from '../sdk/author/metrics.ts';
 import type { RouteContext, RouteHandler } from '../sdk/author/tools.ts';
 import type { Services } from '../sdk/author/services.ts';
+import type { FetchClientUrl } from '../sdk/author/client-url.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
+import type { Call } from '../sdk/call.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
@@ -23,7 +25,6 @@ import type { Stores } from '../state/stores.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
 import type { Detached, DetachedCalls } from '../call/detached.ts';
-import type { Call } from '../sdk/call.ts';
 import type { Usage } from '../model/usage.ts';
 import type { ProcessLoad } from '../front/overload.ts';
 
@@ -51,6 +52,10 @@ export interface InternalTools {
   readonly metrics: PluginMetrics;
   /** What all plugins count. */
   readonly counters: PluginCounters;
+  /** Sends requests to URLs that clients gave. */
+  readonly fetchClientUrl: FetchClientUrl;
+  /** Adds a cost to a call beside that of its tokens. */
+  readonly charge: (call: Call, microDollars: number) => void;
   /** Streams a file from a URL that a provider gave. */
   readonly download: GuardedStream;
   readonly prices: Prices;

@@ -27,6 +27,7 @@ const images = z.strictObject({
 const ofOneFormat = z.strictObject({
   formats: words.min(1).optional(),
   serverTools: word.optional(),
+  mcp: words.optional(),
   functionTools: word.optional(),
   reasoning: z
     .enum([

@@ -17,6 +17,8 @@ export interface ModelTraits {
    * formats that ask for that are served in it.
    */
   readonly serverTools?: string;
+  /** Formats in which the provider calls the MCP servers of a request by itself: `['responses']`. Default: none. */
+  readonly mcp?: readonly string[];
   /**
    * The format in which the model thinks about calls with function tools, where its other formats refuse that: clients of other formats are served
    * in it. Where the channel does not speak it, thinking is switched off for the call.

@@ -107,7 +107,15 @@ export interface Usage extends TokenCounts {
   readonly raw?: JsonObject;
 }
 
-/** What two calls used together. A provider's own figures are left out: they are those of one call. */
+/**
+ * Returns what two calls used together. A provider's own figures are left out, because they are those of one call.
+ *
+ * @example
+ * const total = events.reduce<Usage | undefined>(
+ *   (sum, event) => (event.type === 'usage' ? (sum === undefined ? event.usage : sumUsage(sum, event.usage)) : sum),
+ *   undefined,
+ * );
+ */
 export function sumUsage(one: Usage, other: Usage): Usage {
   const units = sumUnits(one.units, other.units);
   const models = sumByModel([...(one.otherModels ?? []), ...(other.otherModels ?? [])]);

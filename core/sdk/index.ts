@@ -6,6 +6,7 @@
 // Plugins
 export type { Call, CallEdits, Target, Wire } from './author/call.ts';
 export type { CallAttempt, CallCost, CallOutcome, CallProgress, CallTimes } from './author/outcome.ts';
+export type { ClientUrlRequest, FetchClientUrl } from './author/client-url.ts';
 export {
   definePlugin,
   type Handler,
@@ -86,13 +87,14 @@ export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts'
 export type { JsonObject, JsonValue } from '../model/json.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
-export type {
-  Modality,
-  ModelUsage,
-  TokenCounts,
-  TokensByModality,
-  Units,
-  Usage,
-  UsageByModality,
+export {
+  sumUsage,
+  type Modality,
+  type ModelUsage,
+  type TokenCounts,
+  type TokensByModality,
+  type Units,
+  type Usage,
+  type UsageByModality,
 } from '../model/usage.ts';
 export { countTokens, estimateTokens } from '../tokens/index.ts';

@@ -334,3 +334,10 @@ export function accountOf({ account }: Pick<Call, 'account'>): Account {
   if (!(account instanceof Account)) throw new TypeError('This call has no account.');
   return account;
 }
+
+/** Adds a cost to a call, without a reservation and beside what its requests use. Throws for an amount that nobody can be charged. */
+export function chargeFor(call: Pick<Call, 'account'>, microDollars: number): void {
+  if (!Number.isFinite(microDollars) || microDollars < 0)
+    throw new Error('A call can be charged with a number of micro-dollars from 0 on.');
+  accountOf(call).charge({ amounts: { microDollars: Math.ceil(microDollars), tokens: 0 } });
+}

@@ -6,6 +6,7 @@ import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { GatewayRequest } from '../../model/request.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import type { ChannelKey } from '../channel.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Gate } from '../gate.ts';
@@ -44,6 +45,8 @@ export interface Target {
   };
   readonly key: ChannelKey;
   readonly model: string;
+  /** What the model can do at this channel. */
+  readonly traits: ModelTraits;
 }
 
 /**

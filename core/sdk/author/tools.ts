@@ -8,6 +8,7 @@ import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
 import type { PluginMetrics } from './metrics.ts';
 import type { Services } from './services.ts';
+import type { FetchClientUrl } from './client-url.ts';
 
 /**
  * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
@@ -198,6 +199,13 @@ export interface PluginTools {
   readonly http: Services;
   /** Declares what the plugin counts, for `GET /metrics`. */
   readonly metrics: PluginMetrics;
+  /** Sends requests to URLs that clients gave: to public addresses alone. */
+  readonly fetchClientUrl: FetchClientUrl;
+  /**
+   * Adds a cost to a call beside that of its tokens, for what a plugin does for the caller. It counts in the budgets of the caller's key and
+   * in the usage record, and is not reserved before. Throws for a negative or infinite amount. Not for calls that have ended.
+   */
+  charge(call: Call, microDollars: number): void;
   /**
    * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.

@@ -9,7 +9,7 @@ import { closeSurroundings, openSurroundings } from '../../config/surroundings.t
 import { createLog } from '../../log.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { EndedCalls } from '../../money/account/ended-calls.ts';
-import { accountOf } from '../../money/account/index.ts';
+import { accountOf, chargeFor } from '../../money/account/index.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
@@ -18,6 +18,7 @@ import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
 import { createApiKeys } from '../../state/api-keys/open.ts';
 import { openStores } from '../../state/stores.ts';
+import { createFetchClientUrl } from '../../upstream/guarded/client-url.ts';
 import { openServices } from '../../upstream/services.ts';
 import type { CallOutcome } from '../author/outcome.ts';
 import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
@@ -186,6 +187,8 @@ export async function testPlugins(
     http: services,
     metrics: counters.of('test'),
     counters,
+    fetchClientUrl: createFetchClientUrl(settings.fetch),
+    charge: chargeFor,
     download: notInTests,
     fetchMedia: notInTests,
     prices: createPrices(settings.prices, {}, catalog),

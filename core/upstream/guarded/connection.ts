@@ -24,6 +24,9 @@ export interface GuardedRequest extends GuardedParts {
   /** Addresses that are open although they are not public. */
   readonly allowed: AddressList;
   readonly headers: Readonly<Record<string, string>>;
+  /** Default: GET. */
+  readonly method?: string;
+  readonly body?: Buffer;
   /** Longest silence, in milliseconds. Without it there is none. */
   readonly idle?: number;
 }
@@ -74,7 +77,7 @@ export function askGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
       request.on('timeout', () => request.destroy(new Error('The time is over.')));
       request.on('error', reject);
       request.on('close', () => reject(notOpen()));
-      request.end();
+      request.end(wanted.body);
     });
   };
   return {
@@ -102,14 +105,20 @@ export function redirectedTo(
 function begin(
   url: URL,
   addresses: readonly string[],
-  { headers, idle, authority }: GuardedRequest,
+  { headers, method = 'GET', body, idle, authority }: GuardedRequest,
 ): ClientRequest {
   const host = hostOf(url);
   const options: RequestOptions = {
-    method: 'GET',
+    method,
     hostname: host,
     path: `${url.pathname}${url.search}`,
-    headers: { ...headers, host: url.host, 'accept-encoding': 'identity', 'user-agent': 'sluice' },
+    headers: {
+      ...headers,
+      ...(body === undefined ? {} : { 'content-length': String(body.length) }),
+      host: url.host,
+      'accept-encoding': 'identity',
+      'user-agent': 'sluice',
+    },
     // A connection of its own, closed behind the answer: none is shared between callers.
     agent: false,
     maxHeaderSize: 16 * 1024,

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
+import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { readInstructions, readTruncation } from '../instructions.ts';
 
@@ -41,6 +42,8 @@ function state({ created, status, reason, error, usage }: Snapshot, context: Rep
   };
 }
 
+const credentials = setOf('authorization headers');
+
 /** What a client reads when it did not say: the official defaults. */
 const defaults: JsonObject = {
   background: false,
@@ -70,7 +73,7 @@ function echo({ body, model }: ReplyContext): MutableObject {
   const told: MutableObject = { model };
   for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
   if (told.service_tier === 'auto') told.service_tier = defaults.service_tier;
-  if (Array.isArray(told.tools)) told.tools = told.tools.map(withAllMembers);
+  if (Array.isArray(told.tools)) told.tools = told.tools.map(shownTool);
   told.truncation = readTruncation(told.truncation) ?? null;
   told.instructions = readInstructions(told.instructions) ?? null;
   told.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
@@ -79,9 +82,14 @@ function echo({ body, model }: ReplyContext): MutableObject {
   return told;
 }
 
-/** A function with the members that the official type and the Open Responses schema require: null where the client sent none. */
-function withAllMembers(tool: JsonValue): JsonValue {
-  if (!isObject(tool) || tool.type !== 'function') return tool;
+/**
+ * A tool as the response shows it. A function has the members that the official type and the Open Responses schema require: null where the
+ * client sent none. The credentials for an MCP server are left out, because responses are stored.
+ */
+function shownTool(tool: JsonValue): JsonValue {
+  if (!isObject(tool)) return tool;
+  if (tool.type === 'mcp') return fieldsBeside(tool, credentials);
+  if (tool.type !== 'function') return tool;
   return { description: null, parameters: null, strict: null, ...tool };
 }
 
