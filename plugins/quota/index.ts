@@ -150,10 +150,12 @@ export default definePlugin({
         const asked = await claimed(now, key, budgets, own);
         return new Meter(asked, bound, own, requested(asked)).send(send);
       };
-      accountOf(call).sendThrough((now, send) =>
-        claim.isFree && costsTheSame(now, sent)
-          ? new Meter(now, bound, claim, services).send(send)
-          : again(now, send),
+      accountOf(call).sendThrough(
+        (now, send) =>
+          claim.isFree && costsTheSame(now, sent)
+            ? new Meter(now, bound, claim, services).send(send)
+            : again(now, send),
+        claim,
       );
       return next(sent);
     };

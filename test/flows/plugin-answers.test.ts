@@ -60,16 +60,15 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function chat(share: string): Promise<{ total_tokens: number }> {
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+const answer = (share: string, key: string, most?: number): Promise<Response> =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${gateway.key}`,
-      'content-type': 'application/json',
-      'x-share': share,
-    },
-    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hi' }] }),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-share': share },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hi' }], max_tokens: most }),
   });
+
+async function chat(share: string): Promise<{ total_tokens: number }> {
+  const response = await answer(share, gateway.key);
   expect(response.status).toBe(200);
   return ((await response.json()) as { usage: { total_tokens: number } }).usage;
 }
@@ -87,6 +86,34 @@ describe('a response that a plugin gives by itself', () => {
       [100, 50, 500],
       [100, 50, 2000],
     ]);
+  });
+
+  test('is paid from what its call has reserved, so that many calls stay within the budget', async () => {
+    const amount = 100_000;
+    const { record, value } = await gateway.apiKeys.create({
+      name: 'budgeted',
+      budgets: [{ unit: 'micro-dollar', period: 'total', amount }],
+    });
+    const usageLog = openUsageLog(gateway.stores);
+    let calls = 0;
+    let refused = 0;
+    // 2,000 are charged each time, and about 2,600 reserved: for a key that calls so often, the worker reserves for several calls at once.
+    const caller = async (): Promise<void> => {
+      while (refused < 20 && calls < 300) {
+        calls += 1;
+        const response = await answer('1', value, 50);
+        await response.text();
+        if (response.status === 429) refused += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, caller));
+    await expect
+      .poll(async () => (await usageLog.page({ keyId: record.id }, 500)).records.length)
+      .toBe(calls);
+    const { records } = await usageLog.page({ keyId: record.id }, 500);
+    const spent = records.reduce((sum, { microDollars = 0 }) => sum + microDollars, 0);
+    expect(spent).toBeLessThanOrEqual(amount);
+    expect(spent).toBeGreaterThan(amount * 0.9);
   });
 
   test('reaches its client also from a call with a life of its own, which is recorded once', async () => {

@@ -9,12 +9,20 @@ import type { Observing } from '../../sdk/followed-reply.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { sumOfCharges, type Charge } from './charge.ts';
+import type { Claim } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
 import { CallRecord, type RecordedCall } from './record.ts';
 import type { AccountServices, Recorder } from './services.ts';
 
 const nothing: Amounts = { microDollars: 0, tokens: 0 };
+
+function lesser(one: Amounts, other: Amounts): Amounts {
+  return {
+    microDollars: Math.min(one.microDollars, other.microDollars),
+    tokens: Math.min(one.tokens, other.tokens),
+  };
+}
 
 /**
  * The account of one call: what it reserved, tried, used and cost, and how it ended.
@@ -71,6 +79,7 @@ export class Account implements CallAccount, EndedCall {
   #charged: Charge | undefined = undefined;
   #apart: Charge | undefined = undefined;
   #answeredBy: string | undefined = undefined;
+  #claim: Claim | undefined = undefined;
   #outcome: CallOutcome | undefined = undefined;
 
   constructor(call: RecordedCall) {
@@ -96,9 +105,13 @@ export class Account implements CallAccount, EndedCall {
     return moved;
   }
 
-  /** Sets the step through which every request is sent, for the plugin that charges. */
-  sendThrough(step: Handler): void {
+  /**
+   * Sets the step through which every request is sent, for the plugin that charges. `claim`: what the call has reserved, which also pays for
+   * a response that a plugin gives by itself.
+   */
+  sendThrough(step: Handler, claim?: Claim): void {
     this.#step = step;
+    this.#claim = claim;
   }
 
   /** Sends a request of the call: the step between the plugins that run once for a call and routing. */
@@ -124,18 +137,28 @@ export class Account implements CallAccount, EndedCall {
     this.#charged = before === undefined ? more : sumOfCharges(before, more);
   }
 
-  /** Charges a share of what the usage costs, for a response that a plugin gives in place of a channel. */
+  /**
+   * Charges a share of what the usage costs, for a response that a plugin gives in place of a channel. The reservation of the call pays for
+   * it: a charge that is larger, because the response was made for another request, is cut to that.
+   */
   chargeAnswer(plugin: string, model: string, usage: Usage | undefined, share: number): void {
     this.#answeredBy = `plugin:${plugin}`;
-    const isCharged = usage !== undefined && share > 0;
-    const cost = isCharged ? this.priced(model, usage, undefined) : undefined;
+    if (usage === undefined || share <= 0) {
+      this.charge({ amounts: nothing });
+      return;
+    }
+    const cost = this.priced(model, usage, undefined);
+    const most = this.#claim?.most;
+    const amounts = {
+      microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
+      tokens: Math.ceil((usage.input + usage.output) * share),
+    };
+    const reservation = most === undefined ? undefined : this.#claim?.settle();
     this.charge({
-      amounts: {
-        microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
-        tokens: isCharged ? Math.ceil((usage.input + usage.output) * share) : 0,
-      },
-      ...(isCharged ? { usage } : {}),
+      amounts: most === undefined ? amounts : lesser(amounts, most),
+      usage,
       ...(cost?.price === undefined ? {} : { price: cost.price }),
+      ...(reservation === undefined ? {} : { reservation }),
     });
   }
 
