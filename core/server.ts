@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
-import type { LoadedConfig } from './config/config.ts';
+import { basename, isAbsolute, resolve } from 'node:path';
+import { ConfigError, type LoadedConfig } from './config/config.ts';
 import { createGateway } from './gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
@@ -12,7 +12,9 @@ import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
 import type { ApiKeys } from './state/api-keys/index.ts';
+import { urlOf, type DatabaseSettings } from './settings/database.ts';
 import { createApiKeys } from './state/api-keys/open.ts';
+import { checkSharedStore } from './state/links/shared-link.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 
@@ -40,13 +42,19 @@ export interface RunningServer {
   retire(): Promise<void>;
 }
 
-/** The database's URL: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
-export function databaseUrl(config: LoadedConfig): string {
+/** The database: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
+export function databaseOf(config: LoadedConfig): DatabaseSettings {
   const { database, data } = config.settings;
   if (database === undefined) return `sqlite:${resolve(config.root, data, 'sluice.db')}`;
+  if (typeof database !== 'string') return database;
   const path = database.startsWith('sqlite:') ? database.slice('sqlite:'.length) : undefined;
   if (path === undefined || path === ':memory:' || isAbsolute(path)) return database;
   return `sqlite:${resolve(config.root, path)}`;
+}
+
+/** The URL of {@link databaseOf}. */
+export function databaseUrl(config: LoadedConfig): string {
+  return urlOf(databaseOf(config));
 }
 
 /** Opens the database, builds the gateway and listens. Throws ConfigError for a wrong config, Error when the port is taken. */
@@ -58,15 +66,17 @@ export async function startServer(
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
   const report = (error: Error): void => log.error({ error }, 'the database failed');
-  const stores = openStores(databaseUrl(config), report);
+  const stores = openStores(databaseOf(config), report);
   const apiKeys = createApiKeys(stores, report, { keys: settings.limits.keys });
   try {
-    await stores.ready();
+    await Promise.all([stores.ready(), checkShared(config)]);
     await apiKeys.load();
   } catch (error) {
     await stores.close();
     throw error;
   }
+  if (stores.database.kind === 'postgres' && stores.database.pooling === 'transaction')
+    log.info({}, 'the database is behind a pooler: each transaction sets its own timeouts');
   const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
   let gateway: Gateway | undefined;
   const close = async (): Promise<void> => {
@@ -122,6 +132,15 @@ export async function startServer(
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Throws ConfigError when the shared store will never take this gateway. One that is gone for now is waited for while calls are served. */
+export async function checkShared({ file, settings }: LoadedConfig): Promise<void> {
+  try {
+    await checkSharedStore(settings.shared);
+  } catch (error) {
+    throw new ConfigError([`${basename(file)}: ${error instanceof Error ? error.message : String(error)}`]);
   }
 }
 

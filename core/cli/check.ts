@@ -1,7 +1,7 @@
-import { ConfigError, importConfig, inspectConfig, loadConfig } from '../config/config.ts';
+import { ConfigError, importConfig, inspectConfig, loadConfig, type LoadedConfig } from '../config/config.ts';
 import { lentPackages } from '../config/installation/resolve.ts';
 import { maskSecrets } from '../log.ts';
-import { databaseUrl } from '../server.ts';
+import { checkShared, databaseOf } from '../server.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { checkDatabase } from '../state/database/index.ts';
 import { channelLines } from './channel-lines.ts';
@@ -76,7 +76,7 @@ export async function examine(
     const { exported, file } = await importConfig(option);
     const inspected = inspectConfig(exported, file);
     const { config } = inspected;
-    problems.push(...inspected.problems, ...(await databaseProblems(databaseUrl(config))));
+    problems.push(...inspected.problems, ...(await storeProblems(config)));
     description = await tryGateway(config, async (gateway) => {
       const names = await listedModels(gateway);
       return [
@@ -101,13 +101,12 @@ export async function examine(
   return { problems: [...new Set(problems.map(maskSecrets))], description: maskSecrets(description) };
 }
 
-async function databaseProblems(url: string): Promise<string[]> {
-  try {
-    await checkDatabase(url);
-    return [];
-  } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
-  }
+/** What the database and the shared store refuse. */
+async function storeProblems(config: LoadedConfig): Promise<string[]> {
+  const tried = await Promise.allSettled([checkDatabase(databaseOf(config)), checkShared(config)]);
+  return tried.flatMap((one) =>
+    one.status === 'fulfilled' ? [] : [one.reason instanceof Error ? one.reason.message : String(one.reason)],
+  );
 }
 
 /** Lines of a section that are printed; the rest is counted. */

@@ -1,5 +1,5 @@
 import { loadConfig } from '../config/config.ts';
-import { databaseUrl } from '../server.ts';
+import { databaseOf } from '../server.ts';
 import { z } from 'zod';
 import { apiKeyFields } from '../state/api-keys/fields.ts';
 import type { ApiKeys, NewApiKey } from '../state/api-keys/index.ts';
@@ -72,7 +72,7 @@ function report(error: Error): void {
 
 async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Promise<void>): Promise<number> {
   const config = await loadConfig(option);
-  const stores = openStores(databaseUrl(config), report);
+  const stores = openStores(databaseOf(config), report);
   try {
     await work(createApiKeys(stores, report));
     return 0;

@@ -86,11 +86,12 @@ export function inspectConfig(
   hideSecretsIn(settingsSchema, settings);
   const parsed = settingsSchema.safeParse(settings);
   if (!parsed.success) problems.push(...sentences(parsed.error, name, sources));
-  if (parsed.data?.database === 'sqlite::memory:' && parsed.data.workers !== 1)
+  const database = parsed.data?.database;
+  if (database === 'sqlite::memory:' && parsed.data?.workers !== 1)
     problems.push(
       `${name}: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.`,
     );
-  if (parsed.data?.database === 'sqlite::memory:' && settings['spareWorker'] === true)
+  if (database === 'sqlite::memory:' && settings['spareWorker'] === true)
     problems.push(
       `${name}: a spare worker cannot share a database in memory. Set "database" to a file or a server, or "spareWorker" to false.`,
     );
@@ -149,8 +150,13 @@ function withEnvironment(given: Record<string, unknown>): {
     const value = path === 'listen.port' && /^\d+$/.test(text) ? Number(text) : text;
     const [group = '', member] = path.split('.');
     const before = settings[group];
-    settings[group] =
-      member === undefined ? value : { ...(typeof before === 'object' ? before : {}), [member]: value };
+    // The address alone: how the server is connected to stays as the config says.
+    const hasAddress = path === 'database' && typeof before === 'object';
+    settings[group] = hasAddress
+      ? { ...before, url: value }
+      : member === undefined
+        ? value
+        : { ...(typeof before === 'object' ? before : {}), [member]: value };
     sources.set(path, variable);
   }
   return { settings, sources };

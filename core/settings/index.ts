@@ -1,4 +1,5 @@
-import { secret, secretUrl } from './secret.ts';
+import { databaseSchema } from './database.ts';
+import { secret } from './secret.ts';
 import { z } from 'zod';
 import { logLevels } from '../log.ts';
 import { isAddressRange } from '../model/addresses.ts';
@@ -7,6 +8,7 @@ import { pricesSchema } from './prices.ts';
 import { drainDelaySchema, overloadSchema, spareWorkerSchema, workersSchema } from './processes.ts';
 import { realtimeSchema } from './realtime.ts';
 import { healthSchema, routingSchema } from './routing.ts';
+import { sharedSchema } from './shared.ts';
 
 /** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
 export const settingsSchema = z.strictObject({
@@ -16,18 +18,8 @@ export const settingsSchema = z.strictObject({
       host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
     })
     .prefault({}),
-  /**
-   * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
-   * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more.
-   */
-  database: secretUrl(
-    z
-      .string()
-      .regex(
-        /^(sqlite:|postgres(ql)?:\/\/)./i,
-        'must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL',
-      ),
-  ).optional(),
+  /** The address of the database, or how a server is connected to: `{ url, poolSize, replica }`. */
+  database: databaseSchema,
   /** Folder for the database and what else must survive a restart. */
   data: z.string().min(1).default('./data'),
   /** The first API key instead of a random one, for containers and scripts. */
@@ -124,21 +116,8 @@ export const settingsSchema = z.strictObject({
   overload: overloadSchema,
   fetch: fetchSchema,
   realtime: realtimeSchema,
-  /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
-  shared: z
-    .strictObject({
-      url: secretUrl(
-        z
-          .string()
-          .regex(/^(memory:|rediss?:\/\/.)/i, 'must be "memory:" or a redis:// URL')
-          .refine(URL.canParse, 'is not a URL: passwords are written with % codes'),
-      ).default('memory:'),
-      whenDown: z
-        .enum(['refuse', 'local'])
-        .default('local')
-        .describe('calls with limits while it is gone: refused, or counted by each process for itself'),
-    })
-    .prefault({}),
+  /** State that many gateways share and may lose: rate windows, slots, health of channels. */
+  shared: sharedSchema,
   /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))

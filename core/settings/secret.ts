@@ -91,8 +91,11 @@ function parsed(text: string): unknown {
 function hideUrl(address: string): void {
   if (!URL.canParse(address)) {
     // Whatever stands between the scheme and the host of an address that cannot be read may be a password.
-    const [, password] = /^[a-z]+:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];
-    if (password !== undefined) hideSecret(password);
+    const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];
+    if (password !== undefined) {
+      hideSecret(password);
+      hideSecret(decoded(password));
+    }
     return;
   }
   const url = new URL(address);

@@ -1,4 +1,5 @@
 import { Keyv } from 'keyv';
+import type { DatabaseSettings } from '../settings/database.ts';
 import { openDatabase, type Database } from './database/index.ts';
 import { changesSince, forgetChanges } from './keyv/changes.ts';
 import { insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
@@ -67,11 +68,11 @@ const SWEEP = { batch: 500, forgotten: 5_000, pause: 60_000, pauseWhenFull: 200 
 const HEALTH_EVERY = 1_000;
 
 /**
- * Opens the database that a URL names (see `openDatabase`), and removes expired entries from it while it is open. A server is connected to
+ * Opens the database of these settings (see `openDatabase`), and removes expired entries from it while it is open. A server is connected to
  * by whoever asks first: a start waits for `ready`, so that one that is down is told at once.
  */
-export function openStores(url: string, report: ReportError = () => {}): Stores {
-  const database = openDatabase(url);
+export function openStores(target: DatabaseSettings, report: ReportError = () => {}): Stores {
+  const database = openDatabase(target);
   const stopSweeping = startSweeping(
     async () => {
       const found =

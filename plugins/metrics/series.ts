@@ -4,8 +4,10 @@ import type { Account, Call, InternalTools, Standing } from 'sluice/internal';
 /** What the series are made from. */
 export type SeriesTools = Pick<
   InternalTools,
-  'apiKeys' | 'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'upkeep'
+  'apiKeys' | 'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'stores' | 'upkeep'
 >;
+
+type Postgres = Extract<SeriesTools['stores']['database'], { readonly kind: 'postgres' }>;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
 const durations = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -134,8 +136,44 @@ export class Series {
     return model === '' || this.#named.has(model) ? model : 'other';
   }
 
+  /** How the connections to PostgreSQL stand. */
+  #lookAtPool(database: Postgres): void {
+    const gauge = (
+      name: string,
+      help: string,
+      read: (state: ReturnType<Postgres['connections']>[number]) => number,
+    ): void => {
+      const made = new Gauge({
+        name,
+        help,
+        labelNames: ['server'],
+        registers: [this.registry],
+        collect: () => {
+          for (const state of database.connections()) made.set({ server: state.server }, read(state));
+        },
+      });
+    };
+    const of = 'server: primary or replica.';
+    gauge(
+      'sluice_database_connections_in_use',
+      `Connections that run a statement. ${of}`,
+      ({ inUse }) => inUse,
+    );
+    gauge('sluice_database_connections_idle', `Connections that are free. ${of}`, ({ idle }) => idle);
+    gauge(
+      'sluice_database_connections_max',
+      `Connections that there may be: poolSize. ${of}`,
+      ({ size }) => size,
+    );
+    gauge(
+      'sluice_database_waiting',
+      `Statements that wait for a connection. ${of}`,
+      ({ waiting }) => waiting,
+    );
+  }
+
   /** What is not counted but stands somewhere already. */
-  #look({ apiKeys, bookkeeper, catalog, health, overload, rates, upkeep }: SeriesTools): void {
+  #look({ apiKeys, bookkeeper, catalog, health, overload, rates, stores, upkeep }: SeriesTools): void {
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
@@ -159,6 +197,8 @@ export class Series {
       () => (rates.state === 'ok' && health.sharing !== 'degraded' ? 1 : 0),
       'min',
     );
+    const { database } = stores;
+    if (database.kind === 'postgres') this.#lookAtPool(database);
     const refused = new Counter({
       name: 'sluice_overload_refusals_total',
       help: 'Calls that were refused because a process had too much to do.',

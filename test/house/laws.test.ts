@@ -410,7 +410,7 @@ describe('one of a kind', () => {
     'core/conformance/index.ts', // the gateway under trial,
     'core/sdk/testing/channel-cases/scene.ts', // and under test,
     'core/state/database/postgres-pool.ts', // the database,
-    'core/state/links/shared-link.ts', // and the shared store
+    'core/state/links/shared-connection.ts', // and the shared store
   ];
 
   test('connections are opened where it is known whose addresses they lead to', () => {

@@ -35,7 +35,8 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
-const password = 'a secret: 100%/@';
+/** The password of the user `tester`. */
+export const password = 'a secret: 100%/@';
 const cache = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url));
 const binaries = [
   ...readFolders('/usr/lib/postgresql').map((version) => join('/usr/lib/postgresql', version, 'bin')),
@@ -53,15 +54,24 @@ export function withoutPostgres(): string | undefined {
   return 'skipped: no postgres';
 }
 
+/** How a server is started. */
+export interface PostgresOptions {
+  /** A certificate and its key: the server speaks TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
+  /** Lines of `pg_hba.conf` in place of the usual ones. */
+  readonly access?: string;
+}
+
 /** Starts a server with nothing in it. Close it in `afterAll`. */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   if (binaries === undefined) throw new Error('There is no PostgreSQL.');
   const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
   const identity = otherThanRoot();
   if (identity !== undefined) chownSync(folder, identity.uid, identity.gid);
-  const options = { ...identity, cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
+  const ofProcess = { ...identity, cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   const data = join(folder, 'data');
   succeed(spawnSync('cp', ['-a', emptyServer(binaries), data], { encoding: 'utf8' }));
+  const own = ownFiles(data, options, identity);
   const port = await freePort();
   let server: ChildProcess | undefined;
   let databases = 0;
@@ -70,7 +80,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     `postgres://tester:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
 
   async function start(): Promise<void> {
-    const settings = ['fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
+    const settings = [...own, 'fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
     const child = spawn(
       join(binaries ?? '', 'postgres'),
       [
@@ -84,7 +94,7 @@ export async function startPostgres(): Promise<TestPostgres> {
         folder,
         ...settings.flatMap((one) => ['-c', one]),
       ],
-      { ...options, stdio: ['ignore', 'ignore', 'pipe'] },
+      { ...ofProcess, stdio: ['ignore', 'ignore', 'pipe'] },
     );
     server = child;
     let errors = '';
@@ -129,6 +139,25 @@ export async function startPostgres(): Promise<TestPostgres> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Writes what these options ask for among the files of a server. Returns the settings that name it. */
+function ownFiles(
+  data: string,
+  { tls, access }: PostgresOptions,
+  identity: { readonly uid: number; readonly gid: number } | undefined,
+): string[] {
+  const write = (name: string, text: string): void => {
+    const file = join(data, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    if (identity !== undefined) chownSync(file, identity.uid, identity.gid);
+  };
+  if (access !== undefined) write('pg_hba.conf', access);
+  if (tls === undefined) return [];
+  write('server.crt', tls.cert);
+  write('server.key', tls.key);
+  write('ca.crt', tls.ca);
+  return ['ssl=on', 'ssl_ca_file=ca.crt'];
 }
 
 /**
@@ -185,8 +214,8 @@ async function run(url: string, sql: string): Promise<Record<string, unknown>[]>
   }
 }
 
-/** The server refuses to run as root: whoever it was installed for, else nobody. */
-function otherThanRoot(): { readonly uid: number; readonly gid: number } | undefined {
+/** Servers refuse to run as root: whoever it was installed for, else nobody. */
+export function otherThanRoot(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

@@ -1,3 +1,5 @@
+import type { SharedStoreSettings } from '../../settings/shared.ts';
+
 /** A limit on how much may be counted for one subject within a minute. */
 export interface RateRule {
   /** What is counted together: `key:key_…:requests` and the like. */
@@ -62,9 +64,7 @@ export interface Rates {
 }
 
 /** How the shared store is found, and what happens while it is gone. */
-export interface SharedSettings {
-  /** `memory:` (the processes of this gateway alone) or `redis://…`. */
-  readonly url: string;
+export interface SharedSettings extends SharedStoreSettings {
   /** `refuse`: calls with limits get 503. `local`: each process counts for itself. */
   readonly whenDown: 'refuse' | 'local';
 }

@@ -38,13 +38,13 @@ export class RedisRates implements Rates {
   #ids = 0;
   readonly #renewing: NodeJS.Timeout;
 
-  constructor({ url, whenDown }: SharedSettings, report: ReportShared, times: RateTimes) {
+  constructor(shared: SharedSettings, report: ReportShared, times: RateTimes) {
     const { minute = 60_000, lease = 15_000 } = times;
-    this.#whenDown = whenDown;
+    this.#whenDown = shared.whenDown;
     this.#local = new MemoryRates(times);
     this.#slice = String(minute / slices);
     this.#lease = String(lease);
-    this.#link = new SharedLink({ url, prefix, scripts, report, onUp: () => void this.#renew() });
+    this.#link = new SharedLink({ store: shared, prefix, scripts, report, onUp: () => void this.#renew() });
     this.#renewing = setInterval(() => void this.#renew(), lease / 3);
     this.#renewing.unref();
   }

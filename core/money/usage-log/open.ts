@@ -1,6 +1,6 @@
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Stores } from '../../state/stores.ts';
-import { longReads } from '../../state/database/long-reads.ts';
+import { longReads, operatorReads } from '../../state/database/long-reads.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import {
   conditions,
@@ -27,7 +27,9 @@ export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
   { slices } = { slices: maxSlices },
 ): UsageLog {
-  const ask = longReads(database);
+  const ask = operatorReads(database);
+  /** What is removed or judged must not be some time behind. */
+  const askPrimary = longReads(database);
   const addToSums = createSumming(database);
 
   /** Records of a slice of time, in order. */
@@ -112,7 +114,7 @@ export function openUsageLog(
         since = until;
       }
     },
-    standing: (keep) => standingOf(ask, keep),
-    prune: createPruning(database, ask, addToSums),
+    standing: (keep) => standingOf(askPrimary, keep),
+    prune: createPruning(database, askPrimary, addToSums),
   };
 }

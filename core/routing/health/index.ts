@@ -2,6 +2,7 @@ import type { Channel } from '../../sdk/call.ts';
 import { HealthBook, type HealthOptions } from './book.ts';
 import { primarySharing, type HealthLine } from './primary.ts';
 import { redisSharing } from './redis.ts';
+import type { SharedStoreSettings } from '../../settings/shared.ts';
 import type { HealthSettings } from '../../settings/routing.ts';
 import type { Health, Standing, PlaceHealth } from '../../sdk/health.ts';
 
@@ -9,12 +10,8 @@ import type { Health, Standing, PlaceHealth } from '../../sdk/health.ts';
  * Opens the health of targets as this store's gateways know it: `memory:` (the processes of this gateway alone, or this process where there
  * is no `line`) or `redis://…`. At once, also when it cannot be reached.
  */
-export function openHealth(
-  settings: HealthSettings,
-  { url }: { readonly url: string },
-  line?: HealthLine,
-): Health {
-  if (!url.startsWith('memory:')) return createHealth(settings, { share: redisSharing(url) });
+export function openHealth(settings: HealthSettings, shared: SharedStoreSettings, line?: HealthLine): Health {
+  if (!shared.url.startsWith('memory:')) return createHealth(settings, { share: redisSharing(shared) });
   return createHealth(settings, line === undefined ? {} : { share: primarySharing(line) });
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { script, SharedLink } from '../../state/links/shared-link.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
 import type { PlaceName } from '../../sdk/health.ts';
@@ -75,9 +76,9 @@ return 1
 
 const scripts = [tellScript, newsScript, claimScript, releaseScript];
 
-/** The way to other gateways through the Redis at this address. */
-export function redisSharing(url: string): (hooks: SharingHooks) => HealthSharing {
-  return (hooks) => new RedisSharing(url, hooks);
+/** The way to other gateways through the Redis of these settings. */
+export function redisSharing(store: SharedStoreSettings): (hooks: SharingHooks) => HealthSharing {
+  return (hooks) => new RedisSharing(store, hooks);
 }
 
 /**
@@ -95,10 +96,10 @@ class RedisSharing implements HealthSharing {
   #telling: Promise<void> | undefined;
   #isAsking = false;
 
-  constructor(url: string, hooks: SharingHooks) {
+  constructor(store: SharedStoreSettings, hooks: SharingHooks) {
     this.#hooks = hooks;
     this.#link = new SharedLink({
-      url,
+      store,
       prefix,
       scripts,
       // Whoever counts in the same store reports when it goes and comes.

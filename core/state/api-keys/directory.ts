@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Database } from '../database/index.ts';
-import { longReads, type Ask } from '../database/long-reads.ts';
+import { operatorReads, type Ask } from '../database/long-reads.ts';
 import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
@@ -35,7 +35,7 @@ export class KeyDirectory {
   constructor(database: Database, filling: Filling, decode: Decode) {
     this.#filling = filling;
     this.#decode = decode;
-    this.#search = searching(database.kind, longReads(database));
+    this.#search = searching(database.kind, operatorReads(database));
     this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { urlOf, type DatabaseSettings } from '../../settings/database.ts';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
 import type { Row, SqlValue } from './sql-values.ts';
@@ -48,8 +49,9 @@ const SQLITE_BUSY = 5;
  * Opens the database that a URL names. A file and its folder are made when they do not exist, readable by this user alone; a server is
  * connected to by the first that asks something. Throws an Error whose message can be shown to the operator.
  */
-export function openDatabase(url: string): Database {
-  return isPostgres(url) ? openPostgres(url, schema) : openSqlite(url);
+export function openDatabase(target: DatabaseSettings): Database {
+  const url = urlOf(target);
+  return isPostgres(url) ? openPostgres(target, schema) : openSqlite(url);
 }
 
 /** As {@link openDatabase}, for a URL that names a file or `:memory:`. */
@@ -86,9 +88,10 @@ export function openSqlite(url: string): SqliteDatabase {
  * Says what would keep the gateway from working on this database, by rejecting with it. Changes nothing: a file that does not exist is
  * sound, since the first start makes it.
  */
-export async function checkDatabase(url: string): Promise<void> {
+export async function checkDatabase(target: DatabaseSettings): Promise<void> {
+  const url = urlOf(target);
   if (isPostgres(url)) {
-    const database = openPostgres(url, schema);
+    const database = openPostgres(target, schema);
     return database.check().finally(() => database.close());
   }
   const path = pathIn(url);

@@ -1,4 +1,5 @@
 import type { Database } from './index.ts';
+import type { PostgresSession } from './postgres.ts';
 import type { Row } from './sql-values.ts';
 
 /** Asks the database; `?` stands for a value. Rejects when the database fails. */
@@ -9,15 +10,21 @@ const readPatience = 8_000;
 
 /** Returns how to read this database, whichever it is, without holding calls up. */
 export function longReads(database: Database): Ask {
-  if (database.kind === 'postgres') {
-    return (sql, values) => {
-      let position = 0;
-      return database.query(
-        sql.replaceAll('?', () => `$${(position += 1)}`),
-        values,
-        { patience: readPatience },
-      );
-    };
-  }
-  return (sql, values) => database.read(sql, values);
+  return database.kind === 'postgres' ? numbered(database.query) : database.read;
+}
+
+/** As {@link longReads}, for what operators look at: from a read replica where there is one, which may be some time behind. */
+export function operatorReads(database: Database): Ask {
+  return database.kind === 'postgres' ? numbered(database.read) : database.read;
+}
+
+function numbered(query: PostgresSession['query']): Ask {
+  return (sql, values) => {
+    let position = 0;
+    return query(
+      sql.replaceAll('?', () => `$${(position += 1)}`),
+      values,
+      { patience: readPatience },
+    );
+  };
 }

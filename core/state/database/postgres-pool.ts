@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
 import type { Pool } from 'pg';
 import { hideSecret } from '../../log.ts';
+import { withoutOwnParameters, type PostgresTls } from './postgres-tls.ts';
 
 /** The most connections, and so the most statements that run at once; others wait. Ten gateways stay below a server's usual hundred. */
-const CONNECTIONS = 8;
+export const usualPoolSize = 8;
 
 /** How long a connection that nobody uses is kept, in milliseconds. */
 const IDLE = 30_000;
@@ -44,10 +45,31 @@ const BIGINT = 20;
 /** Loaded by those who have such a server: others start without it. */
 const require = createRequire(import.meta.url);
 
+/** What connections are made with. */
+export interface PoolOptions {
+  readonly url: string;
+  /** The URL as messages may show it. */
+  readonly masked: string;
+  readonly limits: PostgresLimits;
+  /** The most connections. */
+  readonly size: number;
+}
+
+/** How a pool is made. */
+export interface NewPool extends PoolOptions {
+  readonly tls: PostgresTls;
+  /** Connections are made with the limits. A pooler that lends them by the transaction refuses that. */
+  readonly timeouts: boolean;
+}
+
 /** The connections to the server that a URL names: none is made yet. Throws an Error for the operator when the URL cannot be read. */
-export function createPool(url: string, masked: string, limits: PostgresLimits): Pool {
+export function createPool({ url, masked, limits, size, tls, timeouts }: NewPool): Pool {
   const { password, searchParams } = new URL(url);
-  for (const secret of [password, searchParams.get('password') ?? '']) {
+  for (const secret of [
+    password,
+    searchParams.get('password') ?? '',
+    searchParams.get('sslpassword') ?? '',
+  ]) {
     if (secret === '') continue;
     hideSecret(secret);
     hideSecret(decode(secret));
@@ -56,13 +78,18 @@ export function createPool(url: string, masked: string, limits: PostgresLimits):
   let pool: Pool;
   try {
     pool = new pg.Pool({
-      connectionString: url,
-      max: CONNECTIONS,
+      connectionString: withoutOwnParameters(url),
+      ssl: tls,
+      max: size,
       connectionTimeoutMillis: limits.connect,
       idleTimeoutMillis: IDLE,
-      statement_timeout: limits.statement,
-      lock_timeout: limits.lock,
-      idle_in_transaction_session_timeout: limits.idleInTransaction,
+      ...(timeouts
+        ? {
+            statement_timeout: limits.statement,
+            lock_timeout: limits.lock,
+            idle_in_transaction_session_timeout: limits.idleInTransaction,
+          }
+        : {}),
       application_name: 'sluice',
       keepAlive: true,
       allowExitOnIdle: true,

@@ -1,27 +1,10 @@
-import type { PoolClient, QueryResult } from 'pg';
+import type { PostgresSettings } from '../../settings/database.ts';
 import { appliedInPostgres, migratePostgres, missingSteps, type Migration, type Step } from './migrations.ts';
-import { PostgresError } from './postgres-error.ts';
-import { createPool, limitsOf, maskUrl } from './postgres-pool.ts';
-import { explain, silence, watched } from './postgres-watch.ts';
+import { openReplica } from './postgres-replica.ts';
+import { openPostgresServer, type PoolState, type PostgresServer } from './postgres-server.ts';
+import type { PostgresSession } from './postgres-session.ts';
 
-/** What a statement can be given: `$1` is the first. Text that Postgres cannot hold (NUL) is replaced as UTF-8 decoders do. */
-export type PostgresValue = string | number | bigint | boolean | null | Buffer | readonly PostgresValue[];
-
-/** A row by the names of its columns. BIGINT comes as a number, NUMERIC (such as the SUM of a BIGINT) as text: cast it. */
-export type PostgresRow = Readonly<Record<string, unknown>>;
-
-/** Where statements are run: on any connection, or on the one of a transaction. */
-export interface PostgresSession {
-  /**
-   * The rows, which are none without SELECT or RETURNING. Rejects with {@link PostgresError}: at once when the server refuses, and when
-   * it has been silent for `patience` milliseconds (default: less than a second), because it is down, hangs or waits for a lock.
-   */
-  query(
-    sql: string,
-    values?: readonly PostgresValue[],
-    options?: { readonly patience?: number },
-  ): Promise<readonly PostgresRow[]>;
-}
+export type { PostgresRow, PostgresSession, PostgresValue } from './postgres-session.ts';
 
 /** A Postgres database behind a bounded number of connections. Its tables are made before the first statement runs. */
 export interface PostgresDatabase extends PostgresSession {
@@ -39,83 +22,38 @@ export interface PostgresDatabase extends PostgresSession {
   ready(): Promise<void>;
   /** Connects and changes nothing. Rejects as `ready` would. */
   check(): Promise<void>;
+  /**
+   * As `query`, for what an operator reads: from the read replica, which may be some time behind, where there is one that answers.
+   */
+  read: PostgresSession['query'];
+  /** How connections of the server are held: see {@link PostgresServer.pooling}. */
+  readonly pooling: PostgresServer['pooling'];
+  /** How the connections of the primary and of the replica stand. */
+  connections(): readonly (PoolState & { readonly server: 'primary' | 'replica' })[];
   /** False once it was closed. */
   readonly isOpen: boolean;
   /** Lets running statements end. Closing twice is allowed; what is asked afterwards is rejected. */
   close(): Promise<void>;
 }
 
-/** How fast the server takes in text at the least, in characters per millisecond: large values extend the patience. */
-const SLOWEST = 5_000;
-
 /**
  * The database that a `postgres://` URL names; nothing is connected yet. `steps` are what its tables consist of. Throws an Error for the
  * operator when the URL cannot be read.
  */
-export function openPostgres(url: string, steps: readonly Step[]): PostgresDatabase {
-  const masked = maskUrl(url);
-  const migration: Migration = { steps, url: masked };
-  const limits = limitsOf(url, masked);
-  const pool = createPool(url, masked, limits);
+export function openPostgres(target: string | PostgresSettings, steps: readonly Step[]): PostgresDatabase {
+  const { url, poolSize, replica: replicaUrl } = typeof target === 'string' ? { url: target } : target;
+  const server = openPostgresServer(url, poolSize);
+  const migration: Migration = { steps, url: server.url };
+  const replica = replicaUrl === undefined ? undefined : openReplica(replicaUrl, poolSize);
   let opening: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  async function connected<Result>(
-    work: (connection: PostgresConnection) => Promise<Result>,
-  ): Promise<Result> {
-    if (closing !== undefined) throw new PostgresError(`The database ${masked} is closed.`);
-    let client: PoolClient;
-    try {
-      client = await pool.connect();
-    } catch (error) {
-      // The driver has several words for it, and no code.
-      const late = error instanceof Error && /timeout/.test(error.message) && !('code' in error);
-      throw late ? silence(masked) : explain(masked, error);
-    }
-    let broken = false;
-    const run: PostgresConnection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
-      try {
-        return await watched(client, masked, patience + lengthOf(values) / SLOWEST, async () => {
-          if (values.length > 0) return client.query<PostgresRow>(sql, values.map(storable));
-          // Several statements may stand in one text then: the last one's answer counts.
-          const results = [await client.query<PostgresRow>(sql)].flat();
-          return results.at(-1) as QueryResult<PostgresRow>;
-        });
-      } catch (error) {
-        // What the server refused leaves the connection as good as before.
-        if (!(error instanceof PostgresError && error.code !== undefined)) broken = true;
-        throw error;
-      }
-    };
-    try {
-      return await work({ run, query: async (...statement) => (await run(...statement)).rows });
-    } finally {
-      client.release(broken);
-    }
-  }
-
-  const transact = <Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result> =>
-    connected(async ({ run, query }) => {
-      await run('BEGIN');
-      let result: Result;
-      try {
-        result = await work({ query });
-      } catch (error) {
-        // When this fails so does the connection, and the server rolls back by itself.
-        await run('ROLLBACK').catch(() => {});
-        throw error;
-      }
-      const { command } = await run('COMMIT');
-      // So answers a server to whom a failed statement was sent, which the work has passed over.
-      if (command === 'ROLLBACK') throw new PostgresError(`The database ${masked} undid a transaction.`);
-      return result;
-    });
-
   const missing = async (): Promise<readonly Step[]> =>
-    missingSteps(migration, await connected(appliedInPostgres));
+    missingSteps(migration, await server.session(appliedInPostgres));
 
   async function open(): Promise<void> {
-    if ((await missing()).length > 0) await transact((session) => migratePostgres(session, migration));
+    if ((await missing()).length > 0)
+      await server.transaction((session) => migratePostgres(session, migration));
   }
 
   /** Tried again by the next that asks when it failed: the server may be back. */
@@ -129,40 +67,32 @@ export function openPostgres(url: string, steps: readonly Step[]): PostgresDatab
 
   return {
     kind: 'postgres',
-    url: masked,
-    patience: limits.connect,
+    url: server.url,
+    patience: server.limits.connect,
     ready,
     check: async () => void (await missing()),
     async query(sql, values, options) {
       await ready();
-      return connected(({ query }) => query(sql, values, options));
+      return server.query(sql, values, options);
+    },
+    async read(sql, values, options) {
+      await ready();
+      return (await replica?.read(sql, values, options)) ?? server.query(sql, values, options);
     },
     async transaction(work) {
       await ready();
-      return transact(work);
+      return server.transaction(work);
     },
+    get pooling() {
+      return server.pooling;
+    },
+    connections: () => [
+      { server: 'primary', ...server.connections },
+      ...(replica === undefined ? [] : [{ server: 'replica' as const, ...replica.connections }]),
+    ],
     get isOpen() {
-      return closing === undefined;
+      return server.isOpen;
     },
-    close: () => (closing ??= pool.end()),
+    close: () => (closing ??= Promise.all([server.close(), replica?.close()]).then(() => {})),
   };
-}
-
-interface PostgresConnection extends PostgresSession {
-  /** As `query`, with all that the driver says. */
-  run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
-}
-
-function lengthOf(values: readonly PostgresValue[]): number {
-  let sum = 0;
-  for (const value of values) {
-    if (typeof value === 'string' || Buffer.isBuffer(value)) sum += value.length;
-    else if (Array.isArray(value)) sum += lengthOf(value as readonly PostgresValue[]);
-  }
-  return sum;
-}
-
-function storable(value: PostgresValue): unknown {
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
-  return Array.isArray(value) ? (value as readonly PostgresValue[]).map(storable) : value;
 }

@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto';
-import { hideSecret } from '../../log.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SharedStoreSettings } from '../../settings/shared.ts';
+import { connectTime, discard, SharedServers, type StoreClient } from './shared-connection.ts';
+import { SharedStoreMistake } from './shared-mistakes.ts';
+import { within } from './within.ts';
 
 /** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
 const commandTime = 400;
-/** Longest time for a connection to be made and tried. */
-const connectTime = 1_000;
-/** When the socket itself gives up: it goes by time, and must not do so because the process stood still. */
-const socketTime = 30_000;
 /** Pause between two tries while the store is gone. */
 const pause = 500;
-
-/** Time between two looks whether an answer has come. */
-const look = 50;
-
-type Redis = typeof import('@redis/client');
-type Client = ReturnType<typeof connecting>;
+/** Pause between two tries of a command that a cluster cannot run while it moves the keys to another node. */
+const movingPause = 25;
+/** Time between two questions to the Sentinels whether the master has changed: one that was cut off from them still answers the gateway. */
+const masterCheck = 5_000;
 
 /** A script that runs in the shared store as one step, and the name under which the store keeps it. */
 export interface Script {
@@ -32,8 +30,11 @@ export type ReportShared = (error?: Error) => void;
 
 /** What one user of the shared store needs of its connection. */
 export interface SharedLinkOptions {
-  readonly url: string;
-  /** Before every name that this user has in the store: it may write there. */
+  readonly store: SharedStoreSettings;
+  /**
+   * Before every name that this user has in the store: it may write there. It has a hash tag (`sluice:{rates}:`), so that a cluster keeps all
+   * of its keys on one node, where one script may touch them.
+   */
   readonly prefix: string;
   /** A new connection brings them along, so that each is known from its first use. */
   readonly scripts: readonly Script[];
@@ -44,26 +45,24 @@ export interface SharedLinkOptions {
 
 /**
  * The connection to the shared store: either it answers within {@link commandTime}, or it counts as gone and is made anew in the background.
- * While it is gone every command is refused at once; none is kept for later.
+ * While it is gone every command is refused at once; none is kept for later. Where the store has several servers, each new connection leads to
+ * the one that has the keys then.
  */
 export class SharedLink {
   readonly #options: SharedLinkOptions;
-  #client: Client | undefined;
+  readonly #servers: SharedServers;
+  #client: StoreClient | undefined;
   #down: boolean | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #checking: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Settles with the first try: the calls of a gateway that has just started wait for it. */
+  /** Settles with the first try, and with the first after the keys have moved: calls wait for it. */
   #opening: Promise<void> | undefined;
 
   constructor(options: SharedLinkOptions) {
     this.#options = options;
-    hidePassword(options.url);
-    this.#opening = loadRedis()
-      .then(() => within(commandTime, this.#connect()))
-      .catch(() => {})
-      .finally(() => {
-        this.#opening = undefined;
-      });
+    this.#servers = new SharedServers(options.store);
+    this.#open();
   }
 
   get isUp(): boolean {
@@ -76,48 +75,67 @@ export class SharedLink {
     try {
       return await this.command<T>(['EVALSHA', sha, ...rest]);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      if (!startsWith(error, 'NOSCRIPT')) throw error;
       return this.command<T>(['EVAL', text, ...rest]);
     }
   }
 
   async command<T>(words: readonly string[]): Promise<T> {
-    if (this.#opening !== undefined) await this.#opening;
-    const client = this.#client;
-    if (client === undefined) throw new Error('The shared store does not answer.');
-    try {
-      return await within<T>(commandTime, client.sendCommand<T>(words));
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) this.#lost(client, error);
-      throw error;
+    const end = performance.now() + commandTime;
+    for (;;) {
+      // oxlint-disable no-await-in-loop -- again only while a cluster moves the keys
+      if (this.#opening !== undefined) await this.#opening;
+      const client = this.#client;
+      if (client === undefined) throw new Error('The shared store does not answer.');
+      try {
+        return await within<T>(commandTime, client.sendCommand<T>(words));
+      } catch (error) {
+        if (startsWith(error, 'NOSCRIPT')) throw error;
+        const isOver = performance.now() >= end;
+        if (!isOver && startsWith(error, 'MOVED ')) this.#moved(client);
+        else if (!isOver && (startsWith(error, 'ASK ') || startsWith(error, 'TRYAGAIN')))
+          await sleep(movingPause);
+        else {
+          this.#lost(client, error);
+          throw error;
+        }
+      }
+      // oxlint-enable no-await-in-loop
     }
   }
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#retry);
+    clearInterval(this.#checking);
     if (this.#client !== undefined) discard(this.#client);
     this.#client = undefined;
   }
 
+  #open(): void {
+    const opening = within(commandTime, this.#connect())
+      .catch(() => {})
+      .finally(() => {
+        if (this.#opening === opening) this.#opening = undefined;
+      });
+    this.#opening = opening;
+  }
+
   async #connect(): Promise<void> {
-    let made: Client | undefined;
+    let made: StoreClient | undefined;
     try {
-      const client = (made = connecting(await loadRedis(), this.#options.url));
-      // Without a listener what befalls an idle connection would end the process.
-      client.on('error', (error: Error) => this.#lost(client, error));
-      const connected = client.connect();
-      // One that is made after it was given up would stay open.
-      connected.then(
-        () => (client.isOpen ? undefined : discard(client)),
-        () => {},
-      );
-      await within(connectTime, connected);
-      // A store that can be read but not written (a replica, a full disk) is of no use.
-      const probe = client.sendCommand(['SET', `${this.#options.prefix}probe`, '1', 'PX', '1000']);
-      const known = this.#options.scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
-      await within(commandTime, Promise.all([probe, ...known]));
+      const { prefix, scripts } = this.#options;
+      const { client, node } = await this.#servers.connectTo(prefix, (one, error) => this.#lost(one, error));
+      made = client;
+      await prepare(client, prefix, scripts);
       if (this.#closed) throw new Error('The gateway closes.');
+      clearInterval(this.#checking);
+      if (this.#servers.kind === 'sentinel')
+        this.#checking = setInterval(() => {
+          void this.#servers
+            .isCurrent(node)
+            .then((isCurrent) => (isCurrent ? undefined : this.#moved(client)));
+        }, masterCheck).unref();
     } catch (error) {
       if (made !== undefined) discard(made);
       this.#gone(error);
@@ -129,7 +147,15 @@ export class SharedLink {
     this.#options.onUp();
   }
 
-  #lost(client: Client, error: unknown): void {
+  /** The keys are on another server now, which is connected to at once. */
+  #moved(client: StoreClient): void {
+    if (this.#client !== client || this.#closed) return;
+    this.#client = undefined;
+    discard(client);
+    this.#open();
+  }
+
+  #lost(client: StoreClient, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     discard(client);
@@ -138,6 +164,7 @@ export class SharedLink {
 
   #gone(error: unknown): void {
     if (this.#closed) return;
+    clearInterval(this.#checking);
     if (this.#down !== true) {
       this.#down = true;
       this.#options.report(
@@ -150,55 +177,45 @@ export class SharedLink {
   }
 }
 
-/** Loaded where there is a shared store at all: it takes a tenth of the time of a start. */
-function loadRedis(): Promise<Redis> {
-  return import('@redis/client');
+/** Tries a new connection. A store that can be read but not written (a replica, a full disk) is of no use. */
+async function prepare(client: StoreClient, prefix: string, scripts: readonly Script[]): Promise<void> {
+  const probe = client.sendCommand(['EVAL', probeScript, '1', `${prefix}probe`]);
+  const known = scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
+  await within(commandTime, Promise.all([probe, ...known]));
 }
 
-function connecting({ createClient }: Redis, url: string) {
-  return createClient({
-    url,
-    // The older form of the protocol: every server and every compatible one speaks it.
-    RESP: 2,
-    disableOfflineQueue: true,
-    socket: { connectTimeout: socketTime, reconnectStrategy: false, noDelay: true },
-  });
-}
+const probeScript = `redis.call('TIME') return redis.call('SET', KEYS[1], '1', 'PX', '1000')`;
 
-function discard(client: Client): void {
+/** Prefixes of the users of the shared store. */
+const prefixes = ['sluice:{rates}:', 'sluice:{health}:'];
+
+/**
+ * Tries the shared store of these settings. Rejects with {@link SharedStoreMistake} when it will never take this gateway: wrong password,
+ * missing permission, wrong kind. Resolves when it does, and when it is only gone for now.
+ */
+export async function checkSharedStore(store: SharedStoreSettings): Promise<void> {
+  if (/^memory:/i.test(store.url)) return;
+  const servers = new SharedServers(store);
+  const check = async (prefix: string): Promise<void> => {
+    let client: StoreClient | undefined;
+    try {
+      const connected = await servers.connectTo(prefix, () => {});
+      ({ client } = connected);
+      const server = `${connected.node.host}:${connected.node.port}`;
+      await prepare(client, prefix, []).catch((error: unknown) => {
+        throw SharedStoreMistake.in(error, { server, role: 'server', kind: servers.kind }) ?? error;
+      });
+    } finally {
+      if (client !== undefined) discard(client);
+    }
+  };
   try {
-    client.destroy();
-  } catch {
-    // It had ended by itself.
+    await within(2 * connectTime, Promise.all(prefixes.map(check)));
+  } catch (error) {
+    if (error instanceof SharedStoreMistake) throw error;
   }
 }
 
-/** Rejects when the promise takes longer; what becomes of it then concerns nobody. */
-function within<T>(time: number, promise: Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    // Looks, not time: a gateway that stood still itself, and has not read what came meanwhile, must not take the store for gone.
-    let looks = 0;
-    const timer = setInterval(() => {
-      looks += 1;
-      if (looks * look < time) return;
-      clearInterval(timer);
-      reject(new Error(`The shared store did not answer within ${time} ms.`));
-    }, look);
-    promise.then(
-      (value) => {
-        clearInterval(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearInterval(timer);
-        reject(error instanceof Error ? error : new Error('The shared store failed.', { cause: error }));
-      },
-    );
-  });
-}
-
-function hidePassword(url: string): void {
-  if (!URL.canParse(url)) return;
-  const { password } = new URL(url);
-  if (password !== '') hideSecret(decodeURIComponent(password));
+function startsWith(error: unknown, word: string): boolean {
+  return error instanceof Error && error.message.startsWith(word);
 }

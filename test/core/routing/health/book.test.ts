@@ -417,7 +417,7 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
   });
 
   healthSuite((settings, clock) =>
-    started(createHealth(settings, { now: () => clock.now, share: redisSharing(redis.url) })),
+    started(createHealth(settings, { now: () => clock.now, share: redisSharing({ url: redis.url }) })),
   );
   sharedHealthSuite(several);
 

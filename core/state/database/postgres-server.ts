@@ -1,0 +1,188 @@
+import type { PoolClient, QueryResult } from 'pg';
+import { createConnector, isOfAnotherWay, type Way } from './postgres-connector.ts';
+import { PostgresError } from './postgres-error.ts';
+import { limitsOf, maskUrl, usualPoolSize, type PostgresLimits } from './postgres-pool.ts';
+import type { PostgresRow, PostgresSession, PostgresValue } from './postgres-session.ts';
+import { explain, silence, watched } from './postgres-watch.ts';
+
+/** A server behind a bounded number of connections, whatever tables it has. */
+export interface PostgresServer extends PostgresSession {
+  /** The URL without its password. */
+  readonly url: string;
+  readonly limits: PostgresLimits;
+  /** As `query`, for several statements, in a transaction where a pooler lends connections. */
+  session<Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result>;
+  transaction<Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result>;
+  /** See {@link Way.pooling}. Undefined before the first connection was made. */
+  readonly pooling: Way['pooling'] | undefined;
+  readonly connections: PoolState;
+  readonly isOpen: boolean;
+  close(): Promise<void>;
+}
+
+/** How the connections to one server stand. */
+export interface PoolState {
+  readonly size: number;
+  readonly inUse: number;
+  readonly idle: number;
+  /** Statements that wait for a connection. */
+  readonly waiting: number;
+}
+
+/** How fast the server takes in text at the least, in characters per millisecond: large values extend the patience. */
+const SLOWEST = 5_000;
+
+/** Opens the server that a URL names; nothing is connected yet. Throws an Error for the operator when the URL cannot be read. */
+export function openPostgresServer(url: string, size: number = usualPoolSize): PostgresServer {
+  const masked = maskUrl(url);
+  const limits = limitsOf(url, masked);
+  const connect = createConnector({ url, masked, limits, size });
+  let finding: Promise<Way> | undefined;
+  let way: Way | undefined;
+  let closing: Promise<void> | undefined;
+
+  /** Finds out how connections are made, once, and again when it failed. */
+  function find(): Promise<Way> {
+    finding ??= connect().then(
+      (found) => (way = found),
+      (error: unknown) => {
+        finding = undefined;
+        throw error;
+      },
+    );
+    return finding;
+  }
+
+  /** The server has changed how it is connected to. */
+  function forget(): void {
+    way?.pool.end().catch(() => {});
+    way = undefined;
+    finding = undefined;
+  }
+
+  async function connected<Result>(
+    work: (connection: PostgresConnection) => Promise<Result>,
+  ): Promise<Result> {
+    if (closing !== undefined) throw new PostgresError(`The database ${masked} is closed.`);
+    let client: PoolClient;
+    let pooling: Way['pooling'];
+    try {
+      const found = await find();
+      ({ pooling } = found);
+      client = await found.pool.connect();
+    } catch (error) {
+      if (error instanceof PostgresError) throw error;
+      if (isOfAnotherWay(error)) forget();
+      // The driver has several words for it, and no code.
+      const late = error instanceof Error && /timeout/.test(error.message) && !('code' in error);
+      throw late ? silence(masked) : explain(masked, error);
+    }
+    let broken = false;
+    const run: PostgresConnection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
+      try {
+        return await watched(client, masked, patience + lengthOf(values) / SLOWEST, async () => {
+          if (values.length > 0) return client.query<PostgresRow>(sql, values.map(storable));
+          // Several statements may stand in one text then: the last one's answer counts.
+          const results = [await client.query<PostgresRow>(sql)].flat();
+          return results.at(-1) as QueryResult<PostgresRow>;
+        });
+      } catch (error) {
+        // What the server refused leaves the connection as good as before.
+        if (!(error instanceof PostgresError && error.code !== undefined)) broken = true;
+        throw error;
+      }
+    };
+    try {
+      return await work({ run, pooling, query: async (...statement) => (await run(...statement)).rows });
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  const transact = <Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result> =>
+    connected((connection) => within(connection, work));
+
+  async function within<Result>(
+    { run, query, pooling }: PostgresConnection,
+    work: (session: PostgresSession) => Promise<Result>,
+  ): Promise<Result> {
+    await run(pooling === 'session' ? 'BEGIN' : beginWith(limits));
+    let result: Result;
+    try {
+      result = await work({ query });
+    } catch (error) {
+      // When this fails so does the connection, and the server rolls back by itself.
+      await run('ROLLBACK').catch(() => {});
+      throw error;
+    }
+    const { command } = await run('COMMIT');
+    // So answers a server to whom a failed statement was sent, which the work has passed over.
+    if (command === 'ROLLBACK') throw new PostgresError(`The database ${masked} undid a transaction.`);
+    return result;
+  }
+
+  const ask: PostgresSession['query'] = (sql, values, options) =>
+    connected((connection) =>
+      connection.pooling === 'session'
+        ? connection.query(sql, values, options)
+        : within(connection, (session) => session.query(sql, values, options)),
+    );
+
+  return {
+    url: masked,
+    limits,
+    query: ask,
+    session: (work) =>
+      connected((connection) =>
+        connection.pooling === 'session' ? work(connection) : within(connection, work),
+      ),
+    transaction: transact,
+    get pooling() {
+      return way?.pooling;
+    },
+    get connections() {
+      return stateOf(size, way);
+    },
+    get isOpen() {
+      return closing === undefined;
+    },
+    close: () =>
+      (closing ??= Promise.resolve(
+        finding?.then(
+          ({ pool }) => pool.end(),
+          () => {},
+        ),
+      )),
+  };
+}
+
+/** A connection, for as long as it is lent. */
+export interface PostgresConnection extends PostgresSession {
+  readonly pooling: Way['pooling'];
+  /** As `query`, with all that the driver says. */
+  run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
+}
+
+/** Begins a transaction that has the timeouts for itself, because the next one may be on another connection of the server. */
+function beginWith({ statement, lock, idleInTransaction }: PostgresLimits): string {
+  return `BEGIN; SET LOCAL statement_timeout = ${statement}; SET LOCAL lock_timeout = ${lock}; SET LOCAL idle_in_transaction_session_timeout = ${idleInTransaction}`;
+}
+
+function stateOf(size: number, way: Way | undefined): PoolState {
+  const { totalCount = 0, idleCount = 0, waitingCount = 0 } = way?.pool ?? {};
+  return { size, inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+}
+
+function lengthOf(values: readonly PostgresValue[]): number {
+  let sum = 0;
+  for (const value of values) {
+    if (typeof value === 'string' || Buffer.isBuffer(value)) sum += value.length;
+    else if (Array.isArray(value)) sum += lengthOf(value as readonly PostgresValue[]);
+  }
+  return sum;
+}
+
+function storable(value: PostgresValue): unknown {
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+  return Array.isArray(value) ? (value as readonly PostgresValue[]).map(storable) : value;
+}

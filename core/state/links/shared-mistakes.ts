@@ -1,0 +1,69 @@
+/** A shared store that refuses the gateway because of its settings, and will not take it later either. The message is a sentence for the operator. */
+export class SharedStoreMistake extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'SharedStoreMistake';
+  }
+
+  /** Returns the mistake behind an error of the driver; undefined for a server that is only gone for now. */
+  static in(error: unknown, asked: Asked): SharedStoreMistake | undefined {
+    if (error instanceof SharedStoreMistake) return error;
+    if (!(error instanceof Error)) return undefined;
+    const advice = adviceOn(error, asked);
+    if (advice === undefined) return undefined;
+    const what = asked.role === 'sentinel' ? 'Sentinel' : 'Redis';
+    return new SharedStoreMistake(`The ${what} at ${asked.server} ${advice}`, error);
+  }
+}
+
+/** Which server was asked, and as what. */
+export interface Asked {
+  readonly server: string;
+  readonly role: 'sentinel' | 'server';
+  readonly kind: 'single' | 'sentinel' | 'cluster';
+}
+
+/** What a server's refusal means, and what is to be done. */
+function adviceOn(error: Error, asked: Asked): string | undefined {
+  const { message } = error;
+  const password =
+    asked.role === 'sentinel' ? '"shared.sentinelPassword"' : '"shared.url" or "shared.password"';
+  if (message.startsWith('WRONGPASS')) return `refuses the user or the password: correct ${password}.`;
+  if (message.startsWith('NOAUTH')) return `asks for a password: set ${password}.`;
+  if (/AUTH.* called without any password configured/.test(message))
+    return `has no password, and the settings give one: remove it from ${password}, or name the user.`;
+  if (/^NOPERM|can't run this command|doesn't have permissions/.test(message))
+    return `does not give the user the permissions that it needs (${message}): allow the keys sluice:* and the commands that docs/guides/databases.md lists.`;
+  if (/DB index/.test(message))
+    return 'has no database of this number: correct it at the end of "shared.url".';
+  if (message.startsWith('DENIED'))
+    return 'is in protected mode: give it a password, and set it in "shared.url".';
+  return topologyAdvice(message, asked) ?? tlsAdvice(error);
+}
+
+function topologyAdvice(message: string, { kind, role }: Asked): string | undefined {
+  if (
+    kind !== 'cluster' &&
+    (message.startsWith('MOVED ') || /SELECT is not allowed in cluster mode/.test(message))
+  )
+    return 'is a node of a cluster: write redis+cluster:// in "shared.url".';
+  if (/cluster support disabled/i.test(message)) return 'is no cluster: write redis:// in "shared.url".';
+  if (!/unknown command/i.test(message)) return undefined;
+  return role === 'sentinel'
+    ? 'is no Sentinel: write redis:// in "shared.url", or the port of a Sentinel.'
+    : 'does not know a command that is needed. If it is a Sentinel, write redis+sentinel://HOST/NAME in "shared.url".';
+}
+
+/** Codes of Node and OpenSSL for certificates that are not accepted, and for a server that speaks no TLS. */
+const badCertificate =
+  /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_CERT_ALTNAME_INVALID)/;
+const badHandshake = /^(?:EPROTO|ERR_SSL_|ERR_OSSL_)/;
+
+function tlsAdvice(error: Error): string | undefined {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (badCertificate.test(code))
+    return `has a certificate that is not accepted (${code}): give its authority in "shared.tls.ca", or its name in "shared.tls.servername".`;
+  if (badHandshake.test(code))
+    return `does not agree on TLS (${code}): a server without TLS is written redis:// in "shared.url", and one that asks for certificates needs "shared.tls.cert" and "shared.tls.key".`;
+  return undefined;
+}

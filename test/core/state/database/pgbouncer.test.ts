@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
+import { schema } from '../../../../core/state/database/tables/index.ts';
+import { openStores } from '../../../../core/state/stores.ts';
+import { startGateway } from '../../../support/gateway.ts';
+import { startPgBouncer, withoutPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
+
+const missing = withoutPostgres() ?? withoutPgBouncer();
+const timeouts = `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
+  current_setting('idle_in_transaction_session_timeout') AS idle`;
+
+describe.skipIf(missing !== undefined).each([
+  ['', []],
+  [
+    ' that passes timeouts over',
+    ['ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'],
+  ],
+])(`PgBouncer in transaction mode%s${missing === undefined ? '' : ` (${missing})`}`, (_title, lines) => {
+  let server: TestPostgres;
+  let bouncer: TestPgBouncer;
+  const newUrl = async (hasty?: 'hasty'): Promise<string> =>
+    bouncer.through(await server.createDatabase(hasty));
+  const open = async (hasty?: 'hasty'): Promise<PostgresDatabase> => {
+    const database = openPostgres(await newUrl(hasty), schema);
+    onTestFinished(() => database.close());
+    return database;
+  };
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    bouncer = await startPgBouncer((await server.createDatabase()).replace(/\?.*/, ''), ...lines);
+  });
+  afterAll(async () => {
+    await bouncer?.close();
+    await server?.close();
+  });
+
+  test('is noticed, and every statement has its timeouts', async () => {
+    const database = await open('hasty');
+    const expected = { statement: '10s', lock: '810ms', idle: '2s' };
+    expect(await database.query(timeouts)).toEqual([expected]);
+    expect(database.pooling).toBe('transaction');
+    expect(await database.query(timeouts, [])).toEqual([expected]);
+    expect(await database.transaction((session) => session.query(timeouts))).toEqual([expected]);
+    const many = await Promise.all(Array.from({ length: 40 }, () => database.query(timeouts)));
+    expect(many.flat().every((row) => row['lock'] === '810ms')).toBe(true);
+  });
+
+  test('a statement that waits for a lock ends by its timeout, and nothing of it stays behind', async () => {
+    const database = await open('hasty');
+    await database.query('CREATE TABLE a (b INT); INSERT INTO a VALUES (1)');
+    const release = Promise.withResolvers<void>();
+    const holding = Promise.withResolvers<void>();
+    const holder = database.transaction(async (session) => {
+      await session.query('UPDATE a SET b = 2');
+      holding.resolve();
+      await release.promise;
+    });
+    await holding.promise;
+    await expect(database.query('UPDATE a SET b = 3')).rejects.toMatchObject({ code: '55P03' });
+    release.resolve();
+    await holder;
+    expect(await database.query('SELECT b FROM a')).toEqual([{ b: 2 }]);
+    await expect(database.query('SELECT * FROM nowhere')).rejects.toMatchObject({ code: '42P01' });
+    expect(await database.query('INSERT INTO a VALUES ($1) RETURNING b', [7])).toEqual([{ b: 7 }]);
+  });
+
+  test('gateways that start at once make the tables once, and serve calls', async () => {
+    const url = await newUrl();
+    const gateways = await Promise.all(Array.from({ length: 3 }, () => startGateway({ database: url })));
+    for (const gateway of gateways) {
+      onTestFinished(() => gateway.close());
+      const headers = { authorization: `Bearer ${gateway.key}` };
+      const answer = await fetch(`${gateway.url}/v1/models`, { headers });
+      expect(answer.status).toBe(200);
+    }
+    const stores = openStores(url);
+    onTestFinished(() => stores.close());
+    const entries = stores.namespace<number>('numbers');
+    await Promise.all(Array.from({ length: 50 }, (_, number) => entries.set(`n${number}`, number)));
+    expect(await entries.get('n49')).toBe(49);
+  });
+});

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
+import { startRedis, withoutRedis, type TestRedis } from '../support/redis.ts';
+import { startProcess } from './_process.ts';
+
+const missing = withoutRedis();
+
+describe.skipIf(missing !== undefined)(
+  `a gateway whose Redis refuses it${missing === undefined ? '' : ` (${missing})`}`,
+  () => {
+    let redis: TestRedis;
+    beforeAll(async () => {
+      redis = await startRedis();
+    });
+    afterAll(() => redis.close());
+
+    test('does not start, and says what to correct without the password', async () => {
+      const url = redis.url.replace(/:[^:@]*@/, ':certainly-wrong@');
+      const started = startProcess(`shared: { url: '${url}' }`);
+      await expect(started).rejects.toThrow(
+        /gateway\.config\.mjs: The Redis at 127\.0\.0\.1:\d+ refuses the user or the password: correct "shared\.url"/,
+      );
+      await expect(started).rejects.not.toThrow(/certainly-wrong/);
+    });
+
+    test('starts when it is only gone for now', async () => {
+      const gateway = await startProcess(`shared: { url: 'redis://127.0.0.1:${await freePort()}' }`);
+      onTestFinished(() => gateway.end());
+      const ready = (await (await fetch(`${gateway.url}/readyz`)).json()) as Record<string, unknown>;
+      expect(ready).toMatchObject({ status: 'ready', shared: 'degraded' });
+    });
+  },
+);
