@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SharedStoreSettings } from '../../core/settings/shared.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -31,7 +32,7 @@ export interface Shared {
   /** Dollars per million tokens. */
   readonly price: { readonly input: number; readonly output: number };
   /** Redis that has the rates. Default: each gateway counts by itself. */
-  readonly redis?: string;
+  readonly redis?: string | SharedStoreSettings;
   /** Default `warn`. */
   readonly logLevel?: 'info' | 'warn';
 }
@@ -44,7 +45,9 @@ export async function startGateways(count: number, shared: Shared): Promise<Raci
     database: shared.database,
     prices: { 'race-*': shared.price },
     log: { level: shared.logLevel ?? 'warn' },
-    ...(shared.redis === undefined ? {} : { shared: { url: shared.redis } }),
+    ...(shared.redis === undefined
+      ? {}
+      : { shared: typeof shared.redis === 'string' ? { url: shared.redis } : shared.redis }),
     overload: { lag: 600_000 },
     // One of eight calls fails: the others are to go on fighting for the budget.
     health: { enabled: false },

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
+import type { SharedStoreSettings } from '../../core/settings/shared.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import type { Budget } from '../../core/sdk/api-key.ts';
@@ -18,7 +19,7 @@ export interface LeaversOptions {
   /** Another database than an SQLite file of the run's own. */
   readonly database?: string;
   /** Redis for rates and concurrency. Default: none. */
-  readonly redis?: string;
+  readonly redis?: string | SharedStoreSettings;
   /** Is called in the middle, when the gateway is reloaded. */
   readonly atHalf?: () => void;
   readonly say?: (line: string) => void;

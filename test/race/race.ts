@@ -9,12 +9,19 @@
  * `npm run race -- --leavers 10000`: in its place so many calls whose clients leave at random moments, with a reload in the middle. None may be
  * recorded as a failure of the gateway's, and no reservation may be left. `--redis` for a Redis of its own that has rates and concurrency; how
  * often that does not answer in time is told, and is no fault.
+ *
+ * `--redis`, `--redis-cluster` (six nodes) or `--sentinel` (three servers, three Sentinels) for the gateways' shared store, and then calls race
+ * for requests per minute and for a concurrency, too. `--pgbouncer`: a PostgreSQL behind PgBouncer in transaction mode.
  */
 import { parseArgs } from 'node:util';
+import type { SharedStoreSettings } from '../../core/settings/shared.ts';
+import { startPgBouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { sentinelPassword, startRedisCluster, startSentinels } from '../support/redis-topologies.ts';
 import { startRedis } from '../support/redis.ts';
 import { runLeavers } from './leavers.ts';
 import { raceForObjects } from './objects.ts';
+import { raceForRates } from './rates.ts';
 import { raceForRecalls } from './recalls.ts';
 import { race } from './run.ts';
 
@@ -22,19 +29,57 @@ const { values } = parseArgs({
   options: {
     postgres: { type: 'boolean', default: false },
     redis: { type: 'boolean', default: false },
+    'redis-cluster': { type: 'boolean', default: false },
+    sentinel: { type: 'boolean', default: false },
+    pgbouncer: { type: 'boolean', default: false },
     objects: { type: 'boolean', default: false },
     leavers: { type: 'string' },
   },
 });
-const postgres = values.postgres ? await startPostgres() : undefined;
-const redis = values.redis ? await startRedis() : undefined;
+const postgres = values.postgres || values.pgbouncer ? await startPostgres() : undefined;
+const database = await postgres?.createDatabase();
+const bouncer =
+  values.pgbouncer && database !== undefined ? await startPgBouncer(database.replace(/\?.*/, '')) : undefined;
+const { store, closeStore } = await startStore();
 const shared = {
   say: (line: string) => console.log(line),
-  ...(postgres === undefined ? {} : { database: await postgres.createDatabase() }),
+  ...(database === undefined ? {} : { database: bouncer?.through(database) ?? database }),
 };
 
+/** The shared store that was asked for. */
+async function startStore(): Promise<{ readonly store?: SharedStoreSettings; closeStore(): Promise<void> }> {
+  if (values['redis-cluster']) {
+    const cluster = await startRedisCluster();
+    return { store: { url: cluster.url }, closeStore: () => cluster.close() };
+  }
+  if (values.sentinel) {
+    const servers = await startSentinels();
+    return { store: { url: servers.url, sentinelPassword }, closeStore: () => servers.close() };
+  }
+  if (!values.redis) return { closeStore: async () => {} };
+  const redis = await startRedis();
+  return { store: { url: redis.url }, closeStore: () => redis.close() };
+}
+
+async function raceRates(): Promise<boolean> {
+  if (store === undefined) return true;
+  const { overshoot, unfair, left } = await raceForRates({
+    gateways: 4,
+    calls: 200,
+    redis: store,
+    ...shared,
+  });
+  console.log(`rates: overshoot ${overshoot}, refused without need ${unfair}, permits left ${left}`);
+  return overshoot + unfair + left === 0;
+}
+
 async function raceForBudget(): Promise<boolean> {
-  const { overshoot, unsettled, unrecorded } = await race({ gateways: 4, calls: 200, ...shared });
+  const { overshoot, unsettled, unrecorded } = await race({
+    gateways: 4,
+    calls: 200,
+    ...shared,
+    ...(store === undefined ? {} : { redis: store }),
+  });
   console.log(`overshoot ${overshoot}, unsettled ${unsettled}, unrecorded ${unrecorded}`);
   return overshoot + unsettled + unrecorded === 0;
 }
@@ -60,7 +105,7 @@ async function leaveEarly(leavers: number): Promise<boolean> {
   const { faults, events } = await runLeavers({
     leavers,
     ...shared,
-    ...(redis === undefined ? {} : { redis: redis.url }),
+    ...(store === undefined ? {} : { redis: store }),
   });
   const { recorded, counted, logged, errors, refused, reservations, difference } = faults;
   console.log(
@@ -72,12 +117,14 @@ async function leaveEarly(leavers: number): Promise<boolean> {
 try {
   const isSound =
     values.leavers === undefined
-      ? [values.objects || ((await raceForBudget()) && (await raceRecalls())), await raceBatches()].every(
-          Boolean,
-        )
+      ? [
+          values.objects || ((await raceForBudget()) && (await raceRecalls()) && (await raceRates())),
+          await raceBatches(),
+        ].every(Boolean)
       : await leaveEarly(Number(values.leavers));
   process.exitCode = isSound ? 0 : 1;
 } finally {
+  await bouncer?.close();
   await postgres?.close();
-  await redis?.close();
+  await closeStore();
 }

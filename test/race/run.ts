@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
+import type { SharedStoreSettings } from '../../core/settings/shared.ts';
 import { type ApiKey, type Budget } from '../../core/sdk/api-key.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
@@ -18,6 +19,8 @@ export interface RaceOptions {
   readonly calls: number;
   /** Another database than an SQLite file of the race's own. */
   readonly database?: string;
+  /** Redis that the gateways share. Default: none. */
+  readonly redis?: SharedStoreSettings;
   readonly say?: (line: string) => void;
 }
 
@@ -48,6 +51,7 @@ export async function race({
   gateways: count,
   calls,
   database,
+  redis,
   say = () => {},
 }: RaceOptions): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-race-'));
@@ -66,7 +70,14 @@ export async function race({
     const key = (name: string) => keys.create({ name, budgets: [budget] });
     // Before the gateways start: they follow new keys within a second, and nobody waits for that here.
     const [first, second, third] = [await key('first'), await key('second'), await key('third')];
-    gateways = await startGateways(count, { folder, database: url, upstream: provider.url, lease, price });
+    gateways = await startGateways(count, {
+      folder,
+      database: url,
+      upstream: provider.url,
+      lease,
+      price,
+      ...(redis === undefined ? {} : { redis }),
+    });
     const heat = async (title: string, more: Pick<Heat, 'key'> & Partial<Heat>) => {
       const began = performance.now();
       const outcome = await runHeat({ stores, gateways, provider, calls, budget, ...more });
