@@ -40,7 +40,7 @@ const read: ReadonlySet<string> = new Set([
 export const chat = chatDialect({
   format: chatFormat,
   path: () => '/v2/chat',
-  prepare: withoutStrict,
+  prepare: (request, target) => withStrictAnswer(withStrictTools(request, target)),
   request({ stream_options: _options, ...body }, target) {
     const known = knownMembers(body, read, target.lose);
     const texts: JsonObject[] = [];
@@ -53,12 +53,14 @@ export const chat = chatDialect({
     const { stop_sequences: stop, documents } = settings;
     const choice = choiceOf(known['tool_choice']);
     const format = formatOf(known['response_format']);
+    const strict = objectsOf(settings['tools']).some(isStrict);
     const given = [...(Array.isArray(documents) ? (documents as readonly JsonValue[]) : []), ...texts];
     return {
       model: target.model,
       messages,
       stream: known['stream'] === true,
       ...settings,
+      ...(strict ? { tools: objectsOf(settings['tools']).map(withoutStrict), strict_tools: true } : {}),
       ...(typeof stop === 'string' ? { stop_sequences: [stop] } : {}),
       ...(given.length === 0 ? {} : { documents: given }),
       ...(choice === undefined ? {} : { tool_choice: choice }),
@@ -72,16 +74,57 @@ export const chat = chatDialect({
   whole: readWhole,
 });
 
-/** Cohere has one switch for all tools, with conditions of its own (`strict_tools`), and refuses the member of a tool. */
-function withoutStrict(request: ChatRequest, { lose }: EncodeTarget): ChatRequest {
-  if (!request.tools.some((tool) => tool.type === 'function' && tool.strict !== undefined)) return request;
-  const tools = request.tools.map((tool) => {
+/** Most fields of all tools that are kept strictly: https://docs.cohere.com/v2/docs/structured-outputs#important-notes-on-using-strict_tools */
+const mostStrictFields = 200;
+
+/**
+ * Cohere keeps the schemas of all tools or of none (`strict_tools`), and refuses the member of a tool: where one of them cannot be kept so, all go
+ * without.
+ */
+function withStrictTools(request: ChatRequest, { lose }: EncodeTarget): ChatRequest {
+  const { tools } = request;
+  if (!tools.some((tool) => tool.type === 'function' && tool.strict !== undefined)) return request;
+  const fields = tools.map((tool) => (tool.type === 'function' ? fieldsIn(tool.schema) : 0));
+  const areKept =
+    tools.every((tool) => tool.type === 'function' && tool.strict === true) &&
+    fields.every((count) => count > 0) &&
+    fields.reduce((sum, count) => sum + count, 0) <= mostStrictFields;
+  if (areKept) return request;
+  const loose = tools.map((tool) => {
     if (tool.type !== 'function' || tool.strict === undefined) return tool;
     const { strict, ...rest } = tool;
     if (strict) lose(`${tool.at ?? 'tools'}.strict`);
     return rest;
   });
-  return { ...request, tools };
+  return { ...request, tools: loose };
+}
+
+/** How many fields a schema names, at all depths. */
+function fieldsIn(schema: JsonValue | undefined, depth = 0): number {
+  if (depth > 64 || typeof schema !== 'object' || schema === null) return 0;
+  if (Array.isArray(schema))
+    return (schema as readonly JsonValue[]).reduce<number>((sum, one) => sum + fieldsIn(one, depth + 1), 0);
+  const { properties } = schema as JsonObject;
+  const named = isObject(properties) ? Object.keys(properties).length : 0;
+  return Object.values(schema).reduce<number>((sum, one) => sum + fieldsIn(one, depth + 1), named);
+}
+
+/** A schema of answers is always kept: it must be in the part of JSON Schema that Cohere takes. */
+function withStrictAnswer(request: ChatRequest): ChatRequest {
+  const { responseFormat } = request.settings;
+  if (responseFormat?.type !== 'json-schema' || responseFormat.schema === undefined) return request;
+  const strict = { ...responseFormat, strict: true };
+  return { ...request, settings: { ...request.settings, responseFormat: strict } };
+}
+
+function isStrict({ function: named }: JsonObject): boolean {
+  return isObject(named) && named['strict'] === true;
+}
+
+function withoutStrict(tool: JsonObject): JsonObject {
+  if (!isObject(tool['function'])) return tool;
+  const { strict: _, ...named } = tool['function'];
+  return { ...tool, function: named };
 }
 
 /** Tokens that are left for the answer: https://docs.cohere.com/docs/reasoning */

@@ -23,6 +23,27 @@ import { chat, chatFormat } from './_cohere-chat.ts';
 import { bearer, overHttp, plainKind } from './_http.ts';
 import { cohereInputType, loseOfEmbed, noClient } from './_provider-words.ts';
 
+/** https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features */
+const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
+  requiresOne: true,
+  refuses: [
+    'allOf',
+    'oneOf',
+    'not',
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'maxItems',
+    'uniqueItems',
+    'minLength',
+    'maxLength',
+  ],
+  formats: ['date-time', 'uuid', 'date', 'time'],
+  highestMinItems: 0,
+  refusedInPatterns: ['^', '$', '?=', '?!'],
+};
+
 /** Most texts of one request for embeddings. */
 const mostTexts = 96;
 
@@ -123,6 +144,7 @@ export default plainKind(
         traits: (model) => ({
           ...(model.includes('reasoning') ? thinks : { reasoning: 'none' }),
           namedTools: false,
+          schemaSubset,
           ranges,
           outputLimitField: 'max_tokens',
           replaysReasoning: true,

@@ -69,8 +69,10 @@ const ofOneFormat = z.strictObject({
     .strictObject({
       closesObjects: z.boolean().optional(),
       requiresAll: z.boolean().optional(),
+      requiresOne: z.boolean().optional(),
       refuses: words.optional(),
       formats: words.optional(),
+      refusedInPatterns: words.optional(),
       highestMinItems: z.int().min(0).optional(),
     })
     .optional(),

@@ -163,10 +163,14 @@ export interface SchemaSubset {
   readonly closesObjects?: boolean;
   /** True when every property of an object must be required. Optional ones become nullable. */
   readonly requiresAll?: boolean;
+  /** True when every object that names properties must require one of them: the first where none is. */
+  readonly requiresOne?: boolean;
   /** Keywords that the model refuses, such as `minimum`. Their constraints move to the `description`. */
   readonly refuses?: readonly string[];
   /** Values of `format` that the model takes. Others move to the `description`. Default: all of them. */
   readonly formats?: readonly string[];
+  /** Parts of regular expressions that the model refuses, such as `^`. A `pattern` with one of them moves to the `description`. */
+  readonly refusedInPatterns?: readonly string[];
   /** Highest `minItems` that the model takes. Higher ones move to the `description`. */
   readonly highestMinItems?: number;
 }

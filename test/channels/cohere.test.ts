@@ -346,14 +346,81 @@ test('a tool that is forced by its name goes alone, and nothing is lost that nob
   expect(reply.headers.get('x-sluice-loss')).toBe('temperature');
 });
 
-test('strict tools go without the member that Cohere does not know', async () => {
-  answer = { id: 'c10', finish_reason: 'TOOL_CALL', message: { tool_calls: [call('{}')] }, usage };
+const look = (parameters: object, strict: boolean) => ({
+  type: 'function',
+  function: { name: 'look', parameters, strict },
+});
+const trip = {
+  type: 'object',
+  properties: {
+    city: { type: 'string', minLength: 2, pattern: '^[A-Z]' },
+    days: { type: 'integer', minimum: 1, maximum: 9 },
+    mail: { type: 'string', format: 'email' },
+    stops: { type: 'array', items: { type: 'string' }, minItems: 1 },
+    from: { oneOf: [{ type: 'string', format: 'date' }, { type: 'integer' }] },
+  },
+};
+const adapted = {
+  type: 'object',
+  properties: {
+    city: { type: 'string', description: '{minLength: 2, pattern: "^[A-Z]"}' },
+    days: { type: 'integer', description: '{minimum: 1, maximum: 9}' },
+    mail: { type: 'string', description: '{format: "email"}' },
+    stops: { type: 'array', items: { type: 'string' }, description: '{minItems: 1}' },
+    from: { anyOf: [{ type: 'string', format: 'date' }, { type: 'integer' }] },
+  },
+  required: ['city'],
+};
+
+test('schemas of answers are adapted to what Cohere takes, strict or not', async () => {
+  for (const strict of [true, false]) {
+    answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
+    const reply = await ask('/v1/chat/completions', {
+      model: 'command-a-03-2025',
+      messages: [{ role: 'user', content: 'Plan.' }],
+      response_format: { type: 'json_schema', json_schema: { name: 'trip', strict, schema: trip } },
+    });
+    expect(reply.status).toBe(200);
+    expect(sent()).toMatchObject({ response_format: { type: 'json_object', json_schema: adapted } });
+    expect(reply.headers.get('x-sluice-loss')).toContain('schema.required');
+  }
+});
+
+test('tools that are all strict are kept so, with schemas that Cohere takes', async () => {
+  answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
+  await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'Plan.' }],
+    tools: [look(trip, true)],
+  });
+  expect(sent()).toMatchObject({ strict_tools: true });
+  expect(sent()['tools']).toEqual([{ type: 'function', function: { name: 'look', parameters: adapted } }]);
+});
+
+test.each([
+  ['one of them is not', [look(trip, true), { type: 'function', function: { name: 'now' } }]],
+  ['one has no fields', [look({ type: 'object', properties: {} }, true)]],
+  [
+    'they have more than 200 fields',
+    [
+      look(
+        {
+          type: 'object',
+          properties: Object.fromEntries(
+            Array.from({ length: 201 }, (_, at) => [`f${at}`, { type: 'string' }]),
+          ),
+        },
+        true,
+      ),
+    ],
+  ],
+])('strict tools go without that where %s', async (_, tools) => {
+  answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
   const reply = await ask('/v1/chat/completions', {
     model: 'command-a-03-2025',
-    messages: [{ role: 'user', content: 'When?' }],
-    tools: [{ ...now, function: { ...now.function, strict: true } }],
+    messages: [{ role: 'user', content: 'Plan.' }],
+    tools,
   });
-  expect(sent()).toMatchObject({ tools: [now] });
   expect(JSON.stringify(sent())).not.toContain('strict');
   expect(reply.headers.get('x-sluice-loss')).toBe('tools[0].function.strict');
 });

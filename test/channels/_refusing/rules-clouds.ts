@@ -12,7 +12,7 @@ import {
   words,
   type Check,
 } from './checks.ts';
-import { claudeTakes, schemaAt } from './schemas.ts';
+import { claudeTakes, cohereTakes, schemaAt, toolSchema } from './schemas.ts';
 import type { Rule } from './table.ts';
 
 const converse = { kinds: ['bedrock'], wires: ['converse'] } as const;
@@ -310,6 +310,18 @@ export const cloudRules: readonly Rule[] = [
     refuses: both(has('response_format'), has('tools')),
     says: 'invalid request: $ is not supported in combination with tools.',
     source: 'cohere-ai 8.1.0, api/types/ResponseFormatV2.d.ts: Limitation',
+  },
+  {
+    ...cohere,
+    refuses: schemaAt('response_format.json_schema', cohereTakes),
+    says: 'invalid request: $ is not supported in a JSON schema.',
+    source: 'https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features',
+  },
+  {
+    ...cohere,
+    refuses: (got) => (got.body['strict_tools'] === true ? toolSchema(cohereTakes, true)(got) : undefined),
+    says: 'invalid request: $ is not supported with strict_tools.',
+    source: 'https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features',
   },
   {
     ...cohere,

@@ -6,6 +6,10 @@ export interface Taken {
   readonly closed?: true;
   /** Every property must be required. */
   readonly all?: true;
+  /** An object that names properties must require one. */
+  readonly one?: true;
+  /** Parts of patterns that are refused. */
+  readonly patterns?: readonly string[];
   /** Keywords that are refused. */
   readonly refuses?: readonly string[];
   /** The only keywords that are known. */
@@ -27,6 +31,10 @@ function wrongIn(schema: unknown, taken: Taken, path: string): string | undefine
   const required: unknown = schema['required'];
   if (taken.all === true && properties.some((name) => !Array.isArray(required) || !required.includes(name)))
     return `${path}.required`;
+  if (taken.one === true && properties.length > 0 && [required ?? []].flat().length === 0)
+    return `${path}.required`;
+  if (taken.patterns?.some((part) => String(schema['pattern'] ?? '').includes(part)) === true)
+    return `${path}.pattern`;
   for (const key of Object.keys(schema))
     if (taken.refuses?.includes(key) === true || taken.only?.includes(key) === false) return `${path}.${key}`;
   const { format, minItems } = schema;
@@ -130,6 +138,25 @@ export const openaiTakes: Taken = {
     'patternProperties',
     'oneOf',
   ],
+};
+
+/** https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features; github:cohere-ai/cohere-developer-experience */
+export const cohereTakes: Taken = {
+  one: true,
+  refuses: [
+    'allOf',
+    'oneOf',
+    'not',
+    'minimum',
+    'maximum',
+    'minItems',
+    'maxItems',
+    'minLength',
+    'maxLength',
+    'uniqueItems',
+  ],
+  formats: ['date-time', 'uuid', 'date', 'time'],
+  patterns: ['^', '$', '?=', '?!'],
 };
 
 /** https://ai.google.dev/api/caching#Schema; @google/genai 2.x, `interface Schema` */

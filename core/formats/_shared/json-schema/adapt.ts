@@ -98,9 +98,11 @@ class Adapter {
   }
 
   #refuses(key: string, value: JsonValue): boolean {
-    const { formats, highestMinItems } = this.#subset;
+    const { formats, highestMinItems, refusedInPatterns } = this.#subset;
     if (key === 'format') return formats !== undefined && !formats.some((format) => format === value);
     if (key === 'minItems') return highestMinItems !== undefined && !(Number(value) <= highestMinItems);
+    if (key === 'pattern' && refusedInPatterns?.some((part) => String(value).includes(part)) === true)
+      return true;
     return this.#refused.has(key);
   }
 
@@ -123,7 +125,8 @@ class Adapter {
   }
 
   #finishObject(written: MutableObject, path: string): void {
-    const { closesObjects, requiresAll } = this.#subset;
+    const { closesObjects, requiresAll, requiresOne } = this.#subset;
+    if (requiresOne === true) this.#requireOne(written, path);
     if (closesObjects === true && written.additionalProperties !== false) {
       this.hasChanged = true;
       if (written.additionalProperties !== undefined) this.#drop(join(path, 'additionalProperties'));
@@ -141,6 +144,14 @@ class Adapter {
     }
     written.properties = properties;
     written.required = [...required, ...optional];
+  }
+
+  #requireOne(written: MutableObject, path: string): void {
+    if (Array.isArray(written.required) && written.required.length > 0) return;
+    const [first] = isObject(written.properties) ? Object.keys(written.properties) : [];
+    if (first === undefined) return;
+    this.#lose(join(path, 'required'));
+    written.required = [first];
   }
 
   #lose(path: string): void {
