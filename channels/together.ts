@@ -1,5 +1,15 @@
+import type { ModelTraits } from 'sluice';
 import { openaiLike } from './_openai-like.ts';
 import { togetherBatches } from './_together-batches.ts';
+
+/**
+ * Responses, which Together supports for some models and which keeps none; what others answer there may be malformed.
+ * https://docs.together.ai/docs/inference/responses-api
+ */
+const responses: ModelTraits = {
+  formats: ['chat-completions', 'responses'],
+  byFormat: { responses: { reasoning: 'effort', keepsResponses: false, refuses: ['customTools'] } },
+};
 
 /** Together AI. `max_tokens` carries the output limit. https://docs.together.ai/docs/openai-api-compatibility */
 export default openaiLike({
@@ -9,7 +19,7 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: {
-    chat: ['chat-completions'],
+    chat: ['chat-completions', 'responses'],
     embed: ['embeddings'],
     rerank: ['rerank'],
     'generate-image': ['images'],
@@ -26,11 +36,13 @@ export default openaiLike({
   thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
     '*': {
+      formats: ['chat-completions'],
       reasoning: 'none',
       reasoningField: 'reasoning',
       outputLimitField: 'max_tokens',
       finishReasons: { eos: 'stop' },
     },
     'deepseek-ai/DeepSeek-R1*': { inlineThinking: true },
+    'zai-org/GLM-5.3': responses,
   },
 });

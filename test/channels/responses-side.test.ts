@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import deepseek from '../../channels/deepseek.ts';
 import openrouter from '../../channels/openrouter.ts';
+import together from '../../channels/together.ts';
 import { Provider, type Said } from './_provider.ts';
 import { UsageListener } from './_usage-listener.ts';
 
@@ -14,6 +15,12 @@ beforeAll(async () => {
     plugins: [listener.plugin],
     channels: [
       openrouter({ key: 'k', baseUrl: `${url}/api/v1`, models: [gpt], discover: false }),
+      together({
+        key: 'k',
+        baseUrl: `${url}/together/v1`,
+        models: ['zai-org/*', 'moonshotai/*'],
+        discover: false,
+      }),
       deepseek({ key: 'k', baseUrl: `${url}/deepseek/v1`, models: ['deepseek-v4-flash', 'deepseek-chat'] }),
     ],
   }));
@@ -83,6 +90,7 @@ test('a client of Responses is served in its format: reasoning, tools and caches
 test.each([
   ['OpenRouter', gpt, '/api/v1/responses'],
   ['DeepSeek', 'deepseek-v4-flash', '/deepseek/v1/responses'],
+  ['Together', 'zai-org/GLM-5.3', '/together/v1/responses'],
 ])('the gateway keeps responses for %s, which keeps none', async (_, model, path) => {
   answerAsOpenrouter();
   const first = await provider.ask('/v1/responses', { model, store: true, input: 'My name is Ada.' });
@@ -123,6 +131,8 @@ test('DeepSeek V4 gets the effort of a client of Responses, and free-text tools 
 test.each([
   ['clients of other formats', '/v1/chat/completions', gpt, '/api/v1'],
   ['clients of other formats at DeepSeek', '/v1/chat/completions', 'deepseek-v4-flash', '/deepseek/v1'],
+  ['clients of other formats at Together', '/v1/chat/completions', 'zai-org/GLM-5.3', '/together/v1'],
+  ['models of Together that have no Responses', '/v1/responses', 'moonshotai/Kimi-K2.6', '/together/v1'],
   ['models of DeepSeek that have no Responses', '/v1/responses', 'deepseek-chat', '/deepseek/v1'],
 ])('%s are served in chat completions', async (_, path, model, base) => {
   const message = { role: 'assistant', content: 'fine' };

@@ -105,6 +105,7 @@ const told: readonly Told[] = [
   ['fireworks', 'accounts/fireworks/models/kimi-k2', 'never'],
   ['together', 'openai/gpt-oss-120b', 'effort', 'on'],
   ['together', 'meta-llama/Llama-3.3-70B-Instruct-Turbo', 'never'],
+  ['together', 'zai-org/GLM-5.3', 'always'],
   ['openrouter', 'anthropic/claude-sonnet-4.5', 'effort', 'off'],
   ['openrouter', 'anthropic/claude-opus-4.8', 'effort', 'off'],
   ['openrouter', 'openai/gpt-5-mini', 'effort', 'on'],

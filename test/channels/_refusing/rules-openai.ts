@@ -87,6 +87,21 @@ export const openaiRules: readonly Rule[] = [
     source: 'https://openrouter.ai/docs/api_reference/responses/error-handling',
   },
   {
+    kinds: ['together'],
+    wires: ['responses'],
+    refuses: has('previous_response_id', 'store'),
+    says: '$ is not supported',
+    source: 'https://docs.together.ai/docs/inference/responses-api: no stored responses',
+  },
+  {
+    kinds: ['together'],
+    models: ['*', '!zai-org/GLM-5.3'],
+    wires: ['responses'],
+    refuses: has('model'),
+    says: '$ is not supported in the Responses API',
+    source: 'https://docs.together.ai/docs/inference/responses-api: supported models',
+  },
+  {
     kinds: ['azure-foundry'],
     models: ['Kimi*'],
     refuses: has('prompt_cache_key'),
