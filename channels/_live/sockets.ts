@@ -81,6 +81,10 @@ class LiveConnection {
   /** From which a new connection goes on. */
   #handle: string | undefined;
   #isEnding = false;
+  /** Connections so far, and those of them in a row that ended soon and over which nothing came for the client. */
+  #dialled = 1;
+  #dialledAt = performance.now();
+  #fruitless = 0;
 
   constructor(call: Call, session: LiveSession, dial: Dial, log: Log) {
     this.#call = call;
@@ -126,9 +130,10 @@ class LiveConnection {
     if (setupComplete !== undefined) this.#ready();
     if (isObject(update)) this.#remember(update);
     const told = this.#take(this.#session.fromProvider(message));
+    if (told.length > 0) this.#fruitless = 0;
     if (goAway !== undefined) this.#isEnding = true;
-    if (this.#isEnding && this.#isReady && this.#handle !== undefined && !this.#session.isBusy)
-      this.#resume();
+    const isOver = this.#isEnding && this.#isReady && !this.#session.isBusy;
+    if (isOver && this.#handle !== undefined && this.#mayResume()) this.#resume();
     return told;
   }
 
@@ -180,10 +185,19 @@ class LiveConnection {
     this.#call.inputGate.open();
   }
 
+  /** False when the provider ends connections without using them: the one that there is stays until the provider closes it. */
+  #mayResume(): boolean {
+    return this.#fruitless < mostFruitless && this.#dialled < mostConnections;
+  }
+
   /** Goes on over a new connection, with the same settings: https://ai.google.dev/gemini-api/docs/live-session */
   #resume(): void {
     const handle = this.#handle;
     const outgoing = new Subject<SocketMessage>();
+    const now = performance.now();
+    this.#fruitless = now - this.#dialledAt < soonMs ? this.#fruitless + 1 : 0;
+    this.#dialled += 1;
+    this.#dialledAt = now;
     this.#handle = undefined;
     this.#isEnding = false;
     this.#isReady = false;
@@ -205,7 +219,7 @@ class LiveConnection {
   }
 
   #closed(code: number, reason: Buffer): readonly GatewayEvent[] {
-    if (code !== 1000 && this.#handle !== undefined && this.#isEnding) {
+    if (code !== 1000 && this.#handle !== undefined && this.#isEnding && this.#mayResume()) {
       this.#resume();
       return [];
     }
@@ -224,6 +238,11 @@ function shown(event: JsonObject): GatewayEvent {
 }
 
 const longestHandle = 4096;
+/** Most connections in a row that last less than {@link soonMs} and over which nothing comes for the client. */
+const mostFruitless = 3;
+const soonMs = 60_000;
+/** Most connections of one session. The provider gives each about ten minutes. */
+const mostConnections = 500;
 
 /** Words about the channel's account, which its clients are not told. */
 const credential = /api[ _-]?key|credential|permission|billing|quota|project/i;

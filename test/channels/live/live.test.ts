@@ -494,6 +494,49 @@ describe('a connection that ends', () => {
   });
 });
 
+describe('a provider that ends each connection at once', () => {
+  /** Ends every connection when it has accepted the settings, and after each answer. */
+  function leaves(connection: LiveConnection): void {
+    connection.say({
+      sessionResumptionUpdate: { newHandle: `h${provider.connections.length}`, resumable: true },
+    });
+    connection.say({ goAway: { timeLeft: '5s' } });
+  }
+
+  test('is not dialled for ever: the session ends with an error', async () => {
+    act = (connection, message) => {
+      if (message['setup'] === undefined) return;
+      leaves(connection);
+      connection.close(1001, 'The time is over.');
+    };
+    const client = await open();
+    client.send(text('Hi'));
+    client.send(respond);
+    await client.closed;
+    expect(client.messages.at(-1)).toMatchObject({ type: 'error', error: { code: 'upstream_error' } });
+    const { length } = provider.connections;
+    expect(length).toBeGreaterThan(1);
+    expect(length).toBeLessThanOrEqual(5);
+  });
+
+  test('goes on as long as it answers', async () => {
+    act = (connection, message) => {
+      answers(connection, message);
+      if (message['clientContent'] !== undefined) leaves(connection);
+    };
+    const client = await open();
+    for (let turn = 1; turn <= 8; turn += 1) {
+      client.send(text('Hi'));
+      client.send(respond);
+      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+      await client.until(of('response.done'), turn);
+    }
+    expect(provider.connections.length).toBeGreaterThanOrEqual(8);
+    client.socket.close(1000);
+    expect((await client.closed).code).toBe(1000);
+  });
+});
+
 describe('what it costs', () => {
   const budget = (amount: number) => ({ unit: 'micro-dollar', period: 'total', amount }) as const;
 
