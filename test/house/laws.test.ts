@@ -38,6 +38,7 @@ const clouds: ReadonlyMap<string, string> = new Map([
   ['channels/_aws-identity.ts', '@aws-sdk/credential-providers'],
   ['channels/_google-identity.ts', 'google-auth-library'],
   ['channels/_entra-identity.ts', '@azure/identity'],
+  ['plugins/guard/remote/model-armor.ts', 'google-auth-library'],
 ]);
 
 /** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */

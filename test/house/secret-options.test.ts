@@ -65,6 +65,7 @@ const harmless: Readonly<Record<string, string>> = {
   'channels/azure-foundry.identity.tokenFile': 'a path',
   'channels/oci.identity.tokenFile': 'a path',
   'channels/*.headers.set{}': 'masked by the names of the headers',
+  'plugins/guard.checks[].keys[]': 'names of keys of callers',
   'plugins/video-tasks.publicUrl': 'told to clients',
   'plugins/provider-objects.publicUrl': 'told to clients',
 };

@@ -123,7 +123,7 @@ describe('the plugins on the page', () => {
       'plugins/prompt-limit.ts',
       'plugins/maintenance.ts',
       'plugins/cache.ts',
-      'plugins/guard.ts',
+      'plugins/content-check.ts',
       'plugins/router.ts',
       'plugins/cost-log.ts',
     ]);

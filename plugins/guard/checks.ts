@@ -1,0 +1,165 @@
+import { caller, type Call } from 'sluice';
+import { entityPatterns, type LabelledPattern } from './detectors/index.ts';
+import type { CheckOptions } from './options.ts';
+import { parsePattern } from './patterns/parse.ts';
+import { wordsPattern } from './patterns/words.ts';
+import { azure } from './remote/azure.ts';
+import { bedrock } from './remote/bedrock.ts';
+import { jsonSchema } from './remote/json-schema.ts';
+import type { Judge, JudgeTools } from './remote/judge.ts';
+import { lakera } from './remote/lakera.ts';
+import { llmJudge } from './remote/llm-judge.ts';
+import { modelArmor } from './remote/model-armor.ts';
+import { moderation } from './remote/moderation.ts';
+import { presidio } from './remote/presidio.ts';
+import { webhook } from './remote/webhook.ts';
+
+/** One check, ready to run. It has patterns or a judge. */
+export interface Check {
+  readonly name: string;
+  readonly on: CheckOptions['on'];
+  readonly action: CheckOptions['action'];
+  readonly restore: boolean;
+  readonly message: string | undefined;
+  readonly patterns: readonly LabelledPattern[];
+  /** Longest match of the patterns, in characters. */
+  readonly longest: number;
+  readonly remote: RemoteCheck | undefined;
+  appliesTo(call: Call): boolean;
+}
+
+/** What is asked about whole texts. */
+export interface RemoteCheck {
+  readonly judge: Judge;
+  readonly parallel: boolean;
+  readonly scope: 'all' | 'last';
+  readonly whenDown: 'allow' | 'refuse';
+  readonly longest: number;
+  /** True where only what the model says at last counts: not its reasoning, nor its tool calls. */
+  readonly answersOnly: boolean;
+}
+
+/** Services that say where something stands. */
+const finding: ReadonlySet<string> = new Set(['presidio', 'lakera', 'bedrock', 'webhook']);
+const localKinds: ReadonlySet<string> = new Set(['entities', 'words', 'patterns']);
+/** Longest matches of entities: a private key is one of them. */
+const longestEntity = 8_192;
+
+/** Makes a check of its options. Throws Error that names the check where options contradict each other. */
+export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'timeout'>): Check {
+  const { name, on, action, models, keys, message } = options;
+  const fail = (what: string): never => {
+    throw new Error(`guard: the check "${name}" ${what}`);
+  };
+  const isLocal = localKinds.has(options.kind);
+  const restore = 'restore' in options && options.restore;
+  if (restore && action !== 'mask') fail('has "restore", which needs action "mask".');
+  if (restore && on === 'response')
+    fail('has "restore", which needs the request: set "on" to "request" or "both".');
+  if (action === 'mask' && !isLocal) {
+    if (!finding.has(options.kind))
+      fail(`cannot mask: "${options.kind}" does not say where something stands.`);
+    if (on !== 'request') fail('can mask requests only: set "on" to "request".');
+    if ('scope' in options && options.scope === 'last') fail('masks, which needs scope "all".');
+  }
+  if ('parallel' in options && options.parallel && action === 'mask')
+    fail('masks, so that it cannot run in parallel.');
+  if (options.kind === 'json-schema' && on !== 'response')
+    fail('looks at responses only: set "on" to "response".');
+  try {
+    return {
+      name,
+      on,
+      action,
+      restore,
+      message,
+      ...patternsOf(options),
+      remote: isLocal ? undefined : remoteOf(options, tools),
+      appliesTo: (call) => (models === undefined || namesMatch(models, call.model)) && keyMatches(keys, call),
+    };
+  } catch (error) {
+    if (error instanceof Error) return fail(`is not usable: ${error.message}`);
+    throw error;
+  }
+}
+
+function patternsOf(options: CheckOptions): Pick<Check, 'patterns' | 'longest'> {
+  switch (options.kind) {
+    case 'entities':
+      return { patterns: entityPatterns(options.entities), longest: longestEntity };
+    case 'words': {
+      const { words, label } = options;
+      const longest = Math.max(...words.map(({ length }) => length)) + 1;
+      return { patterns: [{ label, node: wordsPattern(words, options) }], longest };
+    }
+    case 'patterns':
+      return {
+        patterns: options.patterns.map(({ pattern, ignoreCase, label }) => ({
+          label,
+          node: parsePattern(pattern, ignoreCase),
+        })),
+        longest: options.window,
+      };
+    default:
+      return { patterns: [], longest: 0 };
+  }
+}
+
+function remoteOf(options: CheckOptions, tools: Omit<JudgeTools, 'timeout'>): RemoteCheck {
+  const { parallel, scope, whenDown, longest, timeout } =
+    'timeout' in options
+      ? options
+      : ({ parallel: false, scope: 'all', whenDown: 'refuse', longest: 16_000_000, timeout: 0 } as const);
+  const judge = judgeOf(options, { ...tools, timeout });
+  return { judge, parallel, scope, whenDown, longest, answersOnly: options.kind === 'json-schema' };
+}
+
+function judgeOf(options: CheckOptions, tools: JudgeTools): Judge {
+  switch (options.kind) {
+    case 'json-schema':
+      return jsonSchema(options);
+    case 'moderation':
+      return moderation(options, tools);
+    case 'judge':
+      return llmJudge(options, tools);
+    case 'webhook':
+      return webhook(options, tools);
+    case 'bedrock':
+      return bedrock(options, tools);
+    case 'azure-content-safety':
+      return azure(options, tools);
+    case 'model-armor':
+      return modelArmor(options, tools);
+    case 'lakera':
+      return lakera(options, tools);
+    case 'presidio':
+      return presidio(options, tools);
+    default:
+      throw new Error(`"${options.kind}" asks nobody.`);
+  }
+}
+
+function keyMatches(keys: readonly string[] | undefined, call: Call): boolean {
+  if (keys === undefined) return true;
+  const key = call.get(caller);
+  return key !== undefined && (keys.includes(key.id) || namesMatch(keys, key.name));
+}
+
+/** True where a name is one of these, or fits one with `*` in it. */
+function namesMatch(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => fits(pattern.split('*'), name));
+}
+
+function fits(parts: readonly string[], name: string): boolean {
+  const [first = '', ...rest] = parts;
+  if (rest.length === 0) return first === name;
+  if (!name.startsWith(first)) return false;
+  const last = rest.pop() ?? '';
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - at >= last.length && name.endsWith(last);
+}

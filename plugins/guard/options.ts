@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { secret, secretUrl } from 'sluice';
+import { entityNames } from './detectors/index.ts';
+import { azureOptions } from './remote/azure.ts';
+import { bedrockOptions } from './remote/bedrock.ts';
+import { jsonSchemaOptions } from './remote/json-schema.ts';
+import { lakeraOptions } from './remote/lakera.ts';
+import { judgeOptions } from './remote/llm-judge.ts';
+import { modelArmorOptions } from './remote/model-armor.ts';
+import { moderationOptions } from './remote/moderation.ts';
+import { presidioOptions } from './remote/presidio.ts';
+import { webhookOptions } from './remote/webhook.ts';
+
+const common = {
+  /** In errors, the header `x-sluice-guard`, the log and the metrics. */
+  name: z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'letters, digits, "_", "." and "-", at most 64'),
+  /** Default `both`. */
+  on: z.enum(['request', 'response', 'both']).default('both'),
+  /** `refuse` with an error, `mask`, `tag` in a header and the log, or `alert` the operator. */
+  action: z.enum(['refuse', 'mask', 'tag', 'alert']),
+  /** Names and patterns (`gpt-*`) of models. Default: all. */
+  models: z.array(z.string().min(1)).min(1).optional(),
+  /** Ids, names and patterns of names (`team-a-*`) of API keys. Default: all, and calls without a key. */
+  keys: z.array(z.string().min(1)).min(1).optional(),
+  /** What a refused client reads. */
+  message: z.string().min(1).max(500).optional(),
+};
+
+const local = {
+  ...common,
+  /** Put the values back into the response, in place of the placeholders. For `mask`. */
+  restore: z.boolean().default(false),
+};
+
+const remote = {
+  ...common,
+  restore: local.restore,
+  /** Ask the provider at once and hold the response back until the check has answered. A refused request costs tokens. */
+  parallel: z.boolean().default(false),
+  /** Texts that are checked of a request: all, or those since the model's last turn. */
+  scope: z.enum(['all', 'last']).default('all'),
+  /** Milliseconds for each question. */
+  timeout: z.int().min(1).max(600_000).default(5_000),
+  /** When the check does not answer, or not as it should. Default `refuse`. */
+  whenDown: z.enum(['allow', 'refuse']).default('refuse'),
+  /** Most characters that are sent. Longer texts count as no answer. */
+  longest: z.int().min(1).default(1_000_000),
+};
+
+const label = z.string().regex(/^[A-Z][A-Z_]{0,38}[A-Z]$/, 'capital letters and "_"');
+
+const pattern = z.strictObject({
+  /** A regular expression, of which the guard takes the part that runs in linear time. */
+  pattern: z.string().min(1).max(2_000),
+  ignoreCase: z.boolean().default(false),
+  /** In placeholders: `[LABEL_1]`. */
+  label: label.default('VALUE'),
+});
+
+export const checkOptions = z.discriminatedUnion('kind', [
+  z.strictObject({
+    ...local,
+    kind: z.literal('entities'),
+    /** Names of entities and of groups. */
+    entities: z.array(z.enum(entityNames as [string, ...string[]])).min(1),
+  }),
+  z.strictObject({
+    ...local,
+    kind: z.literal('words'),
+    words: z.array(z.string().min(1).max(200)).min(1).max(50_000),
+    caseSensitive: z.boolean().default(false),
+    /** Find the words inside of others, too. */
+    within: z.boolean().default(false),
+    label: label.default('WORD'),
+  }),
+  z.strictObject({
+    ...local,
+    kind: z.literal('patterns'),
+    patterns: z.array(pattern).min(1).max(200),
+    /** Longest match, in characters. A stream is held back at most so long. */
+    window: z.int().min(1).max(8_192).default(256),
+  }),
+  z.strictObject({ ...common, kind: z.literal('json-schema'), ...jsonSchemaOptions }),
+  z.strictObject({ ...remote, kind: z.literal('moderation'), ...moderationOptions }),
+  z.strictObject({ ...remote, kind: z.literal('judge'), ...judgeOptions }),
+  z.strictObject({ ...remote, kind: z.literal('webhook'), ...webhookOptions }),
+  z.strictObject({ ...remote, kind: z.literal('bedrock'), ...bedrockOptions }),
+  z.strictObject({ ...remote, kind: z.literal('azure-content-safety'), ...azureOptions }),
+  z.strictObject({ ...remote, kind: z.literal('model-armor'), ...modelArmorOptions }),
+  z.strictObject({ ...remote, kind: z.literal('lakera'), ...lakeraOptions }),
+  z.strictObject({ ...remote, kind: z.literal('presidio'), ...presidioOptions }),
+]);
+
+/** Options of one check. */
+export type CheckOptions = z.output<typeof checkOptions>;
+
+export const guardOptions = z.strictObject({
+  checks: z.array(checkOptions).max(200).default([]),
+  /** Calls of operations that no check can look into: realtime sessions, embeddings of tokens. Default `refuse`. */
+  uncovered: z.enum(['allow', 'refuse']).default('refuse'),
+  alerts: z
+    .strictObject({
+      /** Milliseconds between two alerts of a check. Those in between are counted. */
+      every: z.int().min(0).default(60_000),
+      /** Gets each alert as JSON, besides the log. */
+      url: secretUrl(z.url()).optional(),
+      /** Signs alerts as the option `secret` of a webhook does. */
+      secret: secret(z.string().min(8)).optional(),
+    })
+    .default({ every: 60_000 }),
+});
+
+export type GuardOptions = z.output<typeof guardOptions>;

@@ -1,0 +1,112 @@
+import type { TextTransformer } from 'sluice';
+
+const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+/** Most characters of a number that is looked into. */
+const longestNumber = 64;
+
+/**
+ * Changes the strings inside of JSON text that comes in pieces: each is decoded, goes through a transformer of its own, and is escaped again.
+ * A number whose digits the transformer changes becomes a string. Everything else stays as it is.
+ */
+export class JsonText implements TextTransformer {
+  readonly #make: () => TextTransformer;
+  #string: TextTransformer | undefined;
+  /** An escape sequence that has begun, without its `\`. */
+  #escape: string | undefined;
+  #number = '';
+
+  constructor(make: () => TextTransformer) {
+    this.#make = make;
+  }
+
+  push(text: string): string {
+    let given = '';
+    let at = 0;
+    while (at < text.length) {
+      if (this.#string === undefined) {
+        const unit = text[at] ?? '';
+        given += this.#outside(unit);
+        at += 1;
+        continue;
+      }
+      // All that is decoded in this piece goes through the transformer at once.
+      let decoded = '';
+      let closed = false;
+      while (at < text.length && !closed) {
+        if (this.#escape !== undefined) decoded += this.#escaped(text[at] ?? '');
+        else if (text[at] === '\\') this.#escape = '';
+        else if (text[at] === '"') closed = true;
+        else {
+          const end = plainEnd(text, at);
+          decoded += text.slice(at, end);
+          at = end - 1;
+        }
+        at += 1;
+      }
+      given += escapedText(this.#string.push(decoded));
+      if (!closed) continue;
+      given += `${escapedText(this.#string.end())}"`;
+      this.#string = undefined;
+    }
+    return given;
+  }
+
+  end(): string {
+    const rest = this.#endNumber() + escapedText(this.#string?.end() ?? '');
+    this.#string = undefined;
+    return rest;
+  }
+
+  #outside(unit: string): string {
+    if (
+      /[\d.eE+-]/.test(unit) &&
+      this.#number.length < longestNumber &&
+      (this.#number !== '' || /[\d-]/.test(unit))
+    ) {
+      this.#number += unit;
+      return '';
+    }
+    const before = this.#endNumber();
+    if (unit === '"') this.#string = this.#make();
+    return before + unit;
+  }
+
+  #endNumber(): string {
+    const number = this.#number;
+    if (number === '') return '';
+    this.#number = '';
+    return changedNumber(number, this.#make());
+  }
+
+  /** Takes one more character of an escape sequence, and returns what it stands for once it is complete. */
+  #escaped(unit: string): string {
+    const sequence = (this.#escape ?? '') + unit;
+    if (sequence.startsWith('u') && sequence.length < 5) {
+      this.#escape = sequence;
+      return '';
+    }
+    this.#escape = undefined;
+    if (!sequence.startsWith('u')) return controls[sequence] ?? sequence;
+    return String.fromCharCode(Number.parseInt(sequence.slice(1), 16) || 0);
+  }
+}
+
+/** Where the plain characters of a string end: at a quote, at an escape, or with the text. */
+function plainEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0x22 || unit === 0x5c) return at;
+  }
+  return text.length;
+}
+
+function escapedText(text: string): string {
+  return text === '' ? '' : JSON.stringify(text).slice(1, -1);
+}
+
+/** Returns a number, or a string in its place where the transformer changes its digits. */
+function changedNumber(number: string, transformer: TextTransformer): string {
+  const changed = transformer.push(number) + transformer.end();
+  return changed === number ? number : JSON.stringify(changed);
+}

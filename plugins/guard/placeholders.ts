@@ -1,0 +1,99 @@
+import { createHmac } from 'node:crypto';
+
+/** How a placeholder may be written by a model: in any case, with a space or hyphen for the underline, with Markdown's backslashes. */
+export const placeholderEnd = String.raw`(?:\\?_| |-)[A-Z0-9]{1,6} ?\\?\]`;
+export const placeholderStart = String.raw`\\?\[ ?`;
+const spoken = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;
+
+/** The number or the letters behind a label. */
+const suffix = /(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]$/i;
+
+function nameOf(label: string, number: string): string {
+  return `${label.replaceAll(/\\|[ -]/g, '_').toUpperCase()}_${number.toUpperCase()}`;
+}
+
+/** Returns the name of a placeholder as it was written: `EMAIL_1` for `\[email 1\]`. Undefined for what is none. */
+export function nameOfPlaceholder(written: string): string | undefined {
+  const number = suffix.exec(written)?.[1];
+  if (number === undefined) return undefined;
+  const label = written
+    .replace(suffix, '')
+    .replace(/^\\?\[ ?/, '')
+    .replaceAll('\\', '');
+  return nameOf(label, number);
+}
+
+/**
+ * The placeholders of one call. The same value has the same placeholder throughout; numbers go by first appearance, so that they are the same
+ * in all calls of a conversation. Where the provider keeps earlier turns, letters made of the value stand in place of numbers: a number
+ * could be that of another value there.
+ */
+export class Placeholders {
+  readonly #salt: Buffer | undefined;
+  /** Names that the client has written itself. They are nobody's. */
+  readonly #taken = new Set<string>();
+  readonly #byValue = new Map<string, string>();
+  readonly #values = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+
+  /** With a salt, placeholders are made of the value in place of a number. */
+  constructor(salt?: Buffer) {
+    this.#salt = salt;
+  }
+
+  /** True where a placeholder of the reply would be restored. */
+  get canRestore(): boolean {
+    return this.#values.size > 0;
+  }
+
+  /** Notes the placeholders that stand in a text of the client. Before the first value. */
+  reserve(text: string): void {
+    if (!text.includes('[')) return;
+    for (const [, label = '', number = ''] of text.matchAll(spoken)) this.#taken.add(nameOf(label, number));
+  }
+
+  has(label: string, value: string): boolean {
+    return this.#byValue.has(`${label}\n${value}`);
+  }
+
+  /** Returns the placeholder of a value. */
+  of(label: string, value: string, mayRestore: boolean): string {
+    const key = `${label}\n${value}`;
+    let name = this.#byValue.get(key);
+    if (name === undefined) {
+      name = this.#salt === undefined ? this.#numbered(label) : this.#lettered(label, key, this.#salt);
+      this.#byValue.set(key, name);
+    }
+    if (mayRestore) this.#values.set(name, value);
+    return `[${name}]`;
+  }
+
+  /** Returns the value behind a placeholder as a model has written it; undefined where it is none of this call. */
+  restored(written: string): string | undefined {
+    const name = nameOfPlaceholder(written);
+    return name === undefined ? undefined : this.#values.get(name);
+  }
+
+  #numbered(label: string): string {
+    let number = this.#counts.get(label) ?? 0;
+    let name: string;
+    do {
+      number += 1;
+      name = nameOf(label, String(number));
+    } while (this.#taken.has(name));
+    this.#counts.set(label, number);
+    return name;
+  }
+
+  #lettered(label: string, key: string, salt: Buffer): string {
+    for (let attempt = 0; ; attempt += 1) {
+      const digest = createHmac('sha256', salt).update(`${attempt}\n${key}`).digest();
+      // Six of 32 letters: a collision within one call is tried anew.
+      const letters = [...digest.subarray(0, 6)]
+        .map((byte) => 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'[byte & 31])
+        .join('');
+      const name = nameOf(label, letters);
+      if (!this.#taken.has(name) && !this.#values.has(name)) return name;
+    }
+  }
+}

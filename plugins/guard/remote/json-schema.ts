@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { JsonObject, JsonValue } from 'sluice';
+import type { Judge } from './judge.ts';
+
+/** Options of `kind: 'json-schema'`. */
+export const jsonSchemaOptions = {
+  /** What the text of each answer must be, as a JSON Schema. Default: any JSON. */
+  schema: z.record(z.string(), z.unknown()).default({}),
+};
+
+/** The text of each answer must be JSON that fits a schema. Throws for a schema that cannot be used. */
+export function jsonSchema({ schema }: { readonly schema: Readonly<Record<string, unknown>> }): Judge {
+  const shape = z.fromJSONSchema(schema as JsonObject);
+  return async ({ texts }) => {
+    const reasons = texts.flatMap(({ text }) => {
+      let value: JsonValue;
+      try {
+        value = JSON.parse(text) as JsonValue;
+      } catch {
+        return ['not-json'];
+      }
+      return shape.safeParse(value).success ? [] : ['schema'];
+    });
+    return { flagged: reasons.length > 0, reasons: [...new Set(reasons)] };
+  };
+}

@@ -1,0 +1,121 @@
+import type { Call, PluginTools } from 'sluice';
+
+/** One text that is judged. */
+export interface JudgedText {
+  readonly text: string;
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+}
+
+/** What a remote check is asked. */
+export interface Question {
+  readonly side: 'request' | 'response';
+  readonly texts: readonly JudgedText[];
+  readonly call: Call;
+  readonly signal: AbortSignal;
+}
+
+/** A place in a text that has to be masked. Offsets count UTF-16 code units. */
+export interface Find {
+  /** Index of the text. */
+  readonly text: number;
+  readonly start: number;
+  readonly end: number;
+  readonly label: string;
+}
+
+/** What a remote check says. */
+export interface Verdict {
+  readonly flagged: boolean;
+  /** Names of categories, never texts. */
+  readonly reasons: readonly string[];
+  /** True where more is wrong than what `finds` names, so that masking does not mend it. */
+  readonly blocked?: boolean;
+  /** Places to mask, of services that name them. */
+  readonly finds?: readonly Find[];
+}
+
+/** Asks a remote check. Rejects where there is no answer, or one that cannot be understood. */
+export type Judge = (question: Question) => Promise<Verdict>;
+
+/** What judges need to ask. `timeout` is in milliseconds, for one request. */
+export interface JudgeTools extends Pick<PluginTools, 'http' | 'subcall'> {
+  readonly timeout: number;
+}
+
+const mostAtOnce = 4;
+
+/** Does work for each item, a few at once, and returns the results in order. */
+export async function forEach<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item, index: number) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      const item = items[index];
+      // One after the other, because each worker is one of those that run at once.
+      // oxlint-disable-next-line no-await-in-loop
+      if (item !== undefined) results[index] = await work(item, index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, worker));
+  return results;
+}
+
+/** Returns the JSON of a service's answer. Throws for every status but 200. */
+export function answerOf(
+  name: string,
+  answer: { readonly status: number; json(): unknown },
+): Readonly<Record<string, unknown>> | readonly unknown[] {
+  if (answer.status !== 200) throw new Error(`${name} answered ${answer.status}.`);
+  const value = answer.json();
+  if (typeof value !== 'object' || value === null) throw new Error(`${name} answered no JSON object.`);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** Cuts a text into pieces of at most so many characters, at a space where there is one. */
+export function piecesOf(text: string, most: number): readonly string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  while (text.length - from > most) {
+    const space = text.lastIndexOf(' ', from + most);
+    let end = space > from + most / 2 ? space : from + most;
+    if (/[\ud800-\udbff]/.test(text[end - 1] ?? '')) end -= 1;
+    pieces.push(text.slice(from, end));
+    from = end;
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}
+
+/** Returns a label as placeholders write it. */
+export function labelOf(name: string): string {
+  const label = name
+    .toUpperCase()
+    .replaceAll(/[^A-Z]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '');
+  return label === '' ? 'VALUE' : label.slice(0, 40);
+}
+
+/** Returns the places of a value in texts. */
+export function placesOf(value: string, label: string, texts: readonly JudgedText[]): readonly Find[] {
+  const finds: Find[] = [];
+  if (value === '') return finds;
+  for (const [index, { text }] of texts.entries())
+    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
+      finds.push({ text: index, start: at, end: at + value.length, label });
+  return finds;
+}
+
+/** Converts an offset in code points, as Python counts, to one in UTF-16 code units. */
+export function codePointOffsets(text: string): (offset: number) => number {
+  if (!/[\ud800-\udbff]/.test(text)) return (offset) => offset;
+  const units: number[] = [];
+  let at = 0;
+  for (const character of text) {
+    units.push(at);
+    at += character.length;
+  }
+  return (offset) => units[offset] ?? text.length;
+}

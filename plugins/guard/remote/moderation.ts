@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { gathered, type Call, type GatewayEvent, type PluginTools, type SubcallRequest } from 'sluice';
+import type { Judge, JudgeTools } from './judge.ts';
+
+/** Whose budget pays for a call that a check makes. */
+export const chargeTo = z.enum(['caller', 'operator']).default('caller');
+
+/** Options of `kind: 'moderation'`. */
+export const moderationOptions = {
+  /** A model that a channel serves for moderations. */
+  model: z.string().min(1).default('omni-moderation-latest'),
+  /** Categories that count. Default: all. */
+  categories: z.array(z.string().min(1)).optional(),
+  /** Lowest score by category, 0 to 1, in place of what the model flags. */
+  thresholds: z.record(z.string(), z.number().min(0).max(1)).default({}),
+  chargeTo,
+};
+const schema = z.object(moderationOptions);
+
+const results = z.object({
+  results: z.array(
+    z.object({
+      flagged: z.boolean(),
+      categories: z.record(z.string(), z.boolean().nullable()).default({}),
+      category_scores: z.record(z.string(), z.number().nullable()).default({}),
+    }),
+  ),
+});
+
+/** Moderation by a model of one of the gateway's channels, in a call of the gateway's own. */
+export function moderation(options: z.output<typeof schema>, { subcall, timeout }: JudgeTools): Judge {
+  return async ({ texts, call, signal }) => {
+    const input = texts.map(({ text }) => text).filter((text) => text.trim() !== '');
+    if (input.length === 0) return { flagged: false, reasons: [] };
+    const body = { model: options.model, input };
+    const request = {
+      operation: 'moderate',
+      format: 'moderations',
+      body,
+      chargeTo: options.chargeTo,
+    } as const;
+    const events = await eventsOf(subcall, call, request, signal, timeout);
+    const result = events.find((event) => event.type === 'result');
+    if (result === undefined) throw new Error('The moderation gave no result.');
+    const reasons = results.parse(result.value).results.flatMap((one) => reasonsOf(one, options));
+    return { flagged: reasons.length > 0, reasons: [...new Set(reasons)] };
+  };
+}
+
+type Result = z.output<typeof results>['results'][number];
+
+function reasonsOf(result: Result, { categories, thresholds }: z.output<typeof schema>): readonly string[] {
+  const names = new Set([...Object.keys(result.categories), ...Object.keys(thresholds)]);
+  const found = [...names].filter((name) => {
+    if (categories !== undefined && !categories.includes(name)) return false;
+    const threshold = thresholds[name];
+    return threshold === undefined
+      ? result.categories[name] === true
+      : (result.category_scores[name] ?? 0) >= threshold;
+  });
+  // A model that only says that something is wrong.
+  return found.length === 0 && result.flagged && names.size === 0 ? ['flagged'] : found;
+}
+
+/** Makes a call on behalf of another, and returns all events of its reply. */
+export async function eventsOf(
+  subcall: PluginTools['subcall'],
+  parent: Call,
+  request: SubcallRequest,
+  signal: AbortSignal,
+  timeout: number,
+): Promise<readonly GatewayEvent[]> {
+  const direct = subcall(parent, request);
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
+  const end = (): void => direct.end();
+  deadline.addEventListener('abort', end, { once: true });
+  try {
+    return await gathered(direct.call, await direct.send());
+  } finally {
+    deadline.removeEventListener('abort', end);
+    direct.end();
+  }
+}

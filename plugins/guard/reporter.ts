@@ -1,0 +1,124 @@
+import { addReplyHeaders, callKey, caller, GatewayError, type Call, type PluginTools } from 'sluice';
+import type { Check } from './checks.ts';
+import type { GuardOptions } from './options.ts';
+import { signatureOf } from './remote/webhook.ts';
+
+/** Names of the checks with the action `tag` that a call met, for other plugins. */
+export const guardTags = callKey<readonly string[]>('guard tags');
+
+/** What a check found, without any text of it. */
+export interface Found {
+  readonly check: Check;
+  readonly side: 'request' | 'response';
+  /** Labels of entities, or categories of a service. */
+  readonly reasons: readonly string[];
+  /** Where it stands in the client's request. */
+  readonly at?: string | undefined;
+}
+
+interface Quiet {
+  readonly until: number;
+  left: number;
+}
+
+const mostReasons = 20;
+
+/** Tells clients, the operator and other plugins what checks find. */
+export class Reporter {
+  readonly #tools: Pick<PluginTools, 'log' | 'http'>;
+  readonly #alerts: GuardOptions['alerts'];
+  readonly #counter: ReturnType<PluginTools['metrics']['counter']>;
+  readonly #quiet = new Map<Check, Quiet>();
+
+  constructor(
+    { log, http, metrics }: Pick<PluginTools, 'log' | 'http' | 'metrics'>,
+    alerts: GuardOptions['alerts'],
+  ) {
+    this.#tools = { log, http };
+    this.#alerts = alerts;
+    this.#counter = metrics.counter('findings', 'Findings of checks.', ['check', 'action', 'side']);
+  }
+
+  /** Returns the error for a refused call, and counts it. */
+  refusal(call: Call, found: Found): GatewayError {
+    this.#count(found);
+    const { check, side, at } = found;
+    this.#tools.log.info(this.#fields(call, found), 'guard: refused');
+    const what = side === 'request' ? 'This request' : 'The response';
+    const sentence = check.message ?? `${what} was refused by the check "${check.name}".`;
+    return new GatewayError('content_policy_violation', sentence, {
+      retryable: false,
+      ...(at === undefined ? {} : { param: at }),
+    });
+  }
+
+  /** Notes what does not end the call: masks, tags and alerts. */
+  note(call: Call, found: Found): void {
+    this.#count(found);
+    const { action } = found.check;
+    if (action === 'tag') this.#tag(call, found);
+    else if (action === 'alert') this.#alert(call, found);
+  }
+
+  /** Notes that a check has no answer. `error` must not quote what was asked. */
+  down(call: Call, check: Check, error: unknown): void {
+    this.#counter.add({ check: check.name, action: 'down', side: '' });
+    const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown';
+    // Of an answer in a wrong shape only the kind of error is told: its message may quote the answer.
+    const told =
+      error instanceof Error && error.name === 'ZodError' ? 'the answer has an unexpected shape' : reason;
+    this.#tools.log.warn({ id: call.id, check: check.name, reason: told }, 'guard: a check did not answer');
+  }
+
+  #count({ check, side }: Found): void {
+    this.#counter.add({ check: check.name, action: check.action, side });
+  }
+
+  #fields(call: Call, { check, side, reasons, at }: Found): object {
+    const told = reasons.slice(0, mostReasons).map((reason) => reason.slice(0, 100));
+    return { id: call.id, keyId: call.get(caller)?.id, check: check.name, side, reasons: told, at };
+  }
+
+  #tag(call: Call, found: Found): void {
+    const tags = call.get(guardTags) ?? [];
+    if (!tags.includes(found.check.name)) {
+      const all = [...tags, found.check.name];
+      call.set(guardTags, all);
+      addReplyHeaders(call, { 'x-sluice-guard': all.join(', ') });
+    }
+    this.#tools.log.info(this.#fields(call, found), 'guard: tagged');
+  }
+
+  #alert(call: Call, found: Found): void {
+    const now = Date.now();
+    const quiet = this.#quiet.get(found.check);
+    if (quiet !== undefined && now < quiet.until) {
+      quiet.left += 1;
+      return;
+    }
+    const fields = { ...this.#fields(call, found), unreported: quiet?.left ?? 0 };
+    this.#quiet.set(found.check, { until: now + this.#alerts.every, left: 0 });
+    this.#tools.log.warn(fields, 'guard: alert');
+    const { url, secret } = this.#alerts;
+    if (url === undefined) return;
+    const body = JSON.stringify({ version: 1, at: new Date(now).toISOString(), ...fields });
+    this.#tools.http
+      .ask({
+        url,
+        body,
+        headers: {
+          'content-type': 'application/json',
+          ...(secret === undefined
+            ? {}
+            : { 'x-sluice-signature': signatureOf(secret, body, Math.floor(now / 1000)) }),
+        },
+        timeout: 5_000,
+      })
+      .catch((error: unknown) =>
+        this.#tools.log.warn(
+          { reason: error instanceof Error ? error.message : '' },
+          'guard: an alert was not delivered',
+        ),
+      );
+  }
+}

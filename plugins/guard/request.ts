@@ -1,0 +1,175 @@
+import { GatewayError, type Call } from 'sluice';
+import type { Check } from './checks.ts';
+import type { Scanner } from './scanner.ts';
+import type { Span } from './patterns/matcher.ts';
+import { replaceSpans } from './patterns/replacer.ts';
+import { askCheck, settle, type Asked } from './remote-run.ts';
+import type { Find, JudgedText } from './remote/judge.ts';
+import { divide, isRemote, masking, type RemotelyChecked, type Session } from './session.ts';
+import type { AskedText } from './texts/chat.ts';
+import type { RequestTexts } from './texts/request.ts';
+
+/** A request that passed its checks, and those that still run. */
+export interface CheckedRequest {
+  readonly call: Call;
+  /** Rejects with the refusal. Nothing of the response may leave before. */
+  readonly pending: Promise<void> | undefined;
+}
+
+/** Characters that are scanned before others get their turn. */
+const step = 262_144;
+
+/** Checks a request: what must be masked is masked in the call that it returns. Rejects with the refusal of the call. */
+export async function checkRequest(
+  found: RequestTexts,
+  checks: readonly Check[],
+  session: Session,
+): Promise<CheckedRequest> {
+  const { acting, telling } = divide(checks);
+  const remote = checks.filter(isRemote);
+  let texts = found.texts.map(({ text }) => text);
+  if (telling.length > 0) await tell(found.texts, telling, session);
+  if (checks.some(({ action }) => action === 'mask')) {
+    for (const text of texts) session.placeholders.reserve(text);
+    session.placeholders.reserve(found.others);
+  }
+  if (acting.length > 0) texts = await maskLocally(found.texts, acting, session);
+  const judged = found.texts.map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }));
+  const waited: Promise<Asked>[] = [];
+  const beside: Promise<void>[] = [];
+  for (const check of remote) {
+    const asked = askCheck(check, 'request', inScope(judged, check), session.call, session.reporter);
+    if (check.action === 'alert') settleBeside(asked, session);
+    else if (check.remote.parallel && check.action === 'tag') settleBeside(asked, session);
+    else if (check.remote.parallel) beside.push(settled(asked, session));
+    else waited.push(asked);
+  }
+  const pending = beside.length === 0 ? undefined : Promise.all(beside).then(() => {});
+  // A refusal that comes before anybody waits for it.
+  pending?.catch(() => {});
+  const answers = await Promise.all(waited);
+  for (const asked of answers) settle(asked, 'request', session.call, session.reporter);
+  texts = maskFinds(texts, answers, session);
+  return { call: replaced(found, texts, session), pending };
+}
+
+async function settled(asked: Promise<Asked>, { call, reporter }: Session): Promise<void> {
+  settle(await asked, 'request', call, reporter);
+}
+
+/** Notes what a check finds that nobody waits for. */
+function settleBeside(asked: Promise<Asked>, session: Session): void {
+  settled(asked, session).catch(() => {});
+}
+
+function replaced(found: RequestTexts, now: readonly string[], { call }: Session): Call {
+  if (found.texts.every(({ text }, index) => text === now[index])) return call;
+  const changed = found.replace(now);
+  if (changed !== undefined) return changed;
+  throw new GatewayError(
+    'unsupported_content',
+    'This request has text that must be masked where it cannot be changed, such as a form or a file.',
+  );
+}
+
+async function tell(texts: readonly AskedText[], checks: readonly Check[], session: Session): Promise<void> {
+  const scanner = session.scanners.of(checks);
+  const labels = new Map<Check, Set<string>>();
+  for (const { text } of texts)
+    for (const span of await spansOf(text, scanner)) {
+      const finding = scanner.findingOf(span);
+      for (const check of finding.checks) {
+        const known = labels.get(check) ?? new Set();
+        labels.set(check, known.add(finding.label));
+      }
+    }
+  for (const check of checks) {
+    const found = labels.get(check);
+    if (found !== undefined)
+      session.reporter.note(session.call, { check, side: 'request', reasons: [...found] });
+  }
+}
+
+async function maskLocally(
+  texts: readonly AskedText[],
+  checks: readonly Check[],
+  session: Session,
+): Promise<string[]> {
+  const scanner = session.scanners.of(checks);
+  const spans: (readonly Span[])[] = [];
+  for (const { text } of texts) spans.push(await spansOf(text, scanner));
+  const masked = texts.map(({ text }) => text);
+  const noted = new Map<Check, Set<string>>();
+  // Values of signed reasoning are masked only where they stand elsewhere, too: its signature vouches for all that the model wrote itself.
+  for (const isSigned of [false, true])
+    for (const [index, one] of texts.entries()) {
+      const found = spans[index] ?? [];
+      if (one.isSigned !== isSigned || found.length === 0) continue;
+      masked[index] = replaceSpans(one.text, found, (match, span) => {
+        const finding = scanner.findingOf(span);
+        const check = masking(finding, 'request', session, one.at);
+        if (check === undefined || (isSigned && !session.placeholders.has(finding.label, match)))
+          return match;
+        noted.set(check, (noted.get(check) ?? new Set()).add(finding.label));
+        return session.placeholders.of(finding.label, match, check.restore);
+      });
+    }
+  for (const [check, labels] of noted)
+    session.reporter.note(session.call, { check, side: 'request', reasons: [...labels] });
+  return masked;
+}
+
+/** Scans a text, and lets others have their turn where it is long. */
+async function spansOf(text: string, { matcher }: Scanner): Promise<readonly Span[]> {
+  if (text.length <= step) return matcher.scan(text).spans;
+  const spans: Span[] = [];
+  for (let from = 0; from < text.length;) {
+    const scan = matcher.scan(text, from, true, from + step);
+    for (const span of scan.spans) spans.push(span);
+    from = Math.max(scan.until, from + 1);
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+  return spans;
+}
+
+/** The texts that a check is asked about. */
+function inScope(texts: readonly JudgedText[], { remote }: RemotelyChecked): readonly JudgedText[] {
+  if (remote.scope === 'all') return texts;
+  const last = texts.findLastIndex(({ role }) => role === 'assistant');
+  return texts.slice(last + 1);
+}
+
+/** Masks what services have found. Places that overlap a placeholder or another place are left out. */
+function maskFinds(texts: string[], answers: readonly Asked[], session: Session): string[] {
+  const finds = answers.flatMap(({ check, verdict }) =>
+    check.action === 'mask' ? (verdict?.finds ?? []).map((find) => ({ find, check })) : [],
+  );
+  if (finds.length === 0) return texts;
+  const byText = Map.groupBy(finds, ({ find }) => find.text);
+  return texts.map((text, index) => {
+    const here = (byText.get(index) ?? [])
+      .filter(({ find }) => find.end > find.start && find.end <= text.length)
+      .toSorted((one, other) => one.find.start - other.find.start || other.find.end - one.find.end);
+    const apart: { readonly find: Find; readonly check: Check }[] = [];
+    for (const one of here) if (one.find.start >= (apart.at(-1)?.find.end ?? 0)) apart.push(one);
+    const spans = apart.map(({ find }, at): Span => ({ start: find.start, end: find.end, patterns: [at] }));
+    return replaceSpans(text, spans, (match, { patterns: [at = 0] }) => {
+      const { find, check } = apart[at] ?? {};
+      return find === undefined || check === undefined
+        ? match
+        : maskAround(match, find.label, check, session);
+    });
+  });
+}
+
+/** Masks what stands around the placeholders that a match holds already. */
+function maskAround(match: string, label: string, check: Check, { placeholders }: Session): string {
+  return match
+    .split(/(\[[A-Z_]+_[A-Z0-9]+\])/)
+    .map((part, index) =>
+      index % 2 === 1 || part.trim() === '' ? part : placeholders.of(label, part, check.restore),
+    )
+    .join('');
+}

@@ -1,0 +1,91 @@
+import type { Check } from './checks.ts';
+import type { LabelledPattern } from './detectors/index.ts';
+import { Matcher, type Span } from './patterns/matcher.ts';
+import { parsePattern } from './patterns/parse.ts';
+import { placeholderEnd, placeholderStart } from './placeholders.ts';
+
+/** A pattern and the check that it belongs to; none for placeholders that are restored. */
+interface Row {
+  readonly pattern: LabelledPattern;
+  readonly check: Check | undefined;
+}
+
+/** What a span means. */
+export interface Finding {
+  /** Checks whose patterns match here, the longest match first. */
+  readonly checks: readonly Check[];
+  /** Label of the longest match. */
+  readonly label: string;
+  /** True where a placeholder stands, and nothing else. */
+  readonly isPlaceholder: boolean;
+}
+
+/** A matcher for the patterns of several checks. */
+export class Scanner {
+  readonly matcher: Matcher;
+  readonly #rows: readonly Row[];
+
+  constructor(checks: readonly Check[], labels: readonly string[] = []) {
+    const rows: Row[] = checks.flatMap((check) => check.patterns.map((pattern) => ({ pattern, check })));
+    if (labels.length > 0) rows.push({ pattern: placeholderPattern(labels), check: undefined });
+    this.#rows = rows;
+    const longest = Math.max(1, labels.length > 0 ? 80 : 0, ...checks.map((check) => check.longest));
+    const groups = checks.length + 1;
+    this.matcher = new Matcher(
+      rows.map(({ pattern, check }) => ({
+        ...pattern,
+        group: check === undefined ? groups : checks.indexOf(check),
+      })),
+      longest,
+    );
+  }
+
+  findingOf({ patterns }: Span): Finding {
+    const rows = patterns.flatMap((index) => this.#rows[index] ?? []);
+    const checks = [...new Set(rows.flatMap(({ check }) => check ?? []))];
+    return {
+      checks,
+      label:
+        (checks.length > 0 ? rows.find(({ check }) => check !== undefined) : rows[0])?.pattern.label ??
+        'VALUE',
+      isPlaceholder: checks.length === 0,
+    };
+  }
+}
+
+/** Stands for the labels of services, which are not known before they answer. */
+export const anyLabel = '*';
+
+function placeholderPattern(labels: readonly string[]): LabelledPattern {
+  const line = String.raw`(?:\\?_| |-)`;
+  const spelled = labels.map((label) =>
+    label === anyLabel ? `[A-Z](?:[A-Z]|${line}){0,39}` : label.split('_').join(line),
+  );
+  return {
+    label: 'PLACEHOLDER',
+    node: parsePattern(`${placeholderStart}(?:${spelled.join('|')})${placeholderEnd}`, true),
+  };
+}
+
+/** Most scanners that are kept. */
+const mostScanners = 64;
+
+/** Scanners by the checks that they run: calls of one key and model share one. */
+export class Scanners {
+  readonly #known = new Map<string, Scanner>();
+  readonly #order: ReadonlyMap<Check, number>;
+
+  constructor(checks: readonly Check[]) {
+    this.#order = new Map(checks.map((check, index) => [check, index]));
+  }
+
+  of(checks: readonly Check[], labels: readonly string[] = []): Scanner {
+    const key = `${checks.map((check) => this.#order.get(check)).join()}|${labels.join()}`;
+    let scanner = this.#known.get(key);
+    if (scanner === undefined) {
+      if (this.#known.size >= mostScanners) this.#known.clear();
+      this.#known.set(key, (scanner = new Scanner(checks, labels)));
+    }
+    return scanner;
+  }
+}

@@ -1,0 +1,63 @@
+import type { JsonObject, JsonValue } from 'sluice';
+
+/** Receives a text and its place, and returns what stands there instead. */
+export type MapText = (text: string, at: string) => string;
+
+/** Returns a JSON value with its strings changed, and with a string in place of each number whose digits change. Equal values stay the same. */
+export function mapStrings(value: JsonValue, at: string, map: MapText): JsonValue {
+  if (typeof value === 'string') return map(value, at);
+  if (typeof value === 'number') {
+    const text = String(value);
+    const changed = map(text, at);
+    return changed === text ? value : changed;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return mapItems(value, (item, index) => mapStrings(item, `${at}[${index}]`, map));
+  return mapMembers(value as JsonObject, (member, name) => mapStrings(member, `${at}.${name}`, map));
+}
+
+/** Members whose strings are words of somebody, in parts that only one format knows. Others are ids, types and sealed data. */
+const wordMembers =
+  /^(?:text|content|title|query|queries|input|arguments|output|outputs|code|stdout|stderr|result|results|response|args|snippet|quote|cited_text|context|summary|instructions|name|description|reasoning|thought|transcript|markdown|revised_?prompt|error|message|word|action|command|commands|parts|segments|words|pages)$/i;
+
+/** Returns a part that only one format knows with its words changed. */
+export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return mapItems(value, (item, index) => mapWords(item, `${at}[${index}]`, map));
+  return mapMembers(value as JsonObject, (member, name) => {
+    const path = `${at}.${name}`;
+    if (typeof member === 'string') return wordMembers.test(name) ? map(member, path) : member;
+    const isListOfTexts = Array.isArray(member) && member.every((item) => typeof item === 'string');
+    return isListOfTexts && wordMembers.test(name)
+      ? mapStrings(member, path, map)
+      : mapWords(member, path, map);
+  });
+}
+
+/** Returns JSON text with the strings in it changed; what is no JSON is one text. */
+export function mapJsonText(text: string, at: string, map: MapText): string {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch {
+    return map(text, at);
+  }
+  const changed = mapStrings(value, at, map);
+  return changed === value ? text : JSON.stringify(changed);
+}
+
+export function mapItems<Item>(items: readonly Item[], map: (item: Item, index: number) => Item): Item[] {
+  const changed = items.map(map);
+  return changed.some((item, index) => item !== items[index]) ? changed : (items as Item[]);
+}
+
+function mapMembers(value: JsonObject, map: (member: JsonValue, name: string) => JsonValue): JsonValue {
+  const entries = Object.entries(value);
+  const changed = entries.map(([name, member]): [string, JsonValue | undefined] => [
+    name,
+    member === undefined ? undefined : map(member, name),
+  ]);
+  return changed.some(([, member], index) => member !== entries[index]?.[1])
+    ? Object.fromEntries(changed)
+    : value;
+}

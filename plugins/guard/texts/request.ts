@@ -1,0 +1,139 @@
+import { isChat, type Call, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
+import { mapChat, type AskedText } from './chat.ts';
+import { mapStrings } from './json.ts';
+
+/** The texts of a request, and how they are replaced. */
+export interface RequestTexts {
+  readonly texts: readonly AskedText[];
+  /** Further texts that the provider reads and that stay as they are: definitions of tools, a prescribed shape. */
+  readonly others: string;
+  /** Returns the call with other texts in place of these; undefined where they cannot be replaced. */
+  replace(replaced: readonly string[]): Call | undefined;
+}
+
+/** Operations that carry no content, or content that other calls have carried. */
+const empty: ReadonlySet<string> = new Set([
+  'list-models',
+  'state',
+  'get-video',
+  'delete-video',
+  'ocr',
+  'vary-image',
+]);
+
+/** Returns the texts of a call's request; undefined where the operation cannot be looked into. */
+export function textsOfRequest(call: Call): RequestTexts | undefined {
+  if (empty.has(call.operation)) return { texts: [], others: '', replace: () => call };
+  const { request } = call;
+  if (isChat(request)) {
+    const { tools, settings } = request;
+    return {
+      texts: textsOfChat(request),
+      others: JSON.stringify([tools, settings.responseFormat ?? null]),
+      replace: (replaced) => withChatTexts(call, request, replaced),
+    };
+  }
+  const found = textsOfOther(request);
+  if (found === undefined) return undefined;
+  const texts = found.map((text): AskedText => ({ text, at: 'input', role: 'user', isSigned: false }));
+  return {
+    texts,
+    others: '',
+    replace: (replaced) =>
+      withBody(call, new Map(found.map((text, index) => [text, replaced[index] ?? text]))),
+  };
+}
+
+function textsOfChat(request: ChatRequest): readonly AskedText[] {
+  const texts: AskedText[] = [];
+  mapChat(request, (text) => {
+    texts.push(text);
+    return text.text;
+  });
+  return texts;
+}
+
+/**
+ * The texts are replaced in the client's body, so that whoever reads the body instead of the request finds nothing of them, and a call in the
+ * provider's own format still passes through. Where a text stands in the body in other words, such as base64, the turns are replaced.
+ */
+function withChatTexts(call: Call, request: ChatRequest, replaced: readonly string[]): Call | undefined {
+  const changed = new Map<string, string>();
+  let at = 0;
+  const next = ({ text }: AskedText): string => {
+    const now = replaced[at++] ?? text;
+    changed.set(text, now);
+    return now;
+  };
+  const turns = mapChat(request, next, (before, after) => changed.set(before, after));
+  const edited = withBody(call, changed);
+  if (edited !== undefined && hasTexts(edited, replaced)) return edited;
+  // Plugins behind write bodies of their own for these, and the turns would stand in their place.
+  if (call.format.name === 'responses' || call.format.name === 'text-completions') return undefined;
+  return call.operation === 'compact' ? undefined : call.with(turns);
+}
+
+function hasTexts(call: Call, expected: readonly string[]): boolean {
+  try {
+    const texts = isChat(call.request) ? textsOfChat(call.request) : [];
+    return texts.length === expected.length && texts.every(({ text }, index) => text === expected[index]);
+  } catch {
+    // What was replaced was no text but a word of the format.
+    return false;
+  }
+}
+
+/** Members whose values are words of the format. */
+const formatWords = /^(?:type|role|model|object|status|mime_?type|media_?type|format|.*_?id)$/i;
+
+function withBody(call: Call, changed: ReadonlyMap<string, string>): Call | undefined {
+  if (call.wire.headers['content-type']?.startsWith('multipart/') === true) return undefined;
+  const map = (text: string, path: string): string =>
+    formatWords.test(path.slice(path.lastIndexOf('.') + 1)) ? text : (changed.get(text) ?? text);
+  return call.with({ body: mapStrings(call.body, 'body', map) as JsonObject });
+}
+
+type Other = Exclude<Call['request'], { readonly operation: 'chat' | 'count-tokens' }>;
+
+function textsOfOther(request: Other): readonly string[] | undefined {
+  switch (request.operation) {
+    case 'embed': {
+      const texts = request.inputs.map((input) => {
+        if (input.type === 'text') return [input.text];
+        return input.type === 'opaque' ? stringsOf(input.value) : undefined;
+      });
+      return texts.every((text) => text !== undefined) ? texts.flat() : undefined;
+    }
+    case 'moderate':
+      return request.inputs.flatMap(stringsOf);
+    case 'rerank':
+      return [request.query, ...request.documents.flatMap(stringsOf)];
+    case 'generate-image':
+    case 'edit-image':
+    case 'vary-image':
+      return [request.prompt];
+    case 'speak':
+      return [request.text, ...given(request.instructions)];
+    case 'create-video':
+      return [request.prompt, ...given(request.negativePrompt)];
+    case 'transcribe':
+    case 'translate-audio':
+      return given(request.prompt);
+    default:
+      return undefined;
+  }
+}
+
+function given(text: string | undefined): readonly string[] {
+  return text === undefined ? [] : [text];
+}
+
+/** Strings of a value, but for the data of media. */
+function stringsOf(value: JsonValue): string[] {
+  const texts: string[] = [];
+  mapStrings(value, '', (text) => {
+    if (!/^(?:data:|https?:)/.test(text)) texts.push(text);
+    return text;
+  });
+  return texts;
+}
