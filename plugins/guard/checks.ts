@@ -89,7 +89,7 @@ function patternsOf(options: CheckOptions): Pick<Check, 'patterns' | 'longest'> 
       return { patterns: entityPatterns(options.entities), longest: longestEntity };
     case 'words': {
       const { words, label } = options;
-      const longest = Math.max(...words.map(({ length }) => length)) + 1;
+      const longest = words.reduce((most, { length }) => Math.max(most, length), 0) + 1;
       return { patterns: [{ label, node: wordsPattern(words, options) }], longest };
     }
     case 'patterns':

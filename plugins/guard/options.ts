@@ -57,6 +57,7 @@ const pattern = z.strictObject({
   label: label.default('VALUE'),
 });
 
+/** Options of one check, by its kind. */
 export const checkOptions = z.discriminatedUnion('kind', [
   z.strictObject({
     ...local,
@@ -91,9 +92,10 @@ export const checkOptions = z.discriminatedUnion('kind', [
   z.strictObject({ ...remote, kind: z.literal('presidio'), ...presidioOptions }),
 ]);
 
-/** Options of one check. */
+/** Options of one check, with their defaults. */
 export type CheckOptions = z.output<typeof checkOptions>;
 
+/** Options of the plugin. */
 export const guardOptions = z.strictObject({
   checks: z.array(checkOptions).max(200).default([]),
   /** Calls of operations that no check can look into: realtime sessions, embeddings of tokens. Default `refuse`. */
@@ -110,4 +112,5 @@ export const guardOptions = z.strictObject({
     .default({ every: 60_000 }),
 });
 
+/** Options of the plugin, with their defaults. */
 export type GuardOptions = z.output<typeof guardOptions>;

@@ -1,3 +1,4 @@
+import { scheduler } from 'node:timers/promises';
 import { GatewayError, type Call } from 'sluice';
 import type { Check } from './checks.ts';
 import type { Scanner } from './scanner.ts';
@@ -127,9 +128,7 @@ async function spansOf(text: string, { matcher }: Scanner): Promise<readonly Spa
     const scan = matcher.scan(text, from, true, from + step);
     for (const span of scan.spans) spans.push(span);
     from = Math.max(scan.until, from + 1);
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await scheduler.yield();
   }
   return spans;
 }

@@ -171,7 +171,7 @@ class Gathered {
 function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Session): Reply {
   const { call, reporter } = session;
   const gathered = new Gathered();
-  const longest = Math.max(...checks.map(({ remote }) => remote.longest));
+  const longest = checks.reduce((most, { remote }) => Math.max(most, remote.longest), 0);
   const verdicts = async (events: readonly GatewayEvent[]): Promise<readonly GatewayEvent[]> => {
     const answers = await Promise.all(
       checks.map((check) => askCheck(check, 'response', gathered.of(check), call, reporter)),
@@ -197,7 +197,7 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
 function askBeside(checks: readonly RemotelyChecked[], session: Session) {
   const { call, reporter } = session;
   const gathered = new Gathered();
-  const longest = Math.max(...checks.map(({ remote }) => remote.longest));
+  const longest = checks.reduce((most, { remote }) => Math.max(most, remote.longest), 0);
   return {
     event(event: GatewayEvent): void {
       if (gathered.length <= longest) gathered.take(event);

@@ -29,7 +29,7 @@ export class Scanner {
     const rows: Row[] = checks.flatMap((check) => check.patterns.map((pattern) => ({ pattern, check })));
     if (labels.length > 0) rows.push({ pattern: placeholderPattern(labels), check: undefined });
     this.#rows = rows;
-    const longest = Math.max(1, labels.length > 0 ? 80 : 0, ...checks.map((check) => check.longest));
+    const longest = checks.reduce((most, check) => Math.max(most, check.longest), labels.length > 0 ? 80 : 1);
     const groups = checks.length + 1;
     this.matcher = new Matcher(
       rows.map(({ pattern, check }) => ({

@@ -14,8 +14,10 @@ export interface Session {
   readonly labels: readonly string[];
 }
 
+/** A check that asks somebody. */
 export type RemotelyChecked = Check & { readonly remote: RemoteCheck };
 
+/** True for a check that asks somebody. */
 export function isRemote(check: Check): check is RemotelyChecked {
   return check.remote !== undefined;
 }

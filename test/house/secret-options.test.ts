@@ -100,7 +100,8 @@ describe('options that may hold a secret', () => {
 
   test('no exception has lost its reason', () => {
     const needed = options.filter(({ path, isMarked }) => !isMarked && Object.hasOwn(harmless, path));
-    expect(needed.map(({ path }) => path).toSorted()).toEqual(Object.keys(harmless).toSorted());
+    const paths = [...new Set(needed.map(({ path }) => path))];
+    expect(paths.toSorted()).toEqual(Object.keys(harmless).toSorted());
   });
 });
 

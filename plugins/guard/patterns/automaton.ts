@@ -109,7 +109,7 @@ export class Automaton {
       seen.add(index);
       const op = this.#program.ops[index];
       if (op === undefined) continue;
-      if (op.type === 'split') waiting.push(...op.to);
+      if (op.type === 'split') for (const to of op.to) waiting.push(to);
       else if (op.type === 'accept') accepts.push(op.pattern);
       else if (op.type === 'set') {
         if (this.#members[op.set]?.[unit] === 1) next.push(op.to);
@@ -147,7 +147,7 @@ export class Automaton {
       if (seen.has(index)) continue;
       seen.add(index);
       const op = this.#program.ops[index];
-      if (op?.type === 'split') waiting.push(...op.to);
+      if (op?.type === 'split') for (const to of op.to) waiting.push(to);
       else if (op?.type === 'look') {
         if (op.behind) return true;
         waiting.push(op.to);

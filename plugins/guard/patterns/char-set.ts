@@ -1,10 +1,11 @@
 /** Sets of UTF-16 code units, as sorted ranges that do not touch: `[first, last, first, last, …]`. */
 export type CharSet = readonly number[];
 
+/** Every code unit. */
 export const anyChar: CharSet = [0, 0xff_ff];
 
 /** Returns the union of sets. */
-export function union(...sets: readonly CharSet[]): CharSet {
+export function union(sets: readonly CharSet[]): CharSet {
   const ranges: [number, number][] = [];
   for (const set of sets)
     for (let at = 0; at < set.length; at += 2) ranges.push([set[at] ?? 0, set[at + 1] ?? 0]);
@@ -31,6 +32,7 @@ export function complement(set: CharSet): CharSet {
   return out;
 }
 
+/** True where a code unit is in the set. */
 export function contains(set: CharSet, unit: number): boolean {
   let low = 0;
   let high = set.length / 2 - 1;
@@ -49,7 +51,7 @@ export function casesOf(unit: number): CharSet {
   const units = [unit];
   for (const other of [text.toLowerCase(), text.toUpperCase()])
     if (other.length === 1) units.push(other.charCodeAt(0));
-  return union(...units.map((one) => [one, one]));
+  return union(units.map((one) => [one, one]));
 }
 
 /** Returns the set with all cases of its members. */
@@ -57,7 +59,7 @@ export function withCases(set: CharSet): CharSet {
   const more: CharSet[] = [set];
   for (let at = 0; at < set.length; at += 2)
     for (let unit = set[at] ?? 0; unit <= (set[at + 1] ?? 0); unit += 1) more.push(casesOf(unit));
-  return union(...more);
+  return union(more);
 }
 
 const known = new Map<string, CharSet>();
@@ -80,9 +82,12 @@ export function property(name: string): CharSet {
 
 const span = (first: string, last = first): CharSet => [first.charCodeAt(0), last.charCodeAt(0)];
 
+/** `\d` */
 export const digits: CharSet = span('0', '9');
-export const wordChars: CharSet = union(digits, span('A', 'Z'), span('_'), span('a', 'z'));
-export const spaces: CharSet = union(
+/** `\w` */
+export const wordChars: CharSet = union([digits, span('A', 'Z'), span('_'), span('a', 'z')]);
+/** `\s` */
+export const spaces: CharSet = union([
   [9, 13],
   span(' '),
   span('\u00a0'),
@@ -93,4 +98,4 @@ export const spaces: CharSet = union(
   span('\u205f'),
   span('\u3000'),
   span('\ufeff'),
-);
+]);

@@ -229,7 +229,7 @@ class Parser {
       if (typeof last !== 'string' || last.charCodeAt(0) < first.charCodeAt(0)) this.#fail('a wrong range');
       sets.push([first.charCodeAt(0), last.charCodeAt(0)]);
     }
-    const set = union(...sets);
+    const set = union(sets);
     return negated ? complement(set) : set;
   }
 

@@ -29,7 +29,7 @@ export function wordsPattern(
   }
   const parts = nodeOf(root, caseSensitive);
   if (within) return parts;
-  const inWord = union(wordChars, property('L'), property('N'), property('M'));
+  const inWord = union([wordChars, property('L'), property('N'), property('M')]);
   const edge = (behind: boolean): Node => ({ type: 'look', set: complement(inWord), behind, none: true });
   return { type: 'seq', parts: [edge(true), parts, edge(false)] };
 }

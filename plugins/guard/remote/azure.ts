@@ -5,7 +5,7 @@ import { answerOf, forEach, piecesOf, type Judge, type JudgeTools } from './judg
 /** Options of `kind: 'azure-content-safety'`. */
 export const azureOptions = {
   /** Endpoint of the resource: `https://NAME.cognitiveservices.azure.com`. */
-  endpoint: secretUrl(z.url()),
+  url: secretUrl(z.url()),
   apiKey: secret(z.string().min(1)),
   /** Categories that are looked for. Default: all four. */
   categories: z.array(z.enum(['Hate', 'SelfHarm', 'Sexual', 'Violence'])).optional(),
@@ -35,7 +35,7 @@ const shielded = z.object({
  * characters: https://learn.microsoft.com/rest/api/contentsafety/text-operations.
  */
 export function azure(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
-  const { endpoint, apiKey, categories, severity, blocklists, shieldPrompt } = options;
+  const { url: endpoint, apiKey, categories, severity, blocklists, shieldPrompt } = options;
   const ask = async (operation: string, json: Record<string, string | string[]>, signal: AbortSignal) => {
     const url = `${endpoint.replace(/\/$/, '')}/contentsafety/text:${operation}?${version}`;
     const headers = { 'ocp-apim-subscription-key': apiKey };

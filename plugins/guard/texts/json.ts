@@ -46,6 +46,7 @@ export function mapJsonText(text: string, at: string, map: MapText): string {
   return changed === value ? text : JSON.stringify(changed);
 }
 
+/** Returns the items changed; the same array where none has. */
 export function mapItems<Item>(items: readonly Item[], map: (item: Item, index: number) => Item): Item[] {
   const changed = items.map(map);
   return changed.some((item, index) => item !== items[index]) ? changed : (items as Item[]);
