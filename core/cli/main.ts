@@ -8,6 +8,7 @@ const commands = wordTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
   init: async () => (await import('./init.ts')).init,
   check: async () => (await import('./check.ts')).check,
+  connect: async () => (await import('./connect.ts')).connect,
   key: async () => (await import('./key.ts')).key,
   login: async () => (await import('./login.ts')).login,
   models: async () => (await import('./models.ts')).models,

@@ -1,0 +1,154 @@
+import { homedir } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { env } from '../settings/environment.ts';
+import { readArguments, UsageError, type Command } from './command.ts';
+import type { Access, Agent, Places, Plan } from './connect/agent.ts';
+import { agentNamed, agents } from './connect/agents/index.ts';
+import { askGateway } from './connect/ask-gateway.ts';
+import { shownDiff } from './connect/diff.ts';
+import { changeOf, checkMode, undo, write } from './connect/files.ts';
+import { table } from './describe.ts';
+
+const help = `Usage: sluice connect
+       sluice connect AGENT [--url URL] [--key KEY | --key-env NAME] [--model MODEL] [--small-model MODEL]
+                      [--write] [--offline] [--dir FOLDER]
+       sluice connect AGENT --undo [--dir FOLDER]
+
+Makes an agent use this gateway: changes its own settings, keeps everything else in them, and shows what changes.
+Without AGENT it lists the agents.
+
+--url          Address of the gateway. Default: $SLUICE_URL, else http://localhost:8080.
+--key          The API key, or - to read it from standard input. Default: $SLUICE_KEY. It is written into the
+               agent's settings, which no other user may be able to read.
+--key-env      The variable that holds the key whenever the agent runs. No file gets the key.
+--model        Model that the agent asks for. Default: the only one that the gateway lists.
+--small-model  Model for titles and summaries, where the agent has one. Default: --model.
+--write        Writes the settings. Without it they are only shown.
+--offline      Does not ask the gateway whether it knows the key and serves the models.
+--dir          Home directory to write into. Default: yours.
+--undo         Takes the changes back. What was changed by others since stays.`;
+
+/** `sluice connect`: makes agents use this gateway. */
+export const connect: Command = {
+  summary: 'Makes coding agents use this gateway.',
+  help,
+  async run(args) {
+    const { values, positionals } = readArguments(args, {
+      url: { type: 'string' },
+      key: { type: 'string' },
+      'key-env': { type: 'string' },
+      model: { type: 'string' },
+      'small-model': { type: 'string' },
+      write: { type: 'boolean' },
+      print: { type: 'boolean' },
+      offline: { type: 'boolean' },
+      dir: { type: 'string' },
+      undo: { type: 'boolean' },
+    });
+    const [name, ...more] = positionals;
+    if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}".`);
+    if (values.write === true && values.print === true)
+      throw new UsageError('Use either --write or --print.');
+    if (name === undefined) {
+      console.log(table(agents.map(({ name: word, title }) => [word, title])).join('\n'));
+      return 0;
+    }
+    const agent = agentNamed(name);
+    if (agent === undefined)
+      throw new UsageError(
+        `Unknown agent "${name}". There are: ${agents.map(({ name: word }) => word).join(', ')}.`,
+      );
+    const places = placesOf(values.dir);
+    if (values.undo === true) return undoAll(agent, places);
+    const access = await accessOf(values);
+    return carryOut(agent, agent.plan(access, places), access, values.write === true);
+  },
+};
+
+interface Options {
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+  readonly 'key-env'?: string | undefined;
+  readonly model?: string | undefined;
+  readonly 'small-model'?: string | undefined;
+  readonly offline?: boolean | undefined;
+}
+
+function placesOf(folder: string | undefined): Places {
+  const { platform } = process;
+  return folder === undefined
+    ? { home: homedir(), platform, variable: (name) => env(name) }
+    : { home: resolve(folder), platform, variable: () => undefined };
+}
+
+async function accessOf(options: Options): Promise<Access> {
+  const url = addressOf(options.url ?? env('SLUICE_URL', 'http://localhost:8080'));
+  const { key, secret } = keyOf(options);
+  const small = options['small-model'];
+  if (options.offline === true) {
+    if (options.model === undefined) throw new UsageError('With --offline name a model: --model MODEL.');
+    return { url, key, model: options.model, smallModel: small ?? options.model };
+  }
+  const served = await askGateway(url, secret, options.model);
+  if (small !== undefined) await askGateway(url, secret, small);
+  return { url, key, smallModel: small ?? served.model, ...served };
+}
+
+/** Returns the address without a path: agents append their own. */
+function addressOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.username !== '')
+    throw new UsageError(`"${text}" is no address. Write it as http://localhost:8080.`);
+  return `${url.origin}${url.pathname}`.replace(/\/(v1\/?)?$/, '');
+}
+
+/** Returns the key as the agent gets it, and the key itself, for questions to the gateway. */
+function keyOf(options: Options): { readonly key: Access['key']; readonly secret: string } {
+  const name = options['key-env'];
+  if (name !== undefined) {
+    if (options.key !== undefined) throw new UsageError('Use either --key or --key-env.');
+    if (!/^[A-Za-z_]\w{0,99}$/.test(name)) throw new UsageError('--key-env takes the name of a variable.');
+    const secret = env(name) ?? '';
+    if (secret === '' && options.offline !== true)
+      throw new UsageError(`The variable ${name} is empty. Export it, or add --offline.`);
+    return { key: { env: name }, secret };
+  }
+  const given = options.key === '-' ? readFileSync(0, 'utf8').trim() : options.key;
+  const secret = given ?? env('SLUICE_KEY') ?? '';
+  if (secret === '') throw new UsageError('Give an API key with --key, --key-env or $SLUICE_KEY.');
+  if (!/^[\x21-\x7e]{1,500}$/.test(secret)) throw new UsageError('This is no API key.');
+  return { key: { value: secret }, secret };
+}
+
+/** Shows the changes, and writes them all or none. */
+function carryOut(agent: Agent, plan: Plan, { key }: Access, isWriting: boolean): number {
+  const secret = 'value' in key ? key.value : undefined;
+  const changes = plan.files.map(changeOf).filter(({ before, after }) => before !== after);
+  for (const { path, before, after } of changes) console.log(`${path}\n${shownDiff(before ?? '', after)}\n`);
+  for (const change of changes) checkMode(change, secret);
+  if (isWriting) for (const change of changes) write(change);
+  tell(plan);
+  if (plan.files.length === 0) return 0;
+  if (changes.length === 0) console.log(`${agent.title} is connected already.`);
+  else if (isWriting)
+    console.log(`${agent.title} is connected. Take it back with: sluice connect ${agent.name} --undo`);
+  else console.log('Nothing was written. Add --write.');
+  return 0;
+}
+
+function tell({ exports = {}, notes = [] }: Plan): void {
+  const lines = Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`);
+  if (lines.length > 0) console.log(`Add this to your shell's profile:\n${lines.join('\n')}\n`);
+  if (notes.length > 0) console.log(`${notes.join('\n')}\n`);
+}
+
+/** Undoes what any `sluice connect` has done to an agent's files. */
+function undoAll(agent: Agent, places: Places): number {
+  const unnamed: Access = { url: '', key: { value: 'x' }, model: '', smallModel: '' };
+  const done = agent.plan(unnamed, places).files.map((file) => ({ path: file.path, how: undo(file) }));
+  const changed = done.filter(({ how }) => how !== 'untouched');
+  for (const { path, how } of changed) console.log(`${path}: ${how}`);
+  if (changed.length === 0) console.log(`There is nothing to undo for ${agent.title}.`);
+  return 0;
+}

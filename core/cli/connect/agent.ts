@@ -1,0 +1,78 @@
+import type { JsonValue } from '../../model/json.ts';
+import type { Edit, Syntax } from './documents/document.ts';
+
+/** What an agent must know of the gateway. */
+export interface Access {
+  /** Without a path or a slash at its end. */
+  readonly url: string;
+  /** The API key itself, or the environment variable that holds it when the agent runs. */
+  readonly key: { readonly value: string } | { readonly env: string };
+  readonly model: string;
+  /** For titles and summaries, where an agent has a model for them. */
+  readonly smallModel: string;
+  /** The most tokens that the model reads, where the gateway knows it. */
+  readonly inputLimit?: number;
+}
+
+/** Where agents have their files. */
+export interface Places {
+  readonly home: string;
+  readonly platform: NodeJS.Platform;
+  /** Reads variables that move these files, such as `XDG_CONFIG_HOME`. Of a home that is not the user's own there are none. */
+  variable(name: string): string | undefined;
+}
+
+/** One settings file and its changes. */
+export interface FilePlan {
+  readonly path: string;
+  readonly syntax: Syntax;
+  readonly edits: readonly Edit[];
+}
+
+/** Everything that connects one agent. */
+export interface Plan {
+  readonly files: readonly FilePlan[];
+  /** Variables that the user must export, because the agent reads them nowhere else. */
+  readonly exports?: Readonly<Record<string, string>>;
+  /** What else the user must do or know. */
+  readonly notes?: readonly string[];
+}
+
+/** How `sluice doctor agents` runs an agent. */
+export interface Run {
+  /** The name of its program. */
+  readonly program: string;
+  /** Arguments that ask one question, print the answer, and end. */
+  arguments(question: string, access: Access): readonly string[];
+  /** Further variables, where the agent needs them to run without a person. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** A tool of its own by which the demo model can be made to use it; absent where it has none, or runs none without a person. */
+  readonly tool?: string;
+}
+
+/** An agent that can be connected. */
+export interface Agent {
+  /** As the user writes it. */
+  readonly name: string;
+  readonly title: string;
+  /** Other spellings. */
+  readonly aliases?: readonly string[];
+  plan(access: Access, places: Places): Plan;
+  readonly run?: Run;
+}
+
+/** Returns the key where a file may hold it, or the variable in the agent's own spelling. */
+export function keyText({ key }: Access, reference: (name: string) => string): string {
+  return 'value' in key ? key.value : reference(key.env);
+}
+
+/** Returns edits that set members below a path, and remove those without a value. */
+export function editsOf(
+  members: Readonly<Record<string, JsonValue | undefined>>,
+  ...path: readonly string[]
+): readonly Edit[] {
+  return Object.entries(members).map(([name, value]) => ({
+    path: [...path, name],
+    ...(value === undefined ? {} : { value }),
+  }));
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { openServices } from '../../upstream/services.ts';
+import type { ServiceAnswer, Services } from '../../sdk/author/services.ts';
+
+/** What the gateway says of a key and a model. */
+export interface Served {
+  readonly model: string;
+  readonly inputLimit?: number;
+}
+
+const health = z.object({ status: z.string() });
+const list = z.object({ data: z.array(z.object({ id: z.string() })) });
+const described = z.object({ inputTokenLimit: z.number().int().positive().optional() });
+const refusal = z.object({ error: z.object({ message: z.string() }) });
+
+/** Models that an error lists. */
+const maxNamed = 20;
+
+/**
+ * Asks the gateway whether it is there, whether it knows the key, and whether it serves the model. Without a model it chooses the only one
+ * there is. Throws an Error that says what to do.
+ */
+export async function askGateway(url: string, key: string, model: string | undefined): Promise<Served> {
+  const services = openServices();
+  try {
+    const get = asking(services, url, key);
+    await checkHealth(get, url);
+    const names = await listModels(get);
+    const chosen = model ?? onlyModel(names);
+    const inputLimit = await limitOf(get, chosen, names);
+    return { model: chosen, ...(inputLimit === undefined ? {} : { inputLimit }) };
+  } finally {
+    await services.close();
+  }
+}
+
+type Get = (path: string, withKey?: boolean) => Promise<ServiceAnswer>;
+
+function asking(services: Services, url: string, key: string): Get {
+  return async (path, withKey = true) => {
+    try {
+      return await services.ask({
+        url: `${url}${path}`,
+        ...(withKey ? { headers: { authorization: `Bearer ${key}` } } : {}),
+      });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`${why}\nStart the gateway, or give its address with --url.`, { cause: error });
+    }
+  };
+}
+
+async function checkHealth(get: Get, url: string): Promise<void> {
+  const answer = await get('/healthz', false);
+  if (answer.status === 200 && parsed(answer, health) !== undefined) return;
+  throw new Error(
+    `${url} is no gateway of Sluice: GET /healthz was answered with ${answer.status}. Give its address with --url, without /v1.`,
+  );
+}
+
+async function listModels(get: Get): Promise<readonly string[]> {
+  const answer = await get('/v1/models');
+  const names = parsed(answer, list)?.data.map(({ id }) => id);
+  if (answer.status === 200 && names !== undefined) return names;
+  const why = parsed(answer, refusal)?.error.message ?? '';
+  throw new Error(
+    answer.status === 401
+      ? 'The gateway does not know this key. Make one with: sluice key create --name NAME'
+      : `The gateway refuses this key (${answer.status}). ${why}`.trim(),
+  );
+}
+
+function onlyModel(names: readonly string[]): string {
+  const [only, ...others] = names;
+  if (only !== undefined && others.length === 0) return only;
+  throw new Error(`Choose a model with --model. ${shownNames(names)}`);
+}
+
+/** Names behind aliases and patterns are not in the list: the gateway is asked for each. */
+async function limitOf(get: Get, model: string, names: readonly string[]): Promise<number | undefined> {
+  const answer = await get(`/v1beta/models/${encodeURI(model)}`);
+  if (answer.status !== 200 && !names.includes(model))
+    throw new Error(`The gateway serves no model "${model}" to this key. ${shownNames(names)}`);
+  return parsed(answer, described)?.inputTokenLimit;
+}
+
+function shownNames(names: readonly string[]): string {
+  if (names.length === 0) return 'It lists no models.';
+  const more = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';
+  return `It lists: ${names.slice(0, maxNamed).join(', ')}${more}`;
+}
+
+function parsed<Schema extends z.ZodType>(
+  answer: ServiceAnswer,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  try {
+    return schema.parse(answer.json());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,158 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { isObject } from '../../model/json.ts';
+import type { FilePlan } from './agent.ts';
+import { placeOf, type Edit, type Syntax } from './documents/document.ts';
+
+/** One settings file, as it is and as it will be. */
+export interface Change {
+  readonly path: string;
+  /** Absent: there is no such file. */
+  readonly before: string | undefined;
+  readonly after: string;
+  readonly edits: readonly Edit[];
+}
+
+/** Largest settings file that is read, in bytes. */
+const maxBytes = 1024 * 1024;
+
+/** What a backup holds: the file as it was before the first change, and how to tell whether somebody else has changed it since. */
+const backupSchema = z.object({
+  existed: z.boolean(),
+  before: z.string(),
+  /** SHA-256 of the text that was written; empty when the file had been changed between two runs. */
+  after: z.string(),
+  edits: z.array(
+    z.object({ path: z.array(z.string()), by: z.string().optional(), item: z.string().optional() }),
+  ),
+});
+type Backup = z.output<typeof backupSchema>;
+
+/** Returns the change that a plan makes. Throws an Error that names the file when it cannot be read or edited. */
+export function changeOf({ path: named, syntax, edits: all }: FilePlan): Change {
+  // Through a link, so that the link stays.
+  const path = existsSync(named) ? realpathSync(named) : named;
+  const before = readIfThere(path);
+  try {
+    const edits = all.filter(
+      ({ isDefault = false, path: member }) => !isDefault || syntax.read(before ?? '', member) === undefined,
+    );
+    return { path, before, after: syntax.apply(before ?? '', edits), edits };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${path} was not changed: ${why}. Repair it, or move it away and run this again.`, {
+      cause: error,
+    });
+  }
+}
+
+/** Throws when a key would stand in a file that other users can read. */
+export function checkMode({ path, before, after }: Change, key: string | undefined): void {
+  if (key === undefined || before === undefined || !after.includes(key) || process.platform === 'win32')
+    return;
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & 0o077) === 0) return;
+  throw new Error(
+    `Other users can read ${path} (mode ${mode.toString(8)}), and your key would be in it. Run: chmod 600 ${path}\nOr let the agent read the key from a variable: --key-env NAME`,
+  );
+}
+
+/** Writes a change, whole or not at all, and keeps what was there before. New files can be read by their owner alone. */
+export function write(change: Change): void {
+  const { path, before, after, edits } = change;
+  const old = readBackup(path);
+  const isKnown = old === undefined || old.after === hashOf(before ?? '');
+  const backup: Backup = {
+    existed: old?.existed ?? before !== undefined,
+    before: old?.before ?? before ?? '',
+    after: isKnown ? hashOf(after) : '',
+    edits: [...(old?.edits ?? []), ...edits.map(withoutValue)],
+  };
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  replace(backupPath(path), `${JSON.stringify(backup, undefined, 2)}\n`, 0o600);
+  replace(path, after, before === undefined ? 0o600 : statSync(path).mode & 0o777);
+}
+
+/** What undoing did to a file. */
+export type Undone = 'restored' | 'removed' | 'edited' | 'untouched';
+
+/** Undoes the changes of a file: as it was before them, or member by member where somebody else has changed it since. */
+export function undo({ path: named, syntax }: FilePlan): Undone {
+  const path = existsSync(named) ? realpathSync(named) : named;
+  const backup = readBackup(path);
+  if (backup === undefined) return 'untouched';
+  const done = restored(path, backup, syntax);
+  rmSync(backupPath(path));
+  return done;
+}
+
+function restored(path: string, backup: Backup, syntax: Syntax): Undone {
+  const now = readIfThere(path);
+  if (now === undefined) return 'untouched';
+  const isOurs = backup.after === hashOf(now);
+  if (isOurs && !backup.existed) {
+    rmSync(path);
+    return 'removed';
+  }
+  const mode = statSync(path).mode & 0o777;
+  replace(path, isOurs ? backup.before : syntax.apply(now, backup.edits.map(inverse(backup, syntax))), mode);
+  return isOurs ? 'restored' : 'edited';
+}
+
+/** Returns the edit that gives a member the value that it had before. */
+function inverse({ before }: Backup, syntax: Syntax): (edit: Backup['edits'][number]) => Edit {
+  return ({ path, by, item }) => {
+    const old = syntax.read(before, path);
+    if (by === undefined || item === undefined) return { path, ...(old === undefined ? {} : { value: old }) };
+    const list = Array.isArray(old) ? old : [];
+    const value = list[placeOf(list, { path, by, item })];
+    return { path, by, item, ...(value === undefined ? {} : { value }) };
+  };
+}
+
+function withoutValue({ path, by, item, value }: Edit): Backup['edits'][number] {
+  const named = isObject(value) ? value[by ?? ''] : item;
+  return { path: [...path], ...(by === undefined ? {} : { by, item: String(named) }) };
+}
+
+function backupPath(path: string): string {
+  return `${path}.sluice-backup`;
+}
+
+function readBackup(path: string): Backup | undefined {
+  const text = readIfThere(backupPath(path));
+  if (text === undefined) return undefined;
+  const parsed = backupSchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new Error(`${backupPath(path)} is no backup of "sluice connect". Move it away.`);
+}
+
+function readIfThere(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  if (statSync(path).size > maxBytes) throw new Error(`${path} is larger than ${maxBytes} bytes.`);
+  return readFileSync(path, 'utf8');
+}
+
+function replace(path: string, text: string, mode: number): void {
+  const next = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  writeFileSync(next, text, { mode: 0o600, flag: 'wx' });
+  // What the process's mask takes away is given back, for files that had it.
+  chmodSync(next, mode);
+  renameSync(next, path);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
