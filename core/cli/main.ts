@@ -7,11 +7,13 @@ import { wordTable } from '../model/word-table.ts';
 const commands = wordTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
   init: async () => (await import('./init.ts')).init,
+  backup: async () => (await import('./backup.ts')).backup,
   check: async () => (await import('./check.ts')).check,
   connect: async () => (await import('./connect.ts')).connect,
   key: async () => (await import('./key.ts')).key,
   login: async () => (await import('./login.ts')).login,
   models: async () => (await import('./models.ts')).models,
+  restore: async () => (await import('./restore.ts')).restore,
   prices: async () => (await import('./prices.ts')).prices,
 });
 

@@ -460,7 +460,9 @@ describe('one of a kind', () => {
           (place) =>
             !/^core\/state\/database\/(?:sqlite-writes|migrations|index|sqlite-reader-thread)\.ts:/.test(
               place,
-            ),
+            ) &&
+            // Commands that run alone, in a process that serves nobody.
+            !/^core\/state\/backup\/(?:sqlite|tables)\.ts:/.test(place),
         ),
         'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/database/sqlite-writes.ts), or work with sqlOf(database).',
       ),

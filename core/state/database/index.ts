@@ -104,11 +104,13 @@ export async function checkDatabase(target: DatabaseSettings): Promise<void> {
   }
 }
 
-function isPostgres(url: string): boolean {
+/** Returns true for the URL of a PostgreSQL server. */
+export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/i.test(url);
 }
 
-function pathIn(url: string): string {
+/** Returns the path in the URL of an SQLite file, or `:memory:`. Throws an Error for the operator where there is none. */
+export function pathIn(url: string): string {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
   // Only the scheme is repeated: the URL of a database server has a password in it.
   if (scheme === undefined) throw new Error(`The database URL names no kind of database. ${ACCEPTED}.`);

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import { loadConfig } from '../config/config.ts';
+import { version } from '../config/installation/home.ts';
+import { databaseOf } from '../server.ts';
+import { backUp, type Contents } from '../state/backup/index.ts';
+import { readArguments, UsageError, type Command } from './command.ts';
+import { table } from './describe.ts';
+
+/** `sluice backup`: saves the database to a file. */
+export const backup: Command = {
+  summary: 'Saves the database to a file, while the gateway runs.',
+  help: `Usage: sluice backup FILE [--config FILE]
+
+Saves the config's database, SQLite or PostgreSQL, as it is at one moment. Gateways go on meanwhile.
+The file is new, compressed, and checked after it was written. "sluice restore" fills a database of
+either kind from it.
+
+It holds keys (as hashes), budgets and what was spent, the usage log, stored responses, conversations,
+tasks, the hash of the admin password, and the key that seals what clients keep, unless SLUICE_SECRET
+is set. Only you may read it (mode 600): keep it as safe as the database.`,
+  async run(args) {
+    const { values, positionals } = readArguments(args, {});
+    const [file] = positionals;
+    if (file === undefined || positionals.length > 1)
+      throw new UsageError('Say where to: sluice backup FILE.');
+    const config = await loadConfig(values.config);
+    const contents = await backUp(databaseOf(config), resolve(file), version);
+    console.log(`${describeContents(contents)}\n\nSaved to ${file}, and checked.`);
+    return 0;
+  },
+};
+
+/** Says what an archive holds, as lines. */
+export function describeContents({ header, tables }: Contents): string {
+  const rows = tables
+    .filter(({ rows: count }) => count > 0)
+    .map(({ table: name, rows: count }) => [name, String(count)]);
+  const kind = header.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  return `${kind}, Sluice ${header.version}, ${header.made}\n\n${table([['table', 'rows'], ...rows]).join('\n')}`;
+}

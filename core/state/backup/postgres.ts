@@ -1,0 +1,197 @@
+/** Saves a PostgreSQL database while gateways write to it, and fills one from an archive. */
+import { appliedInPostgres, migratePostgres, type Step } from '../database/migrations.ts';
+import { openPostgresServer } from '../database/postgres-server.ts';
+import type { PostgresSession, PostgresValue } from '../database/postgres-session.ts';
+import { schema } from '../database/tables/index.ts';
+import type { ArchiveWriter, Value } from './archive.ts';
+import type { Source, Target } from './ends.ts';
+import { filledByTriggers, savedTables, stepsNamed } from './tables.ts';
+
+/** How long one statement of a backup may take, in milliseconds. */
+const patience = { patience: 600_000 };
+/** Characters that are read and written at once, about. */
+const atOnce = 4_000_000;
+/** The most rows at once. */
+const mostRows = 5_000;
+
+/** Opens a database to save it: all of it as it was at one moment, in one transaction that only reads. */
+export function openPostgresSource(url: string): Source {
+  const server = openPostgresServer(url);
+  const applied = async (session: PostgresSession): Promise<readonly string[]> => {
+    const { migrations, additions } = await appliedInPostgres(session);
+    if (migrations.length === 0)
+      throw new Error(`The database ${server.url} has no tables of Sluice: nothing can be saved.`);
+    return [...migrations, ...additions];
+  };
+  return {
+    kind: 'postgres',
+    steps: () => server.session(applied),
+    save: (writer) =>
+      server.transaction(async (session) => {
+        await session.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+        await session.query(
+          'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',
+        );
+        const steps = stepsNamed(await applied(session), server.url);
+        for (const { name, columns } of savedTables(steps)) {
+          writer.begin(name, columns);
+          // oxlint-disable-next-line no-await-in-loop -- one connection
+          await saveTable(session, name, columns, writer);
+          writer.end();
+        }
+      }),
+    close: () => server.close(),
+  };
+}
+
+async function saveTable(
+  session: PostgresSession,
+  table: string,
+  columns: readonly string[],
+  writer: ArchiveWriter,
+): Promise<void> {
+  const types = await typesOf(session, table);
+  const selected = columns.map((name) => (types.get(name) === 'jsonb' ? `${name}::text AS ${name}` : name));
+  await session.query(
+    `DECLARE saved NO SCROLL CURSOR FOR SELECT ${selected.join(', ')} FROM ${table}`,
+    [],
+    patience,
+  );
+  let count = 100;
+  for (;;) {
+    // oxlint-disable no-await-in-loop -- one connection, and the disk sets the pace
+    const rows = await session.query(`FETCH ${count} FROM saved`, [], patience);
+    let size = 0;
+    for (const row of rows) {
+      const values = columns.map((name) => row[name] as Value);
+      for (const value of values) size += typeof value === 'string' ? value.length : 8;
+      await writer.row(values);
+    }
+    if (rows.length < count) break;
+    // oxlint-enable no-await-in-loop
+    // Rows may be small or have megabytes.
+    count = Math.max(1, Math.min(mostRows, 2 * count, Math.floor((atOnce / size) * rows.length)));
+  }
+  await session.query('CLOSE saved');
+}
+
+async function typesOf(session: PostgresSession, table: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await session.query(
+    'SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1',
+    [table],
+  );
+  return new Map(rows.map((row) => [String(row['column_name']), String(row['data_type'])]));
+}
+
+/** Opens a database to fill it: all in one transaction, so that it is as before until the end. */
+export function openPostgresTarget(url: string): Target {
+  const server = openPostgresServer(`${url}${url.includes('?') ? '&' : '?'}application_name=sluice-restore`);
+  const began = Promise.withResolvers<PostgresSession>();
+  const ended = Promise.withResolvers<void>();
+  let work: Promise<void> | undefined;
+  const session = (): Promise<PostgresSession> => {
+    work ??= server.transaction(async (one) => {
+      await one.query('SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0');
+      began.resolve(one);
+      await ended.promise;
+    });
+    work.catch(began.reject);
+    return began.promise;
+  };
+  return {
+    isEmpty: () => server.session((one) => isEmptyDatabase(one, server.url)),
+    async make(steps: readonly Step[]) {
+      const one = await session();
+      await refuseOthers(one, server.url);
+      await dropAll(one);
+      await migratePostgres(one, { steps, url: server.url });
+    },
+    async fill(table, columns) {
+      const one = await session();
+      if (filledByTriggers.includes(table)) await one.query(`DELETE FROM ${table}`, [], patience);
+      return fillTable(one, table, columns);
+    },
+    async count(table) {
+      const [row] = await (await session()).query(`SELECT COUNT(*) AS rows FROM ${table}`, [], patience);
+      return Number(row?.['rows']);
+    },
+    async finish() {
+      ended.resolve();
+      await work;
+      return undefined;
+    },
+    async close() {
+      ended.reject(new Error('The restore was given up.'));
+      ended.promise.catch(() => {});
+      await work?.catch(() => {});
+      await server.close();
+    },
+  };
+}
+
+async function fillTable(session: PostgresSession, table: string, columns: readonly string[]) {
+  const types = await typesOf(session, table);
+  const given = columns.map((name, index) => `$${index + 1}::${types.get(name) ?? 'text'}[]`);
+  const insert = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM unnest(${given.join(', ')})`;
+  let rows: (readonly Value[])[] = [];
+  let size = 0;
+  const done = async (): Promise<void> => {
+    if (rows.length === 0) return;
+    const lists = columns.map((_, index): PostgresValue => rows.map((row) => row[index] ?? null));
+    rows = [];
+    size = 0;
+    await session.query(insert, lists, patience);
+  };
+  return {
+    async add(values: readonly Value[]) {
+      rows.push(values);
+      for (const value of values) size += typeof value === 'string' ? value.length : 8;
+      if (size >= atOnce || rows.length >= mostRows) await done();
+    },
+    done,
+  };
+}
+
+/**
+ * A gateway that runs would go on with what it has in memory. It asks the database at least once a second, while connections that a pooler
+ * keeps stay idle.
+ */
+async function refuseOthers(session: PostgresSession, url: string): Promise<void> {
+  const gateways = await session.query(
+    `SELECT 1 FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'sluice'
+       AND (state <> 'idle' OR state_change > clock_timestamp() - interval '5 seconds') LIMIT 1`,
+  );
+  if (gateways.length > 0)
+    throw new Error(
+      `Gateways use the database ${url}, or did until a moment ago: stop them, wait five seconds, and restore again.`,
+    );
+}
+
+async function isEmptyDatabase(session: PostgresSession, url: string): Promise<boolean> {
+  const { migrations, additions } = await appliedInPostgres(session);
+  for (const { name } of savedTables(stepsNamed([...migrations, ...additions], url))) {
+    // oxlint-disable-next-line no-await-in-loop -- one connection
+    if ((await session.query(`SELECT 1 FROM ${name} LIMIT 1`)).length > 0) return false;
+  }
+  return true;
+}
+
+/** Removes all that the steps of this version make. */
+async function dropAll(session: PostgresSession): Promise<void> {
+  const text = schema.map(({ postgres }) => postgres).join('\n');
+  const made = (kind: string): Set<string> =>
+    new Set(
+      [...text.matchAll(new RegExp(`CREATE (?:OR REPLACE )?${kind} (?:IF NOT EXISTS )?([a-z_]+)`, 'g'))].map(
+        ([, name = '']) => name,
+      ),
+    );
+  const drops = [
+    ...[...made('TABLE'), 'sluice_migrations', 'sluice_additions'].map(
+      (name) => `DROP TABLE IF EXISTS ${name} CASCADE`,
+    ),
+    ...[...made('FUNCTION')].map((name) => `DROP FUNCTION IF EXISTS ${name} CASCADE`),
+    ...[...made('SEQUENCE')].map((name) => `DROP SEQUENCE IF EXISTS ${name} CASCADE`),
+  ];
+  await session.query(drops.join('; '), [], patience);
+}
