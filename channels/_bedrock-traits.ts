@@ -109,7 +109,10 @@ const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
   [/^xai\./, { ...schemas, ...grok, ranges: { maxOutput: { min: 16 } }, formats: ['chat-completions'] }],
   [/^moonshot\.kimi-k2-thinking/, { ...schemas, ...effort(['low', 'high', 'max']), thinksByDefault: true }],
   [/^moonshotai\.kimi-k2/, { ...schemas, ...effort(['low', 'high', 'max']) }],
-  [/^moonshotai\.kimi-k3(?!\.)/, { ...schemas, ...effort(['low', 'high', 'max']), ...kimi3 }],
+  [
+    /^moonshotai\.kimi-k3(?!\.)/,
+    { ...schemas, ...effort(['low', 'high', 'max']), effortAs: { medium: 'high', xhigh: 'max' }, ...kimi3 },
+  ],
   [/^moonshotai\./, { ...schemas, reasoning: 'effort', ...kimi3 }],
   [/^zai\.glm-5\.3/, { ...schemas, ...effort(['low', 'medium', 'high', 'xhigh', 'max']) }],
   [/^zai\./, { ...schemas, ...unnamed }],

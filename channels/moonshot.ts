@@ -63,6 +63,9 @@ export default openaiLike({
       ...thinks,
       reasoning: 'effort',
       efforts: ['low', 'high', 'max'],
+      // Moonshot's documentation of Kimi Code, as https://dev.to/aihubmix/kimi-k31-pro-migration-guide-five-400s-one-404-and-the-claude-code-codex-config-13k
+      // quotes it; https://docs.agno.com/examples/models/moonshot/reasoning-effort: `high` is the middle.
+      effortAs: { medium: 'high', xhigh: 'max' },
       stopsThinking: false,
       forcedTools: 'always',
       namedTools: false,

@@ -43,6 +43,7 @@ const ofOneFormat = z.strictObject({
     ])
     .optional(),
   efforts: words.optional(),
+  effortAs: z.record(word, word).optional(),
   thinkingBudget: range.optional(),
   templateSwitch: word.optional(),
   templateMember: z.enum(['chat_template_kwargs', 'chat_template_args']).optional(),

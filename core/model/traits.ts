@@ -49,6 +49,8 @@ export interface ModelTraits {
     | 'none';
   /** Efforts that the model takes; others are moved to the nearest lower one, else the lowest. `none` stands for itself alone, unless there is no other. */
   readonly efforts?: readonly string[];
+  /** Efforts that the model does not take, with the one that stands for each in place of the nearest lower one: `{ medium: 'high' }`. */
+  readonly effortAs?: Readonly<Record<string, string>>;
   /** Range of the tokens that a budget for reasoning may have. Budgets are moved into it. Absent in the dialects that have a budget beside a switch: no budget is sent. */
   readonly thinkingBudget?: { readonly min?: number; readonly max?: number };
   /** Name of the switch in `chat_template_kwargs`. Default `enable_thinking`. */

@@ -40,5 +40,5 @@ export function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: 
 export function clampEffort(effort: Effort, traits: ModelTraits, lose: Lose): string | undefined {
   if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
   lose('settings.reasoning.effort');
-  return nearestEffort(effort, traits.efforts);
+  return traits.effortAs?.[effort] ?? nearestEffort(effort, traits.efforts);
 }
