@@ -6,6 +6,23 @@ import { bytesInAgentWords } from './_perplexity-words.ts';
 /** Perplexity's own model, with the search that each call makes. https://docs.perplexity.ai/docs/agent-api/models */
 const sonar = { input: 0.25, cacheRead: 0.0625, output: 2.5, perCall: 0.0025 };
 
+/** Models that do not think here: LiteLLM 1.110.2, model_prices_and_context_window_backup.json, `supports_reasoning`. */
+const unthinking = [
+  'anthropic/claude-haiku-4-5',
+  'anthropic/claude-opus-4-5',
+  'anthropic/claude-opus-4-6',
+  'anthropic/claude-opus-4-7',
+  'anthropic/claude-sonnet-4-5',
+  'google/gemini-2.5-*',
+  'google/gemini-3-*-preview',
+  'openai/gpt-5-mini',
+  'openai/gpt-5.1',
+  'perplexity/kimi-k2.7-code',
+  'perplexity/sonar',
+  'sonar*',
+  'xai/*-non-reasoning',
+];
+
 /**
  * Perplexity's Agent API: models of Perplexity and of others, which search the web, read pages and run code by themselves. The names of Sonar's chat
  * completions, which ended on 2026-09-27, stand for presets of it. https://docs.perplexity.ai/docs/agent-api/migrate-from-sonar/overview
@@ -34,6 +51,8 @@ export default openaiLike({
     '*': {
       reasoning: 'effort',
       efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
+      // https://docs.perplexity.ai/docs/agent-api/tools/mcp
+      mcp: ['responses'],
       // @ai-sdk/perplexity 2.1.1, getArgs: a schema alone makes JSON.
       jsonObject: false,
       refuses: [
@@ -65,7 +84,7 @@ export default openaiLike({
         'user',
       ],
     },
-    'sonar*': { reasoning: 'none' },
-    'perplexity/sonar': { reasoning: 'none' },
+    'perplexity/kimi-k3': { efforts: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] },
+    ...Object.fromEntries(unthinking.map((model) => [model, { reasoning: 'none' as const }])),
   },
 });

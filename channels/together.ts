@@ -8,6 +8,8 @@ import { togetherBatches } from './_together-batches.ts';
  */
 const responses: ModelTraits = {
   formats: ['chat-completions', 'responses'],
+  // https://docs.together.ai/docs/inference/responses
+  mcp: ['responses'],
   byFormat: { responses: { reasoning: 'effort', keepsResponses: false, refuses: ['customTools'] } },
 };
 
