@@ -64,7 +64,7 @@ function cell(speaks: ChannelParts['speaks'], operations: readonly Operation[]):
 }
 
 function partsOf(kind: ChannelKind, log: Log): ChannelParts {
-  const options: ChannelOptions = { key: 'none|none', baseUrl: 'http://127.0.0.1' };
+  const options: ChannelOptions = { key: 'none|none' };
   const nothing = (): Promise<never> => Promise.reject(new Error('Nothing is sent for a table.'));
   const tools = {
     log,
@@ -74,5 +74,11 @@ function partsOf(kind: ChannelKind, log: Log): ChannelParts {
     format: () => undefined,
     onClose: () => {},
   } as unknown as ChannelTools;
-  return kind.spec.setup({ ...kind.spec.options?.parse({}), ...options }, tools);
+  const own = kind.spec.options?.parse({});
+  try {
+    // At the provider's own address some kinds have endpoints that stand beside it.
+    return kind.spec.setup({ ...own, ...options }, tools);
+  } catch {
+    return kind.spec.setup({ ...own, ...options, baseUrl: 'http://127.0.0.1' }, tools);
+  }
 }

@@ -20,7 +20,7 @@ import { hideSecretMembers, hideSecretsIn } from '../settings/secret.ts';
 import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
 import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
 import { foldedName } from '../sdk/member-names.ts';
-import { statedTraits } from './traits-option.ts';
+import { withStated } from './traits-option.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
 import { modelProfile } from '../models/profile.ts';
@@ -258,7 +258,7 @@ function channelOf(
           date: known.date,
         });
         for (const { pattern, traits: own } of overrides)
-          if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...statedTraits(pattern, own) };
+          if (matchesModel(pattern, upstreamModel)) traits = withStated(traits, pattern, own);
         if (cache.size < 1000) cache.set(upstreamModel, traits);
       }
       return traits;

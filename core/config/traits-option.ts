@@ -109,3 +109,47 @@ export function statedTraits(names: readonly string[], traits: ModelTraits): Mod
   if (traits.outputLimit === undefined) return traits;
   return { statesOutputLimit: names.every((name) => !name.includes('*')), ...traits };
 }
+
+/** Words for {@link ModelTraits.reasoning} that a format has; a word of another dialect says nothing there. Default: all. */
+const dialects: Readonly<Record<string, readonly string[]>> = {
+  messages: ['adaptive', 'budget', 'thinking', 'none'],
+  responses: ['effort', 'none'],
+  'generate-content': ['level', 'budget', 'none'],
+};
+
+/**
+ * Returns the traits of a model with those that the config states for it, which hold in every format of the channel: lists of what is refused add to
+ * those of a format, all else takes the place of what was known. What the config states for one format comes last.
+ */
+export function withStated(known: ModelTraits, names: readonly string[], own: ModelTraits): ModelTraits {
+  const { byFormat: ownFormats, ...everywhere } = statedTraits(names, own);
+  if (known.byFormat === undefined && ownFormats === undefined) return { ...known, ...everywhere };
+  const formats = new Set([...Object.keys(known.byFormat ?? {}), ...Object.keys(ownFormats ?? {})]);
+  const byFormat = [...formats].map((format) => {
+    const before = known.byFormat?.[format] ?? {};
+    return [format, { ...before, ...inFormat(format, before, everywhere), ...ownFormats?.[format] }] as const;
+  });
+  return { ...known, ...everywhere, byFormat: Object.fromEntries(byFormat) };
+}
+
+/** What is stated for every format, as it holds in one. */
+function inFormat(format: string, before: ModelTraits, stated: ModelTraits): ModelTraits {
+  const {
+    formats: _,
+    serverTools: __,
+    functionTools: ___,
+    reasoning,
+    refuses,
+    refusedMembers,
+    ...rest
+  } = stated;
+  const isSaid = reasoning !== undefined && dialects[format]?.includes(reasoning) !== false;
+  return {
+    ...rest,
+    ...(isSaid ? { reasoning } : {}),
+    ...(refuses === undefined ? {} : { refuses: [...new Set([...(before.refuses ?? []), ...refuses])] }),
+    ...(refusedMembers === undefined
+      ? {}
+      : { refusedMembers: [...(before.refusedMembers ?? []), ...refusedMembers] }),
+  };
+}

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import deepseek from '../../../channels/deepseek.ts';
 import openaiCompatible from '../../../channels/openai-compatible.ts';
-import { traitsOption } from '../../../core/config/traits-option.ts';
+import { traitsOption, withStated } from '../../../core/config/traits-option.ts';
 import { channelOf } from '../models/_channels.ts';
 
 const problemsOf = (traits: unknown): readonly string[] =>
@@ -43,4 +44,64 @@ test('every trait that a config may state is in the table of the page for channe
   expect(Object.keys(traitsOption.shape).filter((trait) => !names.has(trait))).toEqual([]);
   for (const member of Object.keys(traitsOption.shape.schemaSubset.unwrap().shape))
     expect(page).toMatch(new RegExp(`\\| \`schemaSubset\`.*\\b${member}\\b`));
+});
+
+describe('what the config states of a model', () => {
+  const known = {
+    reasoning: 'thinking',
+    refuses: ['seed'],
+    formats: ['chat-completions', 'responses', 'messages'],
+    byFormat: {
+      responses: { reasoning: 'effort', keepsResponses: false, refuses: ['customTools'] },
+      messages: { midSystem: false },
+    },
+  } as const;
+
+  test('holds in every format of the channel, beside what a format refuses anyway', () => {
+    expect(withStated(known, ['m*'], { refuses: ['stop'], jsonSchema: false })).toEqual({
+      ...known,
+      refuses: ['stop'],
+      jsonSchema: false,
+      byFormat: {
+        responses: {
+          reasoning: 'effort',
+          keepsResponses: false,
+          refuses: ['customTools', 'stop'],
+          jsonSchema: false,
+        },
+        messages: { midSystem: false, refuses: ['stop'], jsonSchema: false },
+      },
+    });
+  });
+
+  test('of thinking, only where the format has that word', () => {
+    const { reasoning, byFormat } = withStated(known, ['m'], { reasoning: 'template' });
+    expect([reasoning, byFormat?.['responses']?.reasoning, byFormat?.['messages']?.reasoning]).toEqual([
+      'template',
+      'effort',
+      undefined,
+    ]);
+    expect(withStated(known, ['m'], { reasoning: 'none' }).byFormat).toMatchObject({
+      responses: { reasoning: 'none' },
+      messages: { reasoning: 'none' },
+    });
+  });
+
+  test('for one format comes last, and leaves the others', () => {
+    const stated = { midSystem: true, byFormat: { messages: { midSystem: false } } };
+    expect(withStated(known, ['m'], stated).byFormat).toMatchObject({
+      responses: { keepsResponses: false, midSystem: true },
+      messages: { midSystem: false },
+    });
+  });
+
+  test('reaches the channel: a model of DeepSeek refuses in Responses what the config says', () => {
+    const { channel } = channelOf(
+      deepseek({ key: 'k', models: ['deepseek-v4-flash'], traits: { 'deepseek*': { refuses: ['stop'] } } }),
+    );
+    const { refuses, byFormat } = channel?.traits('deepseek-v4-flash') ?? {};
+    expect(refuses).toContain('stop');
+    expect(byFormat?.['responses']?.refuses).toEqual(expect.arrayContaining(['stop', 'customTools']));
+    expect(byFormat?.['messages']?.refuses).toContain('stop');
+  });
 });
