@@ -4,11 +4,12 @@ import type { Channel } from './sdk/call.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
-import type { Handler, Next, Reads, WholeEndpoint } from './sdk/define.ts';
+import type { Handler, Next, WholeEndpoint } from './sdk/define.ts';
 import type { AdminCheck, InternalTools } from './config/internal-tools.ts';
 import { administered } from './config/administered.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
+import { mostRead } from './sdk/reads.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
 import { createFetchMedia } from './upstream/guarded/media.ts';
@@ -20,6 +21,7 @@ import { PluginCounters } from './sdk/counters.ts';
 import { Notices } from './sdk/notices.ts';
 import { createEndErrorReporter } from './call/end-errors.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
+import { timed } from './call/plugin-times.ts';
 import { createAttempts } from './routing/attempts.ts';
 import { sendToChannel } from './routing/send-to-channel.ts';
 import { createCatalog } from './routing/catalog.ts';
@@ -33,6 +35,7 @@ import { accounted } from './money/account/followed.ts';
 import { accountOf, chargeFor } from './money/account/index.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
+import type { WatchPlugins } from './sdk/author/plugin-time.ts';
 import type { Gateway, PluginRoute, IsOperator } from './front/gateway.ts';
 
 /** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
@@ -106,8 +109,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   );
 
   const { chosen, unlisted } = await choosePlugins(config, problems);
-  let reads: Reads = 'nothing';
-  for (const { entry } of chosen) reads = stronger(reads, entry.spec.reads ?? 'nothing');
+  const reads = mostRead(chosen.map(({ entry }) => entry));
   const off = new Map(
     config.plugins
       .filter(({ entry }) => !entry.enabled)
@@ -131,6 +133,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const endpoints: WholeEndpoint[] = [];
   let admin: AdminCheck | undefined;
   const operators: IsOperator[] = [];
+  const watchers: WatchPlugins[] = [];
   const counters = new PluginCounters();
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
@@ -166,6 +169,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
         operator: (isOperator) => operators.push(isOperator),
+        watchPlugins: (watch) => watchers.push(watch),
         reads: () => reads,
         fetchMedia,
         http,
@@ -204,7 +208,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   }
 
   const checked = settings.checks ?? !isProduction();
-  const translate = running.filter(({ stage }) => stage === 'translate');
+  const steps = timed(running, watchers);
+  const translate = steps.filter(({ stage }) => stage === 'translate');
   const body: Running = {
     name: 'the reading of the body',
     stage: 'identify',
@@ -212,11 +217,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     handler: readBodyStep,
   };
   const identifying = [
-    ...running.filter(({ stage }) => stage === 'observe' || stage === 'identify'),
+    ...steps.filter(({ stage }) => stage === 'observe' || stage === 'identify'),
     body,
-    ...running.filter(({ stage }) => stage === 'admit'),
+    ...steps.filter(({ stage }) => stage === 'admit'),
   ];
-  const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
+  const before = [...identifying, ...steps.filter(({ stage }) => stage === 'shape')];
   translation = compose(translate, sendToChannel, checked);
   const attempts = createAttempts({
     catalog,
@@ -232,11 +237,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     ended,
     report: createEndErrorReporter(log, notices),
   };
-  const withAccount = (steps: readonly Running[], terminal: Next): Next =>
-    accounted(services, compose(steps, terminal, checked));
+  const withAccount = (plugins: readonly Running[], terminal: Next): Next =>
+    accounted(services, compose(plugins, terminal, checked));
   const send: Next = (call) => accountOf(call).send(call, attempts);
   subcalls = withAccount(
-    running.filter(({ stage }) => stage === 'observe' || stage === 'admit'),
+    steps.filter(({ stage }) => stage === 'observe' || stage === 'admit'),
     send,
   );
   return {
@@ -269,9 +274,4 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
 function strict(schema: z.ZodType | undefined): z.ZodType {
   if (schema === undefined) return z.strictObject({});
   return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
-}
-
-function stronger(one: Reads, other: Reads): Reads {
-  const order: readonly Reads[] = ['nothing', 'usage', 'content'];
-  return order.indexOf(one) >= order.indexOf(other) ? one : other;
 }

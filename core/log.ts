@@ -32,7 +32,13 @@ const secretRests = [
 const secretHints =
   /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20}/;
 
-/** Text with everything replaced that is known to be a secret or looks like one. */
+/**
+ * Returns the text with everything masked that is known to be a secret, such as a key of the config, or looks like one. For texts that leave
+ * the gateway by another way than its log, which masks by itself.
+ *
+ * @example
+ * const shown = maskSecrets(answer.text());
+ */
 export function maskSecrets(text: string): string {
   return maskKnownSecrets(secretHints.test(text) ? withoutSecrets(text) : text);
 }

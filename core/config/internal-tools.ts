@@ -5,6 +5,7 @@ import type { PluginMetrics } from '../sdk/author/metrics.ts';
 import type { RouteContext, RouteHandler } from '../sdk/author/tools.ts';
 import type { Services } from '../sdk/author/services.ts';
 import type { FetchClientUrl } from '../sdk/author/client-url.ts';
+import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
 import type { Call } from '../sdk/call.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
@@ -56,6 +57,8 @@ export interface InternalTools {
   readonly fetchClientUrl: FetchClientUrl;
   /** Adds a cost to a call beside that of its tokens. */
   readonly charge: (call: Call, microDollars: number) => void;
+  /** Has the request phases of all plugins timed. */
+  watchPlugins(watch: WatchPlugins): void;
   /** Streams a file from a URL that a provider gave. */
   readonly download: GuardedStream;
   readonly prices: Prices;

@@ -91,6 +91,9 @@ export interface AttemptEvent {
   readonly failure?: string;
   /** What lies behind that. */
   readonly cause?: FailureCause;
+  /** `performance.now()` when its request was sent, and when it failed. On attempts that failed, where they are known. */
+  readonly startedAt?: number;
+  readonly endedAt?: number;
 }
 
 /** A provider answered: status and headers, before its bytes. Seen only behind the translate stage. */

@@ -224,7 +224,8 @@ class Attempts {
       },
       endsAll: (error) => !movesOn(error),
       beaten: ({ target }) => {
-        if (asked.has(target)) this.#before.push(attemptEvent(target, 'hedged'));
+        const at = asked.get(target);
+        if (at !== undefined) this.#before.push(attemptEvent(target, 'hedged', at));
       },
     });
   }
@@ -232,9 +233,10 @@ class Attempts {
   #failed(target: Target, error: GatewayError): void {
     const { channel, model } = target;
     this.#options.notices.emit('attempt-failed', { channel: channel.id, model, error });
-    const event = attemptEvent(target, error.code, failureCause(error));
+    const { attempts } = accountOf(this.#call);
+    const event = attemptEvent(target, error.code, attempts.startOf(target), failureCause(error));
     this.#before.push(event);
-    accountOf(this.#call).attempts.failed(event);
+    attempts.failed(event);
     (this.#failures ??= []).push(error);
     if (isRepeatable(error) && this.#repeated?.includes(target) !== true) {
       (this.#repeated ??= []).push(target);

@@ -29,10 +29,11 @@ function causeMessages(error: Error): string[] {
   return messages.filter((message) => message !== '');
 }
 
-/** Returns the event of an attempt that did not answer. */
+/** Returns the event of an attempt that did not answer, which has ended now. `startedAt`: `performance.now()` when it was sent. */
 export function attemptEvent(
   { channel, key, model }: Target,
   failure: string,
+  startedAt: number | undefined,
   cause?: FailureCause,
 ): AttemptEvent {
   return {
@@ -42,5 +43,7 @@ export function attemptEvent(
     model,
     failure,
     ...(cause === undefined ? {} : { cause }),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    endedAt: performance.now(),
   };
 }

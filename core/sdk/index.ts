@@ -15,8 +15,10 @@ export {
   type PluginEntry,
   type PluginSpec,
   type Reads,
+  type ReadsOf,
   type Stage,
 } from './author/plugin.ts';
+export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';
 export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
 export type {
   Catalog,
@@ -38,6 +40,7 @@ export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';
+export { addUpstreamHeaders } from './upstream-headers.ts';
 
 // Streams
 export type { Observing } from './followed-reply.ts';
@@ -52,6 +55,9 @@ export {
 } from './text-operators.ts';
 export { jsonLines } from './json-lines.ts';
 export { wholeBytes } from './whole-bytes.ts';
+
+// Secrets
+export { maskSecrets } from '../log.ts';
 
 // Errors
 export { GatewayError, type ErrorCode, type ErrorDetails } from './errors.ts';

@@ -5,6 +5,7 @@ import { openConnections, type ConnectionOptions } from './connections.ts';
 import { foundStale, Reader } from './reader.ts';
 import { refusedRead } from './refused-read.ts';
 import type { HttpClient, HttpRequest } from '../sdk/http.ts';
+import { withUpstreamHeaders } from '../sdk/upstream-headers.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
 /** What an operator changes in the headers of every request. Names in any case. */
@@ -29,7 +30,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const slash = url.indexOf('/', url.indexOf('://') + 3);
         const reader = new Reader(call, resolve, reject);
         if (reader.gone) return;
-        const headers = edited === undefined ? request.headers : edited(request.headers);
+        const own = withUpstreamHeaders(call, request.headers);
+        const headers = edited === undefined ? own : edited(own);
         const { body, added } = upstreamBody(request.upload ?? request.body);
         // Where one kept-alive connection was closed unseen, the others may be too.
         const unused = call.get(foundStale) === true;

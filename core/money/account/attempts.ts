@@ -6,14 +6,30 @@ export class CallAttempts {
   readonly #failed: AttemptEvent[] = [];
   #askedAt: number | undefined = undefined;
   #target: Target | undefined = undefined;
-  #watched: Set<Target> | undefined = undefined;
+  #latestAt: number | undefined = undefined;
+  #watched: Map<Target, number> | undefined = undefined;
   #reached = 0;
 
   /** A provider is about to be asked. */
   asked(target: Target): void {
-    this.#askedAt ??= performance.now();
+    const now = performance.now();
+    this.#askedAt ??= now;
+    this.#latestAt = now;
     this.#target = target;
-    this.#watched?.add(target);
+    this.#watched?.set(target, now);
+  }
+
+  /** `performance.now()` when a target was asked last; undefined when it was not, or another one was asked since. */
+  startOf(target: Target): number | undefined {
+    return this.#watched?.get(target) ?? (this.#target === target ? this.#latestAt : undefined);
+  }
+
+  /** The target that answered an attempt, and when it was asked; undefined where that is not known. */
+  answered({ channel, model }: AttemptEvent): { readonly target: Target; readonly at: number } | undefined {
+    const isIt = (target: Target): boolean => target.channel.id === channel && target.model === model;
+    for (const [target, at] of this.#watched ?? []) if (isIt(target)) return { target, at };
+    if (this.#target === undefined || this.#latestAt === undefined || !isIt(this.#target)) return undefined;
+    return { target: this.#target, at: this.#latestAt };
   }
 
   /** An attempt failed. Responses name the attempts before them; where all attempts failed this is the only report. */
@@ -46,8 +62,8 @@ export class CallAttempts {
     return this.#reached;
   }
 
-  /** Returns the set of targets that are asked from now on, for parallel attempts. */
-  watch(): ReadonlySet<Target> {
-    return (this.#watched = new Set());
+  /** Returns the targets that are asked from now on, with the time at which each was asked last, for parallel attempts. */
+  watch(): ReadonlyMap<Target, number> {
+    return (this.#watched = new Map());
   }
 }

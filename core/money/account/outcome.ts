@@ -8,7 +8,7 @@ import { rounded, type CallRecord } from './record.ts';
 /** The parts of an account from which an outcome is made. */
 export interface Accounted {
   readonly record: CallRecord;
-  readonly attempts: Pick<CallAttempts, 'askedAt'>;
+  readonly attempts: Pick<CallAttempts, 'askedAt' | 'answered'>;
   readonly usage: Usage | undefined;
   readonly cost: CallCost | undefined;
   /** What was settled apart from the call. */
@@ -21,7 +21,7 @@ export function outcomeOf(account: Accounted): CallOutcome {
   const { error, attempt } = record;
   const usage = usageOf(account);
   const cost = costOf(account, usage);
-  const failed = record.failures(attemptOf) ?? [];
+  const failed = record.failures((event) => attemptOf(event, record.startedAt)) ?? [];
   return {
     id: record.id,
     ended: record.ending,
@@ -30,7 +30,7 @@ export function outcomeOf(account: Accounted): CallOutcome {
     model: record.model,
     ...(usage === undefined ? {} : { usage }),
     ...(cost === undefined ? {} : { cost }),
-    attempts: attempt === undefined ? failed : [...failed, attemptOf(attempt)],
+    attempts: attempt === undefined ? failed : [...failed, answeredOf(account, attempt)],
     times: timesOf(account),
     dropped: record.losses() ?? [],
   };
@@ -58,6 +58,25 @@ function costOf({ cost, apart }: Accounted, usage: Usage | undefined): CallCost 
   return { microDollars: apart.amounts.microDollars + (cost?.microDollars ?? 0), price };
 }
 
-function attemptOf({ type: _type, ...attempt }: AttemptEvent): CallAttempt {
-  return attempt;
+function attemptOf(
+  { type: _type, startedAt, endedAt, ...attempt }: AttemptEvent,
+  arrival: number,
+): CallAttempt {
+  return {
+    ...attempt,
+    ...(startedAt === undefined ? {} : { startMs: rounded(startedAt - arrival) }),
+    ...(endedAt === undefined ? {} : { endMs: rounded(endedAt - arrival) }),
+  };
+}
+
+/** The attempt that answered: its key and its times are those of the request that was sent, and of the response. */
+function answeredOf({ record, attempts }: Accounted, event: AttemptEvent): CallAttempt {
+  const answered = attempts.answered(event);
+  const key = answered?.target.key.id ?? '';
+  return {
+    ...attemptOf(event, record.startedAt),
+    ...(key === '' ? {} : { key }),
+    ...(answered === undefined ? {} : { startMs: rounded(answered.at - record.startedAt) }),
+    endMs: rounded(record.ms),
+  };
 }

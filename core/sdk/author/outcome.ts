@@ -12,7 +12,7 @@ import type { GatewayError } from '../errors.ts';
 export interface CallAttempt {
   /** The channel's id. */
   readonly channel: string;
-  /** The id of the channel's key, on attempts that failed; absent where there is none. */
+  /** The id of the channel's key; absent where there is none. */
   readonly key?: string;
   /** The model's name at the provider. */
   readonly model: string;
@@ -22,6 +22,10 @@ export interface CallAttempt {
   readonly failure?: string;
   /** The provider's status and words, or those of the connection. For operators: it may quote the request. */
   readonly cause?: FailureCause;
+  /** Milliseconds from the arrival of the call until this attempt was sent; absent when it failed before that. */
+  readonly startMs?: number;
+  /** Milliseconds from the arrival of the call until this attempt ended. */
+  readonly endMs?: number;
 }
 
 /**

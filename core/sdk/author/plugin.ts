@@ -28,6 +28,16 @@ export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
 export type Reads = 'nothing' | 'usage' | 'content';
 
 /**
+ * What a plugin reads with some options, which were checked.
+ *
+ * @example
+ * definePlugin({ name: 'recorder', stage: 'observe', reads: ({ texts }) => (texts ? 'content' : 'nothing'), options, setup });
+ */
+export type ReadsOf<Schema extends z.ZodType> = {
+  of(options: z.output<Schema>): Reads;
+}['of'];
+
+/**
  * The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on).
  *
  * @example
@@ -64,8 +74,8 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly after?: readonly string[];
   /** Plugins of the same stage that must run after this one, where they are on. */
   readonly before?: readonly string[];
-  /** What it reads of replies. Default `nothing`. */
-  readonly reads?: Reads;
+  /** What it reads of replies, or a function that says so for its options. Default `nothing`. */
+  readonly reads?: Reads | ReadsOf<Schema>;
   /** True: discovery alone does not switch it on, an entry in the config does. */
   readonly whenListed?: boolean;
   /** A zod object; every member has a default, so that a file dropped into the folder runs. */

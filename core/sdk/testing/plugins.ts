@@ -3,6 +3,7 @@ import type { CallKey } from '../call-key.ts';
 
 import { createEndErrorReporter } from '../../call/end-errors.ts';
 import { orderPlugins, type Running } from '../../call/pipeline.ts';
+import { timed } from '../../call/plugin-times.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
@@ -21,12 +22,14 @@ import { openStores } from '../../state/stores.ts';
 import { createFetchClientUrl } from '../../upstream/guarded/client-url.ts';
 import { openServices } from '../../upstream/services.ts';
 import type { CallOutcome } from '../author/outcome.ts';
-import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
+import type { WatchPlugins } from '../author/plugin-time.ts';
+import type { PluginEntry, PluginSpec } from '../author/plugin.ts';
 import type { Handler, Next } from '../define.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
 import { toGatewayError, type GatewayError } from '../errors.ts';
 import { PluginCounters } from '../counters.ts';
 import { Notices } from '../notices.ts';
+import { mostRead } from '../reads.ts';
 import { replyHeaders } from '../reply-headers.ts';
 import { makeCall, type CallOptions } from './call.ts';
 import { received, type Received } from './client.ts';
@@ -150,10 +153,7 @@ export async function testPlugins(
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,
   );
-  const strongest = ['nothing', 'usage', 'content'] as const;
-  const reads = listed.reduce<Reads>((most, { spec: { reads: own = 'nothing' } }) => {
-    return strongest.indexOf(own) > strongest.indexOf(most) ? own : most;
-  }, 'nothing');
+  const reads = mostRead(listed);
   const { order, problems } = orderPlugins(listed.map((entry) => ({ ...orderOf(entry.spec), entry })));
   const unmet = problems.filter((problem) => !problem.includes('does not exist'));
   if (unmet.length > 0) throw new Error(unmet.join('\n'));
@@ -161,6 +161,7 @@ export async function testPlugins(
     throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
   };
   const counters = new PluginCounters();
+  const watchers: WatchPlugins[] = [];
   let translation: Next = notInTests;
   let subcalls: Next = notInTests;
   const tools: InternalTools = {
@@ -201,6 +202,7 @@ export async function testPlugins(
     route: () => {},
     endpoint: () => {},
     operator: () => {},
+    watchPlugins: (watch) => watchers.push(watch),
     reads: () => reads,
     format: (name) => formats.find((one) => one.name === name),
     onClose: (job) => void closers.push(job),
@@ -222,7 +224,7 @@ export async function testPlugins(
   const ended = new EndedCalls();
   const report = createEndErrorReporter(tools.log, tools.notices);
   const { bookkeeper, prices } = tools;
-  const composed = composedAround(running, catalog, { bookkeeper, prices, ended, report });
+  const composed = composedAround(timed(running, watchers), catalog, { bookkeeper, prices, ended, report });
   translation = composed.translate;
   subcalls = composed.subcalls;
 
