@@ -47,6 +47,18 @@ const optionalPackages: ReadonlyMap<string, readonly string[]> = new Map([
     'plugins/mcp/',
     ['@modelcontextprotocol/client', '@modelcontextprotocol/client/stdio', '@modelcontextprotocol/server'],
   ],
+  [
+    'plugins/telemetry/',
+    [
+      '@opentelemetry/api',
+      '@opentelemetry/core',
+      '@opentelemetry/otlp-transformer',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-logs',
+      '@opentelemetry/sdk-metrics',
+      '@opentelemetry/sdk-trace',
+    ],
+  ],
 ]);
 
 const isOptional = (specifier: string, importer: string): boolean =>

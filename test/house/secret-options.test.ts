@@ -128,7 +128,7 @@ test.each(marked.map(({ path }, index) => [path, index] as const))(
     const [, schema] = schemas.find(([name]) => path.startsWith(`${name}.`)) ?? [];
     if (schema === undefined) throw new Error(`There is no schema for ${path}.`);
     const canary = `canary "${index}" of\na few words`;
-    const isAddress = /url|database/i.test(path) || /\.(?:proxy|baseUrl)$/.test(path);
+    const isAddress = /url|database/i.test(path) || /\.(?:proxy|baseUrl|endpoint)$/.test(path);
     const secret = isAddress ? `https://user:${encodeURIComponent(canary)}@host.example/` : canary;
     hideSecretsIn(schema, valueAt(path, secret));
     for (const text of [

@@ -1,0 +1,193 @@
+import type { Attributes } from '@opentelemetry/api';
+import { caller, isChat, type Call, type CallOutcome, type ChatRequest } from 'sluice';
+import type { Channels } from './channels.ts';
+import { inputMessages, outputMessages, systemInstructions, toolDefinitions } from './messages.ts';
+import { operationName } from './names.ts';
+import type { TelemetryOptions } from './options.ts';
+import type { Redactor } from './redact.ts';
+import type { Facts } from './passed-facts.ts';
+import type { ReplyFacts } from './reply-facts.ts';
+import { outlineOf, present, referenceAttributes, settingsAttributes, word } from './settings.ts';
+
+/** One call that has ended, as spans, metrics and log records tell of it. */
+export interface EndedCall {
+  readonly call: Call;
+  readonly outcome: CallOutcome;
+  readonly facts: Facts;
+  readonly reply: ReplyFacts | undefined;
+  readonly outline: ChatRequest | undefined;
+  /** `gen_ai.operation.name`. */
+  readonly operation: string;
+  /** `gen_ai.provider.name`; `sluice` for a call that reached no provider. */
+  readonly provider: string;
+  /** The channel that answered, or was tried last. */
+  readonly channel: string | undefined;
+  /** `error.type`; undefined for a call that went well. */
+  readonly errorType: string | undefined;
+  /** See {@link callAttributes}. Made when first asked for. */
+  readonly attributes: () => Attributes;
+}
+
+/** Brings together what is known of a call that has ended. */
+export function endedCall(
+  call: Call,
+  outcome: CallOutcome,
+  reply: ReplyFacts | undefined,
+  channels: Channels,
+  content: TelemetryOptions['content'],
+): EndedCall {
+  const outline = outlineOf(call);
+  const last = outcome.attempts.at(-1);
+  let attributes: Attributes | undefined;
+  const ended = {
+    call,
+    outcome,
+    reply,
+    outline,
+    facts: reply?.facts(outline?.settings.choices ?? 1) ?? { finishReasons: [] },
+    operation: operationName(call.operation, call.format.name),
+    provider: last === undefined ? 'sluice' : channels.provider(last.channel, outcome.model),
+    channel: last?.channel,
+    errorType: errorTypeOf(outcome),
+  };
+  return { ...ended, attributes: () => (attributes ??= callAttributes(ended, content)) };
+}
+
+function errorTypeOf({ ended, error }: CallOutcome): string | undefined {
+  if (ended === 'left') return 'client_closed_request';
+  return ended === 'complete' ? undefined : (error?.code ?? '_OTHER');
+}
+
+/** Returns the attributes of a call that its span and its log record share. They must not be changed. */
+export function callAttributes(
+  ended: Omit<EndedCall, 'attributes'>,
+  content: TelemetryOptions['content'],
+): Attributes {
+  const { call, outcome, facts, outline } = ended;
+  const { wire } = call;
+  const answered = outcome.attempts.findLast(({ failure }) => failure === undefined);
+  const key = call.get(caller);
+  const { host, port } = hostOf(wire.headers.host);
+  const attributes = present({
+    'gen_ai.operation.name': ended.operation,
+    'gen_ai.provider.name': ended.provider,
+    'gen_ai.request.model': call.askedModel === '' ? undefined : word(call.askedModel),
+    'gen_ai.request.stream': call.stream ? true : undefined,
+    'gen_ai.response.id': facts.id,
+    'gen_ai.response.model': answered === undefined ? undefined : (facts.model ?? answered.model),
+    'gen_ai.response.finish_reasons': finishReasonsOf(ended),
+    'error.type': ended.errorType,
+    'http.request.method': wire.method,
+    'http.response.status_code': outcome.status,
+    'url.path': word(wire.path),
+    'server.address': host,
+    'server.port': port,
+    'sluice.call.id': call.id,
+    'sluice.format': call.format.name,
+    'sluice.ended': outcome.ended,
+    'sluice.channel': ended.channel,
+    'sluice.model': outcome.model === call.askedModel ? undefined : word(outcome.model),
+    'sluice.key.id': key?.id,
+    'sluice.key.name': key?.name,
+    'sluice.dropped': outcome.dropped.length === 0 ? undefined : [...outcome.dropped],
+    'sluice.queued_ms': outcome.times.queuedMs,
+  });
+  Object.assign(attributes, usageAttributes(outcome), timeAttributes(ended));
+  if (outline !== undefined) Object.assign(attributes, settingsAttributes(outline));
+  if (content !== 'off') Object.assign(attributes, metadataAttributes(ended));
+  return attributes;
+}
+
+/** Where a response has broken off its choices ended in an error, by the conventions. */
+function finishReasonsOf({
+  facts: { finishReasons },
+  outcome,
+  call,
+}: Pick<EndedCall, 'facts' | 'outcome' | 'call'>): string[] | undefined {
+  if (finishReasons.length > 0) return [...finishReasons];
+  return call.operation === 'chat' && outcome.ended === 'interrupted' ? ['error'] : undefined;
+}
+
+function usageAttributes({ usage, cost }: CallOutcome): Attributes {
+  if (usage === undefined) return {};
+  const above = (count: number): number | undefined => (count > 0 ? count : undefined);
+  return present({
+    'gen_ai.usage.input_tokens': usage.input,
+    'gen_ai.usage.output_tokens': usage.output,
+    'gen_ai.usage.cache_read.input_tokens': above(usage.cacheRead),
+    // Named so until version 1.41 of the conventions; backends know no other name yet.
+    'gen_ai.usage.cache_creation.input_tokens': above(usage.cacheWrite),
+    'gen_ai.usage.reasoning.output_tokens': above(usage.reasoning),
+    'gen_ai.usage.cost': cost === undefined ? undefined : cost.microDollars / 1e6,
+    'sluice.usage.estimated': usage.estimated,
+  });
+}
+
+function timeAttributes({ call, outcome: { times } }: Pick<EndedCall, 'call' | 'outcome'>): Attributes {
+  if (!call.stream || times.firstMs === undefined) return {};
+  return {
+    'gen_ai.response.time_to_first_chunk': times.firstMs / 1000,
+    // From this one Langfuse takes the time to the first token.
+    'langfuse.observation.completion_start_time': new Date(startOf(call) + times.firstMs).toISOString(),
+  };
+}
+
+/** Returns the arrival of a call in milliseconds since 1970. */
+export function startOf({ startedAt }: Call): number {
+  return Date.now() - (performance.now() - startedAt);
+}
+
+function metadataAttributes({
+  call,
+  outline,
+  outcome,
+}: Pick<EndedCall, 'call' | 'outline' | 'outcome'>): Attributes {
+  const { wire } = call;
+  const agent = wire.headers['user-agent'];
+  return present({
+    'client.address': wire.ip,
+    'user_agent.original': agent === undefined ? undefined : word(agent),
+    'sluice.error.message': outcome.error?.message,
+    'sluice.request.bytes': wire.bytes.length,
+    'sluice.request.messages': outline?.messages.length,
+    'sluice.request.tools': outline?.tools.length,
+    ...(outline === undefined ? {} : referenceAttributes(call, outline)),
+  });
+}
+
+/** Returns the texts of a chat, for its span alone. */
+export function contentAttributes(
+  { call, reply, facts }: EndedCall,
+  { maxBytes }: Pick<TelemetryOptions, 'maxBytes'>,
+  redact: Redactor,
+): Attributes {
+  const request = requestOf(call);
+  const writing = { redact, maxBytes };
+  const text = reply?.text;
+  return present({
+    ...(request === undefined
+      ? {}
+      : {
+          'gen_ai.input.messages': inputMessages(request, writing),
+          'gen_ai.system_instructions': systemInstructions(request, writing),
+          'gen_ai.tool.definitions': toolDefinitions(request, writing),
+        }),
+    ...(text === undefined
+      ? {}
+      : { 'gen_ai.output.messages': outputMessages(text, facts.finishReasons, writing) }),
+  });
+}
+
+function requestOf(call: Call): ChatRequest | undefined {
+  try {
+    const { request } = call;
+    return isChat(request) ? request : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function hostOf(header: string | undefined): { readonly host?: string; readonly port?: number } {
+  const [, host, port] = /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::(\d{1,5}))?$/i.exec(header ?? '') ?? [];
+  return { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port: Number(port) }) };
+}

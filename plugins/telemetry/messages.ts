@@ -1,0 +1,168 @@
+import type { Block, ChatRequest, Message, Tool } from 'sluice';
+import type { Redactor } from './redact.ts';
+import { argumentsOf, type Part, type ReplyText } from './reply-text.ts';
+
+/** Cuts and redacts the texts of one attribute. */
+interface Writing {
+  readonly redact: Redactor;
+  /** Maximum number of bytes of the attribute. */
+  readonly maxBytes: number;
+}
+
+/** Smallest number of characters to which texts are cut so that a message fits. */
+const shortest = 16;
+
+/**
+ * Returns `gen_ai.input.messages`. The last messages are kept whole as far as they fit, and a note stands for those before them: what is new in
+ * a conversation stands at its end.
+ */
+export function inputMessages({ messages }: ChatRequest, writing: Writing): string {
+  return lastWithin(
+    messages.map((message) => (length: number) => ({
+      role: message.role,
+      parts: message.content.map((block) => partOf(block, (text) => writing.redact(text, length))),
+    })),
+    writing.maxBytes,
+    (count) => ({
+      role: 'system',
+      parts: [{ type: 'text', content: `(${count} earlier messages are left out)` }],
+    }),
+  );
+}
+
+/** Returns `gen_ai.system_instructions`; undefined where a request has none. */
+export function systemInstructions({ system }: ChatRequest, writing: Writing): string | undefined {
+  const blocks = system.flatMap(({ content }) => content);
+  if (blocks.length === 0) return undefined;
+  return lastWithin(
+    blocks.map((block) => (length: number) => partOf(block, (text) => writing.redact(text, length))),
+    writing.maxBytes,
+    (count) => ({ type: 'text', content: `(${count} earlier parts are left out)` }),
+  );
+}
+
+/** Returns `gen_ai.tool.definitions`; undefined where a request has none. */
+export function toolDefinitions({ tools }: ChatRequest, writing: Writing): string | undefined {
+  if (tools.length === 0) return undefined;
+  return lastWithin(
+    tools.map((tool) => (length: number) => definitionOf(tool, (text) => writing.redact(text, length))),
+    writing.maxBytes,
+    (count) => ({ type: 'function', name: `(${count} earlier tools are left out)` }),
+  );
+}
+
+/** Returns `gen_ai.output.messages`: a message for each choice. */
+export function outputMessages(text: ReplyText, finishReasons: readonly string[], writing: Writing): string {
+  const full = text.choices((one) => writing.redact(one, writing.maxBytes));
+  return lastWithin(
+    full.map((parts, index) => (length: number) => ({
+      role: 'assistant',
+      parts: length >= writing.maxBytes ? parts : parts.map((part) => shortened(part, length)),
+      finish_reason: finishReasons[index] ?? 'error',
+    })),
+    writing.maxBytes,
+    (count) => ({
+      role: 'assistant',
+      parts: [{ type: 'text', content: `(${count} choices are left out)` }],
+      finish_reason: 'error',
+    }),
+  );
+}
+
+/**
+ * Returns a JSON array of as many of the last entries as fit into a number of bytes. An entry is made with a maximum length of its texts. Of
+ * the last one texts are cut until it fits. Work is linear in the bytes that are kept.
+ */
+function lastWithin(
+  entries: readonly ((length: number) => unknown)[],
+  maxBytes: number,
+  note: (count: number) => unknown,
+): string {
+  // Brackets, and the note with its comma.
+  let left = maxBytes - 2 - Buffer.byteLength(JSON.stringify(note(entries.length))) - 1;
+  const kept: string[] = [];
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const entry = entries[index];
+    if (entry === undefined) break;
+    let text = JSON.stringify(entry(maxBytes));
+    // The last entry is shown in part rather than not at all.
+    if (kept.length === 0)
+      for (
+        let length = maxBytes;
+        Buffer.byteLength(text) > left && length > shortest;
+        length = Math.floor(length / 2)
+      )
+        text = JSON.stringify(entry(Math.floor(length / 2)));
+    const size = Buffer.byteLength(text) + 1;
+    if (size > left) break;
+    left -= size;
+    kept.unshift(text);
+  }
+  const omitted = entries.length - kept.length;
+  if (omitted > 0) kept.unshift(JSON.stringify(note(omitted)));
+  return `[${kept.join(',')}]`;
+}
+
+function partOf(block: Block, redact: (text: string) => string): Part {
+  switch (block.type) {
+    case 'text':
+    case 'refusal':
+      return { type: 'text', content: redact(block.text) };
+    case 'reasoning':
+      return { type: 'reasoning', content: redact(block.text) };
+    case 'tool-call':
+      return {
+        type: 'tool_call',
+        id: block.id,
+        name: block.name,
+        arguments: argumentsOf(redact(block.input)),
+      };
+    case 'tool-result':
+      return { type: 'tool_call_response', id: block.id, response: redact(textOf(block.content)) };
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file':
+      return mediaPart(block, redact);
+    case 'opaque':
+      return { type: 'opaque' };
+  }
+}
+
+/** Media are named, never copied. */
+function mediaPart(
+  { type, source }: Extract<Block, { readonly source: unknown }>,
+  redact: (text: string) => string,
+): Part {
+  const mime = source.mimeType === undefined ? {} : { mime_type: source.mimeType };
+  switch (source.kind) {
+    case 'url':
+      return { type: 'uri', modality: type, ...mime, uri: redact(source.url) };
+    case 'file':
+      return { type: 'file', modality: type, ...mime, file_id: source.id };
+    case 'data':
+      return { type, ...mime, base64_length: source.data.length };
+  }
+}
+
+function textOf(content: Message['content']): string {
+  return content.map((block) => ('text' in block ? block.text : `(${block.type})`)).join('\n');
+}
+
+function definitionOf(tool: Tool, redact: (text: string) => string): unknown {
+  if (tool.type !== 'function' && tool.type !== 'custom')
+    return { type: tool.type, name: tool.name ?? tool.type };
+  const description = tool.description === undefined ? {} : { description: redact(tool.description) };
+  return { type: 'function', name: tool.name, ...description };
+}
+
+/** A part of a response with its text cut again. Arguments of a tool that are too long become a text. */
+function shortened(part: Part, length: number): Part {
+  const { content, arguments: given } = part;
+  if (typeof content === 'string') return { ...part, content: cut(content, length) };
+  return given === undefined ? part : { ...part, arguments: cut(JSON.stringify(given), length) };
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
+}

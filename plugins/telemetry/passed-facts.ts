@@ -1,0 +1,80 @@
+/** What a response told of itself. */
+export interface Facts {
+  readonly id?: string;
+  readonly model?: string;
+  /** By choice, in the provider's words where it has some. */
+  readonly finishReasons: readonly string[];
+}
+
+/** Maximum number of bytes that are searched at the beginning of a response, and at either end of each of its last chunks. */
+const headLength = 2_048;
+const endLength = 8_192;
+
+/** How a format writes what ends a response and what names it. A quote inside a text is escaped, so that no text looks like these members. */
+interface Spelling {
+  readonly id: RegExp;
+  readonly finish: RegExp;
+  readonly model: RegExp;
+}
+
+/** By format. */
+const spellings: Readonly<Record<string, Spelling>> = {
+  'chat-completions': {
+    id: /"id"\s*:\s*"([^"\\]{1,200})"/,
+    finish: /"finish_reason"\s*:\s*"([\w-]{1,40})"/g,
+    model: /"model"\s*:\s*"([^"\\]{1,200})"/,
+  },
+  messages: {
+    id: /"id"\s*:\s*"(msg_[^"\\]{1,200})"/,
+    finish: /"stop_reason"\s*:\s*"([\w-]{1,40})"/g,
+    model: /"model"\s*:\s*"([^"\\]{1,200})"/,
+  },
+  responses: {
+    id: /"id"\s*:\s*"(resp_[^"\\]{1,200})"/,
+    finish: /"type"\s*:\s*"response\.(completed|incomplete|failed)"/g,
+    model: /"model"\s*:\s*"([^"\\]{1,200})"/,
+  },
+  'generate-content': {
+    id: /"responseId"\s*:\s*"([^"\\]{1,200})"/,
+    finish: /"finishReason"\s*:\s*"([\w-]{1,40})"/g,
+    model: /"modelVersion"\s*:\s*"([^"\\]{1,200})"/,
+  },
+};
+
+/** Members behind which another id than that of the response may stand. */
+const content = /"(?:choices|content|output|candidates)"\s*:/;
+
+/**
+ * Returns what a response that passed through tells of itself, by its first chunk and its last ones, without parsing them. What does not stand
+ * where providers write it is left out.
+ */
+export function passedFacts(format: string, first: Buffer, last: readonly Buffer[], choices: number): Facts {
+  const spelling = spellings[format];
+  if (spelling === undefined) return { finishReasons: [] };
+  const head = first.toString('latin1', 0, headLength);
+  const ends = last.map(endsOf).join('\n');
+  const beforeContent = head.slice(0, content.exec(head)?.index);
+  const id = spelling.id.exec(format === 'generate-content' ? `${head}\n${ends}` : beforeContent)?.[1];
+  const model = spelling.model.exec(format === 'generate-content' ? `${head}\n${ends}` : head)?.[1];
+  const reasons = [...ends.matchAll(spelling.finish)].flatMap(([, reason]) => reason ?? []);
+  return {
+    ...(id === undefined ? {} : { id }),
+    ...(model === undefined ? {} : { model }),
+    finishReasons: reasons.length > 0 ? reasons.slice(-Math.max(1, choices)) : wholeResponse(format, head),
+  };
+}
+
+/** The status of a whole response in the Responses format, which has no event that says so. */
+function wholeResponse(format: string, head: string): readonly string[] {
+  if (format !== 'responses') return [];
+  const status = /"status"\s*:\s*"(completed|incomplete|failed)"/.exec(head)?.[1];
+  return status === undefined ? [] : [status];
+}
+
+/** The beginning and the end of a chunk, which are all of most chunks, and where the last event of the Responses format begins. */
+function endsOf(chunk: Buffer): string {
+  if (chunk.length <= 2 * endLength) return chunk.toString('latin1');
+  const event = chunk.lastIndexOf('event: response.');
+  const named = event < 0 ? '' : `${chunk.toString('latin1', event, event + 256)}\n`;
+  return `${chunk.toString('latin1', 0, endLength)}\n${named}${chunk.toString('latin1', chunk.length - endLength)}`;
+}

@@ -1,0 +1,91 @@
+import type { GatewayEvent } from 'sluice';
+
+/** A part of a message as the GenAI conventions write it. */
+export type Part = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** One block of a response while it grows. */
+interface Growing {
+  readonly choice: number;
+  readonly type: 'text' | 'reasoning' | 'tool_call' | 'media';
+  readonly id?: string;
+  readonly name?: string;
+  text: string;
+}
+
+/** Maximum number of blocks of one response that are kept. */
+const maxBlocks = 500;
+
+/** Keeps the texts of a response up to a limit: answers, refusals, reasoning and calls of tools. Media are named without their data. */
+export class ReplyText {
+  readonly #limit: number;
+  readonly #blocks = new Map<number, Growing>();
+  #size = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  event(event: GatewayEvent): void {
+    switch (event.type) {
+      case 'text-delta':
+      case 'refusal-delta':
+        this.#add(event.block, event.choice, 'text', event.text);
+        break;
+      case 'reasoning-delta':
+        this.#add(event.block, event.choice, 'reasoning', event.text);
+        break;
+      case 'tool-start':
+        this.#begin(event.block, {
+          choice: event.choice,
+          type: 'tool_call',
+          id: event.id,
+          name: event.name,
+          text: '',
+        });
+        break;
+      case 'tool-delta':
+        this.#add(event.block, event.choice, 'tool_call', event.input);
+        break;
+      case 'media-start':
+        this.#begin(event.block, { choice: event.choice, type: 'media', name: event.media, text: '' });
+        break;
+    }
+  }
+
+  /** Returns the parts of each choice. Arguments of tools are objects where they are JSON and complete. */
+  choices(redact: (text: string) => string): readonly (readonly Part[])[] {
+    const choices: Part[][] = [];
+    for (const { choice, type, id, name, text } of this.#blocks.values()) {
+      const parts = (choices[choice] ??= []);
+      if (type === 'tool_call') parts.push({ type, id, name, arguments: argumentsOf(redact(text)) });
+      else if (type === 'media') parts.push({ type: name ?? 'media' });
+      else parts.push({ type, content: redact(text) });
+    }
+    return Array.from(choices, (parts) => parts ?? []);
+  }
+
+  #begin(block: number, growing: Growing): void {
+    if (this.#blocks.size < maxBlocks) this.#blocks.set(block, growing);
+  }
+
+  #add(block: number, choice: number, type: Growing['type'], text: string): void {
+    if (this.#size >= this.#limit) return;
+    let one = this.#blocks.get(block);
+    if (one === undefined) {
+      this.#begin(block, (one = { choice, type, text: '' }));
+      if (this.#blocks.size >= maxBlocks) return;
+    }
+    const added = text.slice(0, this.#limit - this.#size);
+    one.text += added;
+    this.#size += added.length;
+  }
+}
+
+/** The arguments of a tool as the conventions write them; the text itself where it is no JSON, or was cut. */
+export function argumentsOf(text: string): unknown {
+  try {
+    return text === '' ? {} : (JSON.parse(text) as unknown);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import type { PluginTools } from 'sluice';
+import { OtlpExporter } from './exporter.ts';
+import { Losses, type Signal } from './losses.ts';
+import type { TelemetryOptions } from './options.ts';
+import type { Packages } from './packages.ts';
+import { BoundedLogs, BoundedSpans, Room } from './queue.ts';
+import { PresetIds } from './trace-context.ts';
+import { longestSend, Transport } from './transport.ts';
+
+/** Name of the instrumentation scope of everything that is exported. */
+const scope = 'sluice';
+
+/** Maximum number of spans or log records in one export: fewer where they have texts, because an export is encoded in one go. */
+const batchSize = { off: 512, metadata: 512, full: 64 } as const;
+
+/** Milliseconds that a span or log record waits for others, at most. */
+const batchDelay = 1_000;
+
+/** Milliseconds for everything to be exported when the gateway closes. A worker that closes is ended after five seconds. */
+const closeTimeout = 4_000;
+
+/** The SDK of OpenTelemetry, set up for one process. Each worker exports by itself, as an instance of the service. */
+export type Sdk = ReturnType<typeof startSdk>;
+
+/** Starts the providers of the signals that are on. */
+export function startSdk(options: TelemetryOptions, packages: Packages, tools: PluginTools) {
+  const { api, resources, trace, logs, metrics, transformer } = packages;
+  const losses = new Losses(
+    tools.log,
+    tools.metrics.counter(
+      'dropped',
+      'Spans, log records and exports of metrics that were not exported. reason: queue_full, export_failed or rejected.',
+      ['signal', 'reason'],
+    ),
+  );
+  const isJson = options.protocol === 'http/json';
+  const transports: Transport[] = [];
+  const transportOf = (signal: Signal): Transport => {
+    const transport = new Transport({
+      http: tools.http,
+      url: `${options.endpoint.replace(/\/+$/, '')}/v1/${signal}`,
+      headers: options.headers,
+      contentType: isJson ? 'application/json' : 'application/x-protobuf',
+      compression: options.compression,
+      timeout: options.timeout,
+    });
+    transports.push(transport);
+    return transport;
+  };
+  const resource = resources.defaultResource().merge(
+    resources.resourceFromAttributes({
+      'service.instance.id': randomUUID(),
+      'process.pid': process.pid,
+      ...options.resource,
+      'service.name': options.serviceName,
+    }),
+  );
+  const batching = {
+    maxQueueSize: options.queue.records,
+    maxExportBatchSize: Math.min(batchSize[options.content], options.queue.records),
+    scheduledDelayMillis: batchDelay,
+    // The transport ends each export by itself.
+    exportTimeoutMillis: longestSend(options.timeout) * 2,
+  };
+
+  const ids = new PresetIds(new trace.RandomIdGenerator());
+  const spanRoom = new Room('traces', options.queue, losses);
+  const tracing =
+    options.signals.traces &&
+    new trace.TracerProvider({
+      resource,
+      idGenerator: ids,
+      // Whether a trace is recorded is decided before its spans are made.
+      sampler: new trace.AlwaysOnSampler(),
+      spanProcessors: [
+        new BoundedSpans(
+          spanRoom,
+          new trace.BatchSpanProcessor({
+            ...batching,
+            exporter: new OtlpExporter({
+              signal: 'traces',
+              serializer: isJson ? transformer.JsonTraceSerializer : transformer.ProtobufTraceSerializer,
+              transport: transportOf('traces'),
+              losses,
+              packages,
+              count: (spans) => spans.length,
+              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedSpans ?? 0),
+              released: spanRoom.release,
+            }),
+          }),
+        ),
+      ],
+    });
+
+  const logRoom = new Room('logs', options.queue, losses);
+  const logging =
+    options.signals.logs &&
+    new logs.LoggerProvider({
+      resource,
+      processors: [
+        new BoundedLogs(
+          logRoom,
+          new logs.BatchLogRecordProcessor({
+            ...batching,
+            exporter: new OtlpExporter({
+              signal: 'logs',
+              serializer: isJson ? transformer.JsonLogsSerializer : transformer.ProtobufLogsSerializer,
+              transport: transportOf('logs'),
+              losses,
+              packages,
+              count: (records) => records.length,
+              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedLogRecords ?? 0),
+              released: logRoom.release,
+            }),
+          }),
+        ),
+      ],
+    });
+
+  const temporality =
+    metrics.AggregationTemporality[options.temporality === 'delta' ? 'DELTA' : 'CUMULATIVE'];
+  const metering =
+    options.signals.metrics &&
+    new metrics.MeterProvider({
+      resource,
+      readers: [
+        new metrics.PeriodicExportingMetricReader({
+          exportIntervalMillis: options.metricsInterval,
+          exporter: Object.assign(
+            new OtlpExporter({
+              signal: 'metrics',
+              serializer: isJson ? transformer.JsonMetricsSerializer : transformer.ProtobufMetricsSerializer,
+              transport: transportOf('metrics'),
+              losses,
+              packages,
+              count: () => 1,
+              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedDataPoints ?? 0),
+            }),
+            { selectAggregationTemporality: () => temporality },
+          ),
+        }),
+      ],
+    });
+
+  const close = async (): Promise<void> => {
+    for (const transport of transports) transport.close(closeTimeout);
+    const closing = [tracing, logging, metering].flatMap((one) => (one === false ? [] : [one.shutdown()]));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeTimeout + 200);
+    });
+    await Promise.race([Promise.allSettled(closing), late]);
+    clearTimeout(timer);
+    losses.close();
+  };
+
+  return {
+    ids,
+    losses,
+    tracer: tracing === false ? undefined : tracing.getTracer(scope),
+    logger: logging === false ? undefined : logging.getLogger(scope),
+    meter: metering === false ? undefined : metering.getMeter(scope),
+    root: api.ROOT_CONTEXT,
+    close,
+  };
+}

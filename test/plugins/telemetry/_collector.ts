@@ -1,0 +1,76 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+import type { Behaviour, Report } from './_collector-process.ts';
+import type { SeenPoint, SeenRecord, SeenSpan } from './_otlp.ts';
+
+/** One export that the receiver got. */
+export type Got = Extract<Report, { readonly type: 'got' }>;
+
+/** A receiver in a process of its own. */
+export interface Collector {
+  readonly url: string;
+  readonly port: number;
+  /** All exports, also those that it refused. */
+  readonly got: readonly Got[];
+  /** What it took. */
+  readonly spans: readonly SeenSpan[];
+  readonly points: readonly SeenPoint[];
+  readonly records: readonly SeenRecord[];
+  /** Waits for at least so many spans that fit. */
+  waitForSpans(count: number, fits?: (span: SeenSpan) => boolean): Promise<readonly SeenSpan[]>;
+  behave(behaviour: Behaviour): Promise<void>;
+  /** Kills it, as a crash would. */
+  kill(): Promise<void>;
+}
+
+/** Starts a receiver, on a port where one is given. It ends with the test. */
+export async function startCollector(behaviour: Behaviour = {}, port = 0): Promise<Collector> {
+  const file = fileURLToPath(new URL('_collector-process.ts', import.meta.url));
+  const child = fork(file, [String(port), JSON.stringify(behaviour)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const got: Got[] = [];
+  const listening = Promise.withResolvers<number>();
+  let behaves = Promise.withResolvers<void>();
+  child.on('message', (message: Report) => {
+    if (message.type === 'listens') listening.resolve(message.port);
+    else if (message.type === 'behaves') behaves.resolve();
+    else got.push(message);
+  });
+  child.on('exit', (code) => listening.reject(new Error(`The receiver ended with ${code}.`)));
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  onTestFinished(kill);
+  const bound = await listening.promise;
+  const taken = (): Got['seen'][] => got.flatMap((one) => (one.taken ? [one.seen] : []));
+  const spans = (): SeenSpan[] => taken().flatMap((seen) => (seen.signal === 'traces' ? seen.spans : []));
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    port: bound,
+    got,
+    get spans() {
+      return spans();
+    },
+    get points() {
+      return taken().flatMap((seen) => (seen.signal === 'metrics' ? seen.points : []));
+    },
+    get records() {
+      return taken().flatMap((seen) => (seen.signal === 'logs' ? seen.records : []));
+    },
+    async waitForSpans(count, fits = () => true) {
+      await expect.poll(() => spans().filter(fits).length).toBeGreaterThanOrEqual(count);
+      return spans().filter(fits);
+    },
+    async behave(next) {
+      behaves = Promise.withResolvers();
+      child.send(next);
+      await behaves.promise;
+    },
+    kill,
+  };
+}
