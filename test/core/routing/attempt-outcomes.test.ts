@@ -39,6 +39,7 @@ describe('a reply', () => {
         key: 'a',
         model: 'm',
         failure: 'upstream_error',
+        endedAt: expect.any(Number),
         cause: { status: 500, message: 'why not' },
       },
       event,

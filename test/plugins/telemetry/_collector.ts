@@ -1,7 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import type { Behaviour, Report } from './_collector-process.ts';
 import type { SeenPoint, SeenRecord, SeenSpan } from './_otlp.ts';
 
@@ -13,7 +14,7 @@ export interface Collector {
   readonly url: string;
   readonly port: number;
   /** All exports, also those that it refused. */
-  readonly got: readonly Got[];
+  readonly got: Got[];
   /** What it took. */
   readonly spans: readonly SeenSpan[];
   readonly points: readonly SeenPoint[];
@@ -25,8 +26,12 @@ export interface Collector {
   kill(): Promise<void>;
 }
 
-/** Starts a receiver, on a port where one is given. It ends with the test. */
-export async function startCollector(behaviour: Behaviour = {}, port = 0): Promise<Collector> {
+/** Starts a receiver, on a port where one is given. It ends with the test, or when `ends` says. */
+export async function startCollector(
+  behaviour: Behaviour = {},
+  port = 0,
+  ends: (job: () => Promise<void>) => void = onTestFinished,
+): Promise<Collector> {
   const file = fileURLToPath(new URL('_collector-process.ts', import.meta.url));
   const child = fork(file, [String(port), JSON.stringify(behaviour)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -45,7 +50,7 @@ export async function startCollector(behaviour: Behaviour = {}, port = 0): Promi
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  onTestFinished(kill);
+  ends(kill);
   const bound = await listening.promise;
   const taken = (): Got['seen'][] => got.flatMap((one) => (one.taken ? [one.seen] : []));
   const spans = (): SeenSpan[] => taken().flatMap((seen) => (seen.signal === 'traces' ? seen.spans : []));
@@ -63,8 +68,11 @@ export async function startCollector(behaviour: Behaviour = {}, port = 0): Promi
       return taken().flatMap((seen) => (seen.signal === 'logs' ? seen.records : []));
     },
     async waitForSpans(count, fits = () => true) {
-      await expect.poll(() => spans().filter(fits).length).toBeGreaterThanOrEqual(count);
-      return spans().filter(fits);
+      return eventually(() => {
+        const found = spans().filter(fits);
+        if (found.length < count) throw new Error(`There are ${found.length} of ${count} spans.`);
+        return found;
+      });
     },
     async behave(next) {
       behaves = Promise.withResolvers();

@@ -59,10 +59,11 @@ export interface Observed {
   readonly provider: ScriptedUpstream;
 }
 
-/** Starts a gateway with the plugin and three channels. It ends with the test. */
+/** Starts a gateway with the plugin and three channels. It ends with the test, or when `ends` says. */
 export async function startObserved(
   options: Parameters<typeof telemetry>[0],
   script: Parameters<typeof startUpstream>[0] = respond,
+  ends: (job: () => Promise<void>) => void = onTestFinished,
 ): Promise<Observed> {
   const provider = await startUpstream(script);
   const gateway = await startGateway({
@@ -79,7 +80,7 @@ export async function startObserved(
       geminiChannel({ key: 'k', baseUrl: provider.url, models: [models['generate-content']] }),
     ],
   });
-  onTestFinished(async () => {
+  ends(async () => {
     await gateway.close();
     await provider.close();
   });

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formats, type FormatName } from '../../clients/sdks.ts';
 import { told } from '../../support/provider-replies.ts';
-import { startCollector } from './_collector.ts';
-import { ask, dollars, models, startObserved } from './_gateway.ts';
+import { startCollector, type Collector } from './_collector.ts';
+import { ask, dollars, models, respond, startObserved, type Observed } from './_gateway.ts';
 
 /** The channel, and the provider by the GenAI conventions, behind the model that is native to a format. */
 const channels: Readonly<Record<FormatName, readonly [channel: string, provider: string]>> = {
@@ -28,14 +28,27 @@ const cases = formats.flatMap((client) =>
   ),
 );
 
+let collector: Collector;
+const gateways = new Map<string, Observed>();
+
+beforeAll(async () => {
+  collector = await startCollector({}, 0, afterAll);
+  for (const content of ['off', 'full'] as const)
+    // oxlint-disable-next-line no-await-in-loop -- one beside the other
+    gateways.set(content, await startObserved({ endpoint: collector.url, content }, respond, afterAll));
+});
+beforeEach(() => {
+  collector.got.length = 0;
+});
+
 describe('a chat of an official client', () => {
   test.each(cases)(
     'in $client at a channel of $channel, stream: $stream, content: $content, has a span with its figures and one for its attempt',
     async ({ client, channel, stream, content }) => {
-      const collector = await startCollector();
-      const { gateway } = await startObserved({ endpoint: collector.url, content });
       const model = models[channel];
-      await ask(gateway, client, model, stream);
+      const observed = gateways.get(content);
+      if (observed === undefined) throw new Error('There is no such gateway.');
+      await ask(observed.gateway, client, model, stream);
       await collector.waitForSpans(2);
       const [call, attempt, ...others] = collector.spans.toSorted((one) => (one.kind === 'SERVER' ? -1 : 1));
       expect(others).toEqual([]);
