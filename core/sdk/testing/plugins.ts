@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import type { CallKey } from '../call-key.ts';
-
 import { createEndErrorReporter } from '../../call/end-errors.ts';
 import { orderPlugins, type Running } from '../../call/pipeline.ts';
 import { timed } from '../../call/plugin-times.ts';
@@ -153,7 +152,6 @@ export async function testPlugins(
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,
   );
-  const reads = mostRead(listed);
   const { order, problems } = orderPlugins(listed.map((entry) => ({ ...orderOf(entry.spec), entry })));
   const unmet = problems.filter((problem) => !problem.includes('does not exist'));
   if (unmet.length > 0) throw new Error(unmet.join('\n'));
@@ -203,7 +201,7 @@ export async function testPlugins(
     endpoint: () => {},
     operator: () => {},
     watchPlugins: (watch) => watchers.push(watch),
-    reads: () => reads,
+    reads: () => mostRead(listed),
     format: (name) => formats.find((one) => one.name === name),
     onClose: (job) => void closers.push(job),
     ...replaced,
