@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../support/redis.ts';
 import { startProcess } from './_process.ts';
@@ -21,6 +23,17 @@ describe.skipIf(missing !== undefined)(
         /gateway\.config\.mjs: The Redis at 127\.0\.0\.1:\d+ refuses the user or the password: correct "shared\.url"/,
       );
       await expect(started).rejects.not.toThrow(/certainly-wrong/);
+    });
+
+    test('keeps what it has when a reload brings such a Redis', async () => {
+      const gateway = await startProcess(`shared: { url: '${redis.url}' }`);
+      onTestFinished(() => gateway.end());
+      const config = readFileSync(gateway.config, 'utf8');
+      writeFileSync(gateway.config, config.replace(/:[^:@/]*@/, ':certainly-wrong@'));
+      gateway.signal('SIGHUP');
+      await eventually(() => gateway.output.join('').includes('refuses the user or the password'));
+      const ready = (await (await fetch(`${gateway.url}/readyz`)).json()) as Record<string, unknown>;
+      expect(ready).toMatchObject({ status: 'ready', shared: 'ok' });
     });
 
     test('starts when it is only gone for now', async () => {

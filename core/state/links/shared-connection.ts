@@ -31,18 +31,6 @@ export class SharedServers {
       if (one !== undefined) hideSecret(one);
   }
 
-  /** The address as messages may show it. */
-  get name(): string {
-    const { kind, tls, nodes, master } = this.#address ?? {
-      kind: 'single',
-      tls: false,
-      nodes: [],
-      master: '',
-    };
-    const hosts = nodes.map(({ host, port }) => `${host}:${port}`).join(',');
-    return `redis${tls ? 's' : ''}${kind === 'single' ? '' : `+${kind}`}://${hosts}${master === '' ? '' : `/${master}`}`;
-  }
-
   get kind(): SharedAddress['kind'] {
     return this.#address?.kind ?? 'single';
   }
@@ -195,8 +183,8 @@ async function ownerOf(client: StoreClient, key: string, seed: SharedNode): Prom
   return { host: host === null || host === '' || host === '?' ? seed.host : host, port };
 }
 
-/** Loaded where there is a shared store at all: it takes a tenth of the time of a start. */
-function loadRedis(): Promise<Redis> {
+/** Loads the driver, where there is a shared store at all: it takes a tenth of the time of a start. */
+export function loadRedis(): Promise<Redis> {
   return import('@redis/client');
 }
 

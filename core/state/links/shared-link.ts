@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
-import { connectTime, discard, SharedServers, type StoreClient } from './shared-connection.ts';
+import { connectTime, discard, loadRedis, SharedServers, type StoreClient } from './shared-connection.ts';
 import { SharedStoreMistake } from './shared-mistakes.ts';
 import { within } from './within.ts';
 
@@ -62,7 +62,8 @@ export class SharedLink {
   constructor(options: SharedLinkOptions) {
     this.#options = options;
     this.#servers = new SharedServers(options.store);
-    this.#open();
+    // The time for the driver to load is none of the store's.
+    this.#open(loadRedis());
   }
 
   get isUp(): boolean {
@@ -112,8 +113,9 @@ export class SharedLink {
     this.#client = undefined;
   }
 
-  #open(): void {
-    const opening = within(commandTime, this.#connect())
+  #open(loaded: Promise<unknown> = Promise.resolve()): void {
+    const opening = loaded
+      .then(() => within(commandTime, this.#connect()))
       .catch(() => {})
       .finally(() => {
         if (this.#opening === opening) this.#opening = undefined;

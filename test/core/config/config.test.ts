@@ -113,6 +113,13 @@ describe('the environment', () => {
     });
   });
 
+  test('sets the address of the database alone where the file says more about it', () => {
+    vi.stubEnv('SLUICE_DATABASE', 'postgres://user@other/sluice');
+    const database = { url: 'postgres://user@host/sluice', poolSize: 20 };
+    const { settings } = readConfig({ database }, file);
+    expect(settings.database).toEqual({ url: 'postgres://user@other/sluice', poolSize: 20 });
+  });
+
   test('is named where its value is wrong', () => {
     vi.stubEnv('SLUICE_PORT', 'eighty');
     vi.stubEnv('SLUICE_LOG', 'loud');

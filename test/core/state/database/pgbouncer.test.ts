@@ -2,13 +2,22 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
 import { openStores } from '../../../../core/state/stores.ts';
+import { patience } from '../../../support/patience.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { startPgBouncer, withoutPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 
 const missing = withoutPostgres() ?? withoutPgBouncer();
-const timeouts = `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
-  current_setting('idle_in_transaction_session_timeout') AS idle`;
+/** In milliseconds. */
+const timeouts = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
+  .map((name) => `(SELECT setting::int FROM pg_settings WHERE name = '${name}') AS ${name}`)
+  .join(', ');
+const asked = `SELECT ${timeouts}`;
+const expected = {
+  statement_timeout: Math.max(10_000, 2 * patience.wait),
+  lock_timeout: Math.floor(0.9 * patience.wait),
+  idle_in_transaction_session_timeout: Math.max(2_000, 2 * patience.wait),
+};
 
 describe.skipIf(missing !== undefined).each([
   ['', []],
@@ -19,10 +28,10 @@ describe.skipIf(missing !== undefined).each([
 ])(`PgBouncer in transaction mode%s${missing === undefined ? '' : ` (${missing})`}`, (_title, lines) => {
   let server: TestPostgres;
   let bouncer: TestPgBouncer;
-  const newUrl = async (hasty?: 'hasty'): Promise<string> =>
-    bouncer.through(await server.createDatabase(hasty));
-  const open = async (hasty?: 'hasty'): Promise<PostgresDatabase> => {
-    const database = openPostgres(await newUrl(hasty), schema);
+  const newUrl = async (): Promise<string> => bouncer.through(await server.createDatabase());
+  const open = async (query?: string): Promise<PostgresDatabase> => {
+    const url = await newUrl();
+    const database = openPostgres(query === undefined ? url : url.replace(/\?.*/, `?${query}`), schema);
     onTestFinished(() => database.close());
     return database;
   };
@@ -37,18 +46,17 @@ describe.skipIf(missing !== undefined).each([
   });
 
   test('is noticed, and every statement has its timeouts', async () => {
-    const database = await open('hasty');
-    const expected = { statement: '10s', lock: '810ms', idle: '2s' };
-    expect(await database.query(timeouts)).toEqual([expected]);
+    const database = await open();
+    expect(await database.query(asked)).toEqual([expected]);
     expect(database.pooling).toBe('transaction');
-    expect(await database.query(timeouts, [])).toEqual([expected]);
-    expect(await database.transaction((session) => session.query(timeouts))).toEqual([expected]);
-    const many = await Promise.all(Array.from({ length: 40 }, () => database.query(timeouts)));
-    expect(many.flat().every((row) => row['lock'] === '810ms')).toBe(true);
+    expect(await database.query(asked, [])).toEqual([expected]);
+    expect(await database.transaction((session) => session.query(asked))).toEqual([expected]);
+    const many = await Promise.all(Array.from({ length: 40 }, () => database.query(asked)));
+    expect(many.flat().every((row) => row['lock_timeout'] === expected.lock_timeout)).toBe(true);
   });
 
   test('a statement that waits for a lock ends by its timeout, and nothing of it stays behind', async () => {
-    const database = await open('hasty');
+    const database = await open('answer_timeout=3');
     await database.query('CREATE TABLE a (b INT); INSERT INTO a VALUES (1)');
     const release = Promise.withResolvers<void>();
     const holding = Promise.withResolvers<void>();

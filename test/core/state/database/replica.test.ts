@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
+import { startGateway } from '../../../support/gateway.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 
@@ -59,6 +60,17 @@ describe.skipIf(missing !== undefined)(
         { server: 'primary', size: 3, inUse: 0, waiting: 0 },
         { server: 'replica', size: 3, inUse: 0, idle: 1 },
       ]);
+    });
+
+    test('and the size of the pool are settings of a gateway, whose metrics show them', async () => {
+      const [url, replica] = [await server.createDatabase(), await server.createDatabase()];
+      const gateway = await startGateway({ database: { url, replica, poolSize: 5 } });
+      onTestFinished(() => gateway.close());
+      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      expect(text).toContain('sluice_database_connections_max{server="primary"} 5');
+      expect(text).toMatch(/sluice_database_connections_in_use\{server="replica"\} \d/);
+      expect(text).toMatch(/sluice_database_connections_idle\{server="primary"\} [0-5]/);
+      expect(text).toContain('sluice_database_waiting{server="primary"}');
     });
   },
 );

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openRates } from '../../../../core/money/rates/open.ts';
 import type { Rates } from '../../../../core/money/rates/index.ts';
@@ -50,6 +52,39 @@ describe.skipIf(missing !== undefined)(
       );
       const said = await Promise.all(single);
       expect(said.filter((text) => /write redis\+cluster:\/\//.test(text)).length).toBeGreaterThan(3);
+    });
+
+    test('nodes whose addresses the gateway cannot reach are reached where nodeAddressMap says', async () => {
+      let connections = 0;
+      const forwarder = createServer((socket) => {
+        connections += 1;
+        const onward = connect(owner(), '127.0.0.1');
+        for (const end of [socket, onward]) end.on('error', () => {});
+        socket.pipe(onward).pipe(socket);
+      });
+      forwarder.listen(0, '127.0.0.1');
+      await once(forwarder, 'listening');
+      onTestFinished(() => void forwarder.close());
+      const { port } = forwarder.address() as AddressInfo;
+      const nodeAddressMap = { [`127.0.0.1:${owner()}`]: `localhost:${port}` };
+      const rates = openRates({ url: cluster.url, nodeAddressMap, whenDown: 'refuse' }, () => {}, times);
+      onTestFinished(() => rates.close());
+      expect(await rates.take([one(newSubject(), 10)])).toMatchObject({ allowed: true });
+      expect(connections).toBe(1);
+    });
+
+    test('a user of the ACL needs no more than the documented permissions', async () => {
+      for (const port of cluster.ports)
+        cluster.cli(port, ...'ACL SETUSER sluice on >pass ~sluice:* +@all -@dangerous -@admin'.split(' '));
+      const store = { url: cluster.url, username: 'sluice', password: 'pass' };
+      await checkSharedStore(store);
+      const rates = openRates({ ...store, whenDown: 'refuse' }, () => {}, times);
+      opened.push(rates);
+      const verdict = await rates.take([one(newSubject(), 10)]);
+      expect(verdict).toMatchObject({ allowed: true });
+      await expect(checkSharedStore({ ...store, password: 'wrong' })).rejects.toThrow(
+        /refuses the user or the password/,
+      );
     });
 
     test('several gateways count together, and while the counters move to another node', async () => {

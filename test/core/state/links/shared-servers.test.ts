@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openRates } from '../../../../core/money/rates/open.ts';
 import type { Rates } from '../../../../core/money/rates/index.ts';
 import { sharedSchema, type SharedStoreSettings } from '../../../../core/settings/shared.ts';
+import { maskSecrets } from '../../../../core/log.ts';
+import { hideSecretsIn } from '../../../../core/settings/secret.ts';
 import { readSharedAddress } from '../../../../core/settings/shared-address.ts';
 import { checkSharedStore } from '../../../../core/state/links/shared-link.ts';
 import {
@@ -51,6 +53,12 @@ describe('addresses of a shared store', () => {
     const { error } = sharedSchema.safeParse({ url });
     expect(error?.issues[0]?.message).toMatch(/[a-z]/);
   });
+});
+
+test('passwords in addresses of several hosts are masked', () => {
+  hideSecretsIn(sharedSchema, { url: 'redis+sentinel://me:canary%20one@one,two/mymaster' });
+  hideSecretsIn(sharedSchema, { url: 'rediss+cluster://:canary-two@one:1,two:2' });
+  expect(maskSecrets('canary one, canary%20one, canary-two')).toBe('…, …, …');
 });
 
 const missing = withoutRedis() ?? withoutOpenssl();
@@ -110,6 +118,14 @@ describe.skipIf(missing !== undefined)(
       await expect(
         checkSharedStore({ url: `redis+sentinel://${hosts}/main`, sentinelPassword: serverPassword }),
       ).rejects.toThrow(/is no Sentinel/);
+    });
+
+    test('says that it has no password where one is given', async () => {
+      const open = await startRedisServer();
+      onTestFinished(() => open.close());
+      await eventually(() => open.cli(open.port, 'PING').includes('PONG'));
+      const url = `redis://:superfluous@127.0.0.1:${open.port}`;
+      await expect(checkSharedStore({ url })).rejects.toThrow(/has no password.*remove it/);
     });
 
     test('one that is gone for now is no reason against a start', async () => {
