@@ -32,7 +32,7 @@ export interface Shared {
   /** Dollars per million tokens. */
   readonly price: { readonly input: number; readonly output: number };
   /** Redis that has the rates. Default: each gateway counts by itself. */
-  readonly redis?: string | SharedStoreSettings;
+  readonly redis?: string | (SharedStoreSettings & { readonly whenDown?: 'refuse' });
   /** Default `warn`. */
   readonly logLevel?: 'info' | 'warn';
 }
