@@ -69,8 +69,11 @@ const chat = 'chat-completions';
 
 function familyTraits(model: string): ModelTraits {
   if (/^openai\.gpt-(?!oss)/.test(model)) {
-    const known = openaiTraits(model.slice('openai.'.length));
-    return { ...known, formats: ['responses', chat], refuses: [...(known.refuses ?? []), 'choices'] };
+    // A variant of GPT-5.6, in Responses alone: LiteLLM 1.110.2, `supported_endpoints` of bedrock_mantle/openai.gpt-daybreak-blue-5.6-sol.
+    const [, variant] = /^openai\.gpt-(daybreak-\w+-)/.exec(model) ?? [];
+    const known = openaiTraits(model.slice('openai.'.length).replace(variant ?? '', ''));
+    const formats = variant === undefined ? ['responses', chat] : ['responses'];
+    return { ...known, formats, refuses: [...(known.refuses ?? []), 'choices'] };
   }
   if (model.startsWith('openai.gpt-oss'))
     return { ...gptOss, formats: model.includes('safeguard') ? [chat] : [chat, 'responses'] };

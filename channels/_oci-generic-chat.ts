@@ -30,6 +30,8 @@ const settings: Readonly<Record<string, string>> = {
 /** Those whose values are words, which stand in capitals here. */
 const words: Readonly<Record<string, string>> = {
   reasoning_effort: 'reasoningEffort',
+  // AUTO, DEFAULT and PRIORITY: oci-generativeaiinference 2.142.0, lib/model/generic-chat-request.d.ts.
+  service_tier: 'serviceTier',
   verbosity: 'verbosity',
 };
 const others = [...Object.keys(words), 'messages', 'tools', 'tool_choice', 'response_format', 'stop'];

@@ -57,7 +57,23 @@ function hasBegun(result: JsonValue | undefined): boolean {
 function resultIn(body: JsonObject): JsonObject {
   const { final_result: result } = body;
   if (!isObject(result)) throw upstreamError(200, JSON.stringify(body));
-  return result;
+  const { choices } = result;
+  if (!Array.isArray(choices)) return result;
+  return { ...result, choices: objectsOf(choices).map((choice) => withThoughts(choice)) };
+}
+
+/** Thoughts come as blocks: @sap-ai-sdk/orchestration 2.16.0, client/api/schema/reasoning-block.d.ts. */
+function withThoughts(choice: JsonObject): JsonObject {
+  for (const name of ['message', 'delta']) {
+    const said = choice[name];
+    if (!isObject(said) || !Array.isArray(said['reasoning_content'])) continue;
+    const { reasoning_content: blocks, ...rest } = said;
+    const text = objectsOf(blocks)
+      .map(({ content }) => (typeof content === 'string' ? content : ''))
+      .join('');
+    return { ...choice, [name]: text === '' ? rest : { ...rest, reasoning_content: text } };
+  }
+  return choice;
 }
 
 /**

@@ -59,13 +59,17 @@ const makers = [
   'zai',
 ];
 
+/** Names in the catalogue. Mantle has prices of its own, and names without versions. */
+const atRuntime = ['bedrock', 'bedrock_converse'];
+const atMantle = ['bedrock_mantle'];
+
 /**
  * Amazon Bedrock. Chat through Converse; Claude in its own words through InvokeModel. A `key` is an API key of Bedrock's, or
  * `ACCESS|SECRET` (`ACCESS|SECRET|SESSION`); without one the default chain of AWS finds credentials.
  */
 export default defineChannel({
   name: 'bedrock',
-  catalogue: ['bedrock', 'bedrock_converse'],
+  catalogue: [...atRuntime, ...atMantle],
   models: [...makers.map((maker) => `${maker}.*`), ...geographies.map((part) => `${part}.*`), 'arn:aws*'],
   needsKey: false,
   options,
@@ -78,6 +82,7 @@ export default defineChannel({
       if (chosen.guardrail !== undefined)
         throw new Error("guardrail holds at the endpoint 'runtime' alone: leave one of the two out.");
       return {
+        catalogue: [...atMantle, ...atRuntime],
         speaks: { chat: ['chat-completions', 'responses', 'messages'], 'count-tokens': ['messages'] },
         ...regionsOf(chosen, places),
         traits: mantleTraits,
@@ -86,6 +91,7 @@ export default defineChannel({
       };
     }
     return {
+      catalogue: atRuntime,
       speaks: {
         chat: ['converse', 'messages', 'invoke', 'responses', 'chat-completions'],
         'count-tokens': ['converse'],

@@ -46,6 +46,8 @@ export default defineChannel({
     tokenUrl: 'https://github.com/login/oauth/access_token',
     clientId: 'Iv1.b507a08c87ecfe98',
     scope: 'read:user',
+    // opencode-copilot-auth 0.0.9, index.mjs, getUrls.
+    hasOwnHosts: true,
   },
   options: z.object({
     tokenUrl: secretUrl(z.url())

@@ -47,16 +47,7 @@ const traits = traitsByModel({
   'ocid1.generativeaiendpoint.*': {
     formats: [nativeFormat],
     outputLimitField: 'max_tokens',
-    refuses: [
-      'customTools',
-      'user',
-      'serviceTier',
-      'logprobs',
-      'topLogprobs',
-      'promptCacheKey',
-      'modalities',
-      'cache',
-    ],
+    refuses: ['customTools', 'user', 'logprobs', 'topLogprobs', 'promptCacheKey', 'modalities', 'cache'],
   },
 });
 

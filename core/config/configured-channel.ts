@@ -81,8 +81,6 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   }
   const servesAll = wanted === 'discover';
   const models = readModels(servesAll ? [] : wanted);
-  const known = new KnownModels(spec.catalogue ?? []);
-  warnings.push(...baseModelWarnings(known, models).map((warning) => `${where}: ${warning}`));
   const http = createHttpClient({
     connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
     idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
@@ -110,6 +108,8 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
+  const known = new KnownModels(parts.catalogue ?? spec.catalogue ?? []);
+  warnings.push(...baseModelWarnings(known, models).map((warning) => `${where}: ${warning}`));
   const { isForwarding } = authorization;
   const mustAsk = servesAll || options.discover === true;
   const { listModels } = parts;

@@ -1,26 +1,40 @@
 import { createLog } from '../log.ts';
-import type { ChannelKind, ChannelOptions, ChannelTools } from '../sdk/define.ts';
+import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { KindTraits } from './contradictions.ts';
 
 /** Options by which kinds are set up to be asked for their traits alone: the first that a kind takes. */
 const trials: readonly Readonly<Record<string, unknown>>[] = [{}, { region: 'us-east-1' }];
 
+/** Options by which kinds have another part of the catalogue. */
+const variants: readonly Readonly<Record<string, unknown>>[] = [{ region: 'us-east-1', endpoint: 'mantle' }];
+
 /** Sets channel kinds up without a config, and returns those that the catalogue knows models of. Throws where a setup fails. */
 export function traitsOfKinds(kinds: readonly ChannelKind[]): readonly KindTraits[] {
   return kinds.flatMap(({ spec }) => {
-    const { name: kind, catalogue = [] } = spec;
-    if (catalogue.length === 0) return [];
-    const { traits = () => ({}), thinking, speaks } = partsOf(spec);
-    return [{ kind, catalogue, traits, thinking, formats: speaks.chat ?? [] }];
+    if ((spec.catalogue ?? []).length === 0) return [];
+    const usual = partsOf(spec, trials);
+    const first = kindTraits(spec, usual);
+    if (usual.catalogue === undefined) return [first];
+    // The first of its providers is what such a kind has for itself.
+    return [first, ...variants.map((variant) => kindTraits(spec, partsOf(spec, [variant]), 1))];
   });
 }
 
-function partsOf({ name, options, setup }: ChannelKind['spec']): ReturnType<ChannelKind['spec']['setup']> {
+function kindTraits(spec: ChannelKind['spec'], parts: ChannelParts, providers = Infinity): KindTraits {
+  const { traits = () => ({}), thinking, speaks, catalogue = spec.catalogue ?? [] } = parts;
+  const known = catalogue.slice(0, providers);
+  return { kind: spec.name, catalogue: known, traits, thinking, formats: speaks.chat ?? [] };
+}
+
+function partsOf(
+  { name, options, setup }: ChannelKind['spec'],
+  tried: readonly Readonly<Record<string, unknown>>[],
+): ChannelParts {
   const common: ChannelOptions = { key: 'unused', baseUrl: 'http://127.0.0.1:9/v1' };
-  for (const trial of trials) {
+  for (const trial of tried) {
     const own = options?.safeParse(trial);
     try {
-      if (own?.success !== false) return setup({ ...common, ...own?.data }, idleTools);
+      if (own?.success !== false) return setup({ ...common, ...own?.data }, idleTools) as ChannelParts;
     } catch {
       // The next ones may be what it needs.
     }

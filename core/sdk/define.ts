@@ -69,6 +69,8 @@ export interface ChannelParts extends author.ChannelParts {
    * Where a batch of the chat-completions API names its model, whose lines name none: `model`, or `request_params.model`. Absent: its lines do.
    */
   readonly batchModel?: string;
+  /** The provider's names in the list of known models, where they depend on the options of the channel. Default: those of the kind. */
+  readonly catalogue?: readonly string[];
   /** Returns what a call cost in dollars, as the provider states it in the usage of a reply; undefined where it states nothing. */
   statedCost?(usage: JsonObject): number | undefined;
   /** True where the list of models tells their prices, so that it is asked for whatever models the channel serves. */

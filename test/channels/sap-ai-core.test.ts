@@ -308,3 +308,76 @@ test('a service key that is none is refused when it is configured', async () => 
   );
   await expect(startGateway({ channels: [sapAiCore()] })).rejects.toThrow(/serviceKey is missing/);
 });
+
+describe.each([false, true])('thoughts of the orchestration service, streamed: %s', (stream) => {
+  test('reach clients, who got a list of blocks', async () => {
+    const blocks = [{ content: 'Let me ', signature: 's' }, { content: 'see.' }];
+    const base = { id: 'c', created: 1, model: 'gpt-test' };
+    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+    const message = { role: 'assistant', content: 'Hi.', reasoning_content: blocks };
+    const pieces = [
+      { ...base, object: 'chat.completion.chunk', choices: [{ index: 0, delta: message }] },
+      {
+        ...base,
+        object: 'chat.completion.chunk',
+        choices: [{ index: 0, delta: { content: '' }, finish_reason: 'stop' }],
+        usage,
+      },
+    ];
+    const whole = {
+      ...base,
+      object: 'chat.completion',
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      usage,
+    };
+    const there = await startUpstream((request, response) => {
+      const isList = request.method === 'GET';
+      response.writeHead(200, {
+        'content-type': stream && !isList ? 'text/event-stream' : 'application/json',
+      });
+      if (isList) response.end(JSON.stringify({ resources: [{ id: 'd-all', details: {} }] }));
+      else if (stream)
+        response.end(
+          pieces.map((piece) => `data: ${JSON.stringify({ final_result: piece })}\n\n`).join('') +
+            'data: [DONE]\n\n',
+        );
+      else response.end(JSON.stringify({ final_result: whole }));
+    });
+    const own = await startGateway({
+      channels: [
+        sapAiCore({
+          orchestration: true,
+          models: ['gpt-test'],
+          serviceKey: {
+            clientid: 'c',
+            clientsecret: 'secret-of-the-client',
+            url: tokens.url,
+            serviceurls: { AI_API_URL: there.url },
+          },
+        }),
+      ],
+    });
+    try {
+      const answer = await fetch(`${own.url}/v1/messages`, {
+        method: 'POST',
+        headers: {
+          'x-api-key': own.key,
+          'content-type': 'application/json',
+          'anthropic-version': '2023-06-01',
+        },
+        body: JSON.stringify({
+          model: 'gpt-test',
+          max_tokens: 99,
+          stream,
+          messages: [{ role: 'user', content: 'Hi' }],
+        }),
+      });
+      const said = await answer.text();
+      expect(said).toContain('"thinking":"Let me see."');
+      expect(said).toContain('Hi.');
+    } finally {
+      await own.close();
+      await there.close();
+    }
+  });
+});

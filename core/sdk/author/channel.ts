@@ -196,6 +196,8 @@ export interface DeviceLogin {
   readonly clientId: string;
   /** Scopes, separated by spaces. */
   readonly scope?: string;
+  /** True where companies have the sign-in at hosts of their own: `sluice login NAME --host HOST`. */
+  readonly hasOwnHosts?: boolean;
 }
 
 /**

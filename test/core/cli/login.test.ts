@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { loginAt } from '../../../core/cli/login.ts';
 import { deviceToken } from '../../../core/upstream/credentials/device-login.ts';
 import { openServices } from '../../../core/upstream/services.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
@@ -97,4 +98,32 @@ test('sluice login names the kinds that have a sign-in', async () => {
   const { code, stderr } = await sluice(['login', 'openai']);
   expect(code).toBe(2);
   expect(stderr).toContain('There is: github-copilot.');
+});
+
+describe('--host', () => {
+  const login = {
+    deviceUrl: 'https://github.com/login/device/code',
+    tokenUrl: 'https://github.com/login/oauth/access_token',
+    clientId: 'client',
+    hasOwnHosts: true,
+  };
+
+  test('signs in at the host of a company', () => {
+    expect(loginAt('copilot', login, 'acme.ghe.com')).toMatchObject({
+      deviceUrl: 'https://acme.ghe.com/login/device/code',
+      tokenUrl: 'https://acme.ghe.com/login/oauth/access_token',
+    });
+    expect(loginAt('copilot', login, undefined)).toBe(login);
+  });
+
+  test.each(['https://acme.ghe.com', 'acme.ghe.com/x', 'acme', 'a@b.com', 'acme.ghe.com:80', ''])(
+    'refuses %j, which is no name of a host',
+    (host) => {
+      expect(() => loginAt('copilot', login, host)).toThrow(/no name of a host/);
+    },
+  );
+
+  test('is refused where the provider has no such hosts', () => {
+    expect(() => loginAt('copilot', { ...login, hasOwnHosts: false }, 'acme.ghe.com')).toThrow(/no sign-in/);
+  });
 });
