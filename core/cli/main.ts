@@ -6,6 +6,7 @@ import { wordTable } from '../model/word-table.ts';
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
 const commands = wordTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
+  doctor: async () => (await import('./doctor.ts')).doctor,
   init: async () => (await import('./init.ts')).init,
   backup: async () => (await import('./backup.ts')).backup,
   check: async () => (await import('./check.ts')).check,

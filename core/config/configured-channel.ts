@@ -222,6 +222,7 @@ function channelOf(
     ...(parts.batchShare === undefined ? {} : { batchShare: parts.batchShare }),
     ...(parts.batchModel === undefined ? {} : { batchModel: parts.batchModel }),
     ...(parts.statedCost === undefined ? {} : { statedCost: parts.statedCost }),
+    ...(parts.listModels === undefined || isForwarding ? {} : { listModels: parts.listModels }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {

@@ -181,9 +181,7 @@ export interface Call {
   fail(error: GatewayError): void;
   /** What the call has reserved, used and cost, and how it ended: see `accountOf`. */
   readonly account: CallAccount;
-  /** State of the call at this moment. */
   readonly progress: CallProgress;
-  /** See {@link CallAccount.onOutcome}. */
   onOutcome(job: (outcome: CallOutcome) => void): void;
   /** What the call was ended with by {@link fail}. */
   readonly failure: GatewayError | undefined;
@@ -270,6 +268,8 @@ export interface Channel {
    * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
    */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  /** Asks the provider for its own model names: see `ChannelParts.listModels`. */
+  listModels?(): Promise<readonly unknown[]>;
   /** Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone. */
   watch?(answers: TunnelWatch): TunnelWatch;
   close(): Promise<void>;

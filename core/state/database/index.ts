@@ -96,9 +96,14 @@ export async function checkDatabase(target: DatabaseSettings): Promise<void> {
   }
   const path = pathIn(url);
   if (path === ':memory:' || !existsSync(path)) return;
+  lookInto(path, (connection) => missingSteps({ steps: schema, url }, appliedInSqlite(connection)));
+}
+
+/** Runs a look at a file that exists, over a connection of its own. */
+export function lookInto<Found>(path: string, look: (connection: DatabaseSync) => Found): Found {
   const connection = connect(path);
   try {
-    missingSteps({ steps: schema, url }, appliedInSqlite(connection));
+    return look(connection);
   } finally {
     connection.close();
   }

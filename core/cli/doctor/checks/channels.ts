@@ -1,0 +1,112 @@
+import type { LoadedConfig } from '../../../config/config.ts';
+import type { TlsOptions } from '../../../upstream/connections.ts';
+import { probe } from '../../../upstream/probe.ts';
+import { tryGateway } from '../../try-gateway.ts';
+import { findingsOf, type Check, type Examined, type Finding } from '../finding.ts';
+
+const { ok, warning, error } = findingsOf('providers');
+
+type ChannelEntry = LoadedConfig['channels'][number]['entry'];
+
+const day = 86_400_000;
+
+/** Addresses that channels name themselves, and proxies: whether they answer, and how long their certificates are valid. */
+export const addresses: Check = {
+  name: 'providers',
+  async look(examined) {
+    const all = examined.config.channels.flatMap(({ entry }) => addressesOf(entry));
+    return (await Promise.all(all.map((address) => addressFinding(address, examined)))).flat();
+  },
+};
+
+interface Address {
+  readonly channel: string;
+  readonly url: string;
+  readonly tls?: TlsOptions;
+}
+
+/** A channel behind a proxy is reached through it: the proxy alone is connected to. */
+function addressesOf({ spec, options }: ChannelEntry): readonly Address[] {
+  const {
+    id = spec.name,
+    baseUrl,
+    proxy,
+    tls,
+  } = options as {
+    id?: string;
+    baseUrl?: string;
+    proxy?: string;
+    tls?: TlsOptions;
+  };
+  const url = proxy ?? baseUrl;
+  if (url === undefined || !URL.canParse(url)) return [];
+  return [{ channel: id, url, ...(tls === undefined || proxy !== undefined ? {} : { tls }) }];
+}
+
+async function addressFinding(
+  { channel, url, tls }: Address,
+  examined: Examined,
+): Promise<readonly Finding[]> {
+  const { host } = new URL(url);
+  try {
+    const { certificateEnds } = await probe(url, tls);
+    if (certificateEnds === undefined) return [ok(`${channel}: ${host} answers.`)];
+    const days = Math.floor((certificateEnds - examined.now()) / day);
+    return days < examined.certificateDays
+      ? [
+          warning(
+            `${channel}: the certificate of ${host} ends in ${days} days.`,
+            'Renew it, or have its owner renew it. Calls fail from then on.',
+          ),
+        ]
+      : [ok(`${channel}: ${host} answers. Its certificate is valid for ${days} days.`)];
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    return [
+      error(
+        `${channel}: ${host} cannot be connected to: ${why}`,
+        'Check "baseUrl", "proxy" and "tls" of the channel, the name server and the firewall.',
+      ),
+    ];
+  }
+}
+
+/** Longest wait for a provider's list, in milliseconds. */
+const patience = 20_000;
+
+/** Asks each provider for its models, with the key of its channel. Costs nothing. */
+export const providers: Check = {
+  name: 'providers',
+  async look({ config, asksProviders }) {
+    if (!asksProviders) return [];
+    return tryGateway(config, ({ catalog }) =>
+      Promise.all(
+        catalog.channels.map(async ({ id, listModels }) => {
+          if (listModels === undefined) return ok(`${id}: its provider has no list of models to ask for.`);
+          try {
+            const names = await withPatience(listModels());
+            return ok(`${id}: the provider takes the key and lists ${names.length} models.`);
+          } catch (thrown) {
+            const why = thrown instanceof Error ? thrown.message : String(thrown);
+            return error(
+              `${id}: the provider does not list its models: ${why}`,
+              'Check the key of the channel. "sluice check --live" tries more.',
+            );
+          }
+        }),
+      ),
+    );
+  },
+};
+
+async function withPatience<Value>(promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,49 @@
+import { maskSecrets } from '../../log.ts';
+import { addresses, providers } from './checks/channels.ts';
+import { database } from './checks/database.ts';
+import { disk } from './checks/disk.ts';
+import { limits } from './checks/limits.ts';
+import { listen } from './checks/listen.ts';
+import { redis } from './checks/redis.ts';
+import { runtime } from './checks/runtime.ts';
+import { secrets } from './checks/secrets.ts';
+import type { Check, Examined, Finding } from './finding.ts';
+
+/** All checks, in the order of the page. */
+export const checks: readonly Check[] = [
+  runtime,
+  listen,
+  secrets,
+  database,
+  redis,
+  disk,
+  limits,
+  addresses,
+  providers,
+];
+
+/** Longest time for one check, in milliseconds. */
+const patience = 60_000;
+
+/** Runs all checks at once. Secrets in what they find are masked. */
+export async function examineAll(examined: Examined, some = checks): Promise<readonly Finding[]> {
+  const found = await Promise.all(some.map((check) => lookOf(check, examined)));
+  return found.flat().map((finding) => ({ ...finding, message: maskSecrets(finding.message) }));
+}
+
+async function lookOf(check: Check, examined: Examined): Promise<readonly Finding[]> {
+  const failed = (message: string): readonly Finding[] => [
+    { check: check.name, status: 'error', message, fix: 'Correct what the message names, and look again.' },
+  ];
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<readonly Finding[]>((resolve) => {
+    timer = setTimeout(() => resolve(failed(`The check did not end within ${patience} ms.`)), patience);
+  });
+  try {
+    return await Promise.race([Promise.resolve().then(() => check.look(examined)), late]);
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  } finally {
+    clearTimeout(timer);
+  }
+}

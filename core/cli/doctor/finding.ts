@@ -1,0 +1,46 @@
+import type { LoadedConfig } from '../../config/config.ts';
+
+/** One line of the page: what was looked at, how it is, and what to do. */
+export interface Finding {
+  readonly check: string;
+  readonly status: 'ok' | 'warning' | 'error';
+  readonly message: string;
+  /** What to do. */
+  readonly fix?: string;
+}
+
+/** What checks look at. */
+export interface Examined {
+  readonly config: LoadedConfig;
+  readonly databaseUrl: string;
+  /** Milliseconds since 1970, by the clock of this machine. */
+  now(): number;
+  /** Free bytes of the data folder below which there is a warning. */
+  readonly minFree: number;
+  /** Days before its end at which a certificate is a warning. */
+  readonly certificateDays: number;
+  /** True: each provider is asked for its list of models. */
+  readonly asksProviders: boolean;
+}
+
+/** One named look at one thing. What it throws is a finding too. */
+export interface Check {
+  readonly name: string;
+  look(examined: Examined): Promise<readonly Finding[]> | readonly Finding[];
+}
+
+/** Returns functions that make the findings of a check. */
+export function findingsOf(check: string) {
+  return {
+    ok: (message: string): Finding => ({ check, status: 'ok', message }),
+    warning: (message: string, fix: string): Finding => ({ check, status: 'warning', message, fix }),
+    error: (message: string, fix: string): Finding => ({ check, status: 'error', message, fix }),
+  };
+}
+
+/** Returns bytes as people read them. */
+export function shownBytes(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}
