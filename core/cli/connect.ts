@@ -1,11 +1,10 @@
 import { homedir } from 'node:os';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { env } from '../settings/environment.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
+import { accessOf, accessOptions } from './connect/access.ts';
 import type { Access, Agent, Places, Plan } from './connect/agent.ts';
 import { agentNamed, agents } from './connect/agents/index.ts';
-import { askGateway } from './connect/ask-gateway.ts';
 import { shownDiff } from './connect/diff.ts';
 import { changeOf, checkMode, undo, write } from './connect/files.ts';
 import { table } from './describe.ts';
@@ -35,14 +34,9 @@ export const connect: Command = {
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
-      url: { type: 'string' },
-      key: { type: 'string' },
-      'key-env': { type: 'string' },
-      model: { type: 'string' },
-      'small-model': { type: 'string' },
+      ...accessOptions,
       write: { type: 'boolean' },
       print: { type: 'boolean' },
-      offline: { type: 'boolean' },
       dir: { type: 'string' },
       undo: { type: 'boolean' },
     });
@@ -66,59 +60,11 @@ export const connect: Command = {
   },
 };
 
-interface Options {
-  readonly url?: string | undefined;
-  readonly key?: string | undefined;
-  readonly 'key-env'?: string | undefined;
-  readonly model?: string | undefined;
-  readonly 'small-model'?: string | undefined;
-  readonly offline?: boolean | undefined;
-}
-
 function placesOf(folder: string | undefined): Places {
   const { platform } = process;
   return folder === undefined
     ? { home: homedir(), platform, variable: (name) => env(name) }
     : { home: resolve(folder), platform, variable: () => undefined };
-}
-
-async function accessOf(options: Options): Promise<Access> {
-  const url = addressOf(options.url ?? env('SLUICE_URL', 'http://localhost:8080'));
-  const { key, secret } = keyOf(options);
-  const small = options['small-model'];
-  if (options.offline === true) {
-    if (options.model === undefined) throw new UsageError('With --offline name a model: --model MODEL.');
-    return { url, key, model: options.model, smallModel: small ?? options.model };
-  }
-  const served = await askGateway(url, secret, options.model);
-  if (small !== undefined) await askGateway(url, secret, small);
-  return { url, key, smallModel: small ?? served.model, ...served };
-}
-
-/** Returns the address without a path: agents append their own. */
-function addressOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.username !== '')
-    throw new UsageError(`"${text}" is no address. Write it as http://localhost:8080.`);
-  return `${url.origin}${url.pathname}`.replace(/\/(v1\/?)?$/, '');
-}
-
-/** Returns the key as the agent gets it, and the key itself, for questions to the gateway. */
-function keyOf(options: Options): { readonly key: Access['key']; readonly secret: string } {
-  const name = options['key-env'];
-  if (name !== undefined) {
-    if (options.key !== undefined) throw new UsageError('Use either --key or --key-env.');
-    if (!/^[A-Za-z_]\w{0,99}$/.test(name)) throw new UsageError('--key-env takes the name of a variable.');
-    const secret = env(name) ?? '';
-    if (secret === '' && options.offline !== true)
-      throw new UsageError(`The variable ${name} is empty. Export it, or add --offline.`);
-    return { key: { env: name }, secret };
-  }
-  const given = options.key === '-' ? readFileSync(0, 'utf8').trim() : options.key;
-  const secret = given ?? env('SLUICE_KEY') ?? '';
-  if (secret === '') throw new UsageError('Give an API key with --key, --key-env or $SLUICE_KEY.');
-  if (!/^[\x21-\x7e]{1,500}$/.test(secret)) throw new UsageError('This is no API key.');
-  return { key: { value: secret }, secret };
 }
 
 /** Shows the changes, and writes them all or none. */

@@ -2,6 +2,7 @@ import { importConfig, inspectConfig, ConfigError } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
 import { examine } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
+import { agentsHelp } from './doctor/agents/help.ts';
 import { examineAll } from './doctor/examine.ts';
 import type { Finding } from './doctor/finding.ts';
 
@@ -21,8 +22,11 @@ Changes nothing, and sends no call. Code 1 when there is an error. ${page} expla
 --json              Prints the findings as JSON.
 --providers         Also asks each provider for its list of models, with the key of its channel. Costs nothing.
 --min-free          Free space of the data folder below which there is a warning, in GiB. Default: 1.
---certificate-days  Days before its end at which a certificate is a warning. Default: 21.`,
+--certificate-days  Days before its end at which a certificate is a warning. Default: 21.
+
+${agentsHelp}`,
   async run(args) {
+    if (args[0] === 'agents') return (await import('./doctor/agents/index.ts')).doctorAgents(args.slice(1));
     const { values, positionals } = readArguments(args, {
       json: { type: 'boolean' },
       providers: { type: 'boolean' },

@@ -78,7 +78,7 @@ export const qwenCode: Agent = {
   },
   run: {
     program: 'qwen',
-    arguments: (question) => ['--yolo', '-p', question],
+    arguments: (question) => ['-p', question],
     tool: 'list_directory',
   },
 };

@@ -38,7 +38,7 @@ export const geminiCli: Agent = {
   },
   run: {
     program: 'gemini',
-    arguments: (question) => ['--skip-trust', '--approval-mode', 'yolo', '-p', question],
+    arguments: (question) => ['--skip-trust', '-p', question],
     tool: 'list_directory',
   },
 };

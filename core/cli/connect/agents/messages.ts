@@ -36,10 +36,9 @@ export const claudeCode: Agent = {
   },
   run: {
     program: 'claude',
-    arguments: (question) => ['-p', question, '--dangerously-skip-permissions'],
-    // It refuses to skip permissions for root, except in a sandbox.
-    env: { CLAUDE_CODE_MAX_RETRIES: '0', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1' },
-    tool: 'TaskList',
+    arguments: (question) => ['-p', question, '--allowedTools', 'Read'],
+    env: { CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' },
+    tool: 'Read',
   },
 };
 

@@ -75,7 +75,7 @@ export const continueDev: Agent = {
       notes: ['The first model of the list is the one that Continue begins with: choose "Sluice" there.'],
     };
   },
-  run: { program: 'cn', arguments: (question) => ['-p', question, '--auto'], tool: 'List' },
+  run: { program: 'cn', arguments: (question) => ['-p', question, '--readonly'], tool: 'List' },
 };
 
 /** goose: a provider in a file of its own. https://goose-docs.ai, "Declarative providers". */
@@ -159,7 +159,8 @@ export const llm: Agent = {
   },
   run: {
     program: 'llm',
-    arguments: (question, { model }) => ['-m', `sluice/${model}`, '--no-log', question],
+    arguments: (question, { model }) => ['-m', `sluice/${model}`, '--no-log', '-T', 'llm_version', question],
+    tool: 'llm_version',
   },
 };
 

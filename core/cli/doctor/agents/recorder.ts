@@ -1,0 +1,121 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createServer } from '../../../upstream/node-http.ts';
+import { openServices } from '../../../upstream/services.ts';
+import { WholeBytes } from '../../../sdk/whole-bytes.ts';
+
+/** One request of an agent, and how it was answered. */
+export interface Recorded {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly isStream: boolean;
+  readonly hasTools: boolean;
+  readonly hasToolResults: boolean;
+  /** The words of an error. */
+  readonly error?: string;
+}
+
+/** Stands between an agent and the gateway, and keeps what passes. */
+export interface Recorder {
+  readonly url: string;
+  readonly requests: readonly Recorded[];
+  close(): Promise<void>;
+}
+
+/** Largest request and response, in bytes, and most requests that are kept. */
+const maxBytes = 32 * 1024 * 1024;
+const maxRequests = 1_000;
+
+/** Longest wait for the gateway, in milliseconds. */
+const patience = 120_000;
+
+/** Headers of a connection, which are not passed on. */
+const ofConnection = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'keep-alive',
+  'expect',
+  'te',
+  'upgrade',
+]);
+
+/** What the tools of a request, and what they gave, look like in the four formats. */
+const tools = /"(?:tools|functionDeclarations|additional_tools)"\s*:\s*\[\s*\{|"additional_tools"/;
+const toolResults =
+  /"role"\s*:\s*"tool"|"type"\s*:\s*"(?:tool_result|function_call_output|custom_tool_call_output)"|"functionResponse"/;
+
+/** Starts a recorder on a free port of this machine. */
+export async function startRecorder(gateway: string): Promise<Recorder> {
+  const services = openServices();
+  const requests: Recorded[] = [];
+
+  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bytesOf(request);
+    const { method = 'GET', url = '/' } = request;
+    const answer = await services.ask({
+      url: `${gateway}${url}`,
+      method: method as 'GET' | 'POST',
+      headers: passedOn(request.headers),
+      ...(body.length === 0 ? {} : { body }),
+      timeout: patience,
+      limit: maxBytes,
+    });
+    response.writeHead(answer.status, passedOn(answer.headers));
+    response.end(answer.bytes);
+    if (requests.length >= maxRequests) return;
+    const text = body.toString();
+    requests.push({
+      method,
+      path: url.split('?')[0] ?? url,
+      status: answer.status,
+      isStream: String(answer.headers['content-type']).startsWith('text/event-stream'),
+      hasTools: tools.test(text),
+      hasToolResults: toolResults.test(text),
+      ...(answer.status >= 400 ? { error: errorIn(answer.text()) } : {}),
+    });
+  }
+
+  const server = createServer({}, (request, response) => {
+    pass(request, response).catch(() => {
+      if (!response.headersSent) response.writeHead(502);
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve());
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await services.close();
+    },
+  };
+}
+
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const whole = new WholeBytes(maxBytes);
+  for await (const piece of request as AsyncIterable<Buffer>) whole.push(piece);
+  return whole.take();
+}
+
+function passedOn(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined || ofConnection.has(name) ? [] : [[name, String(value)]],
+    ),
+  );
+}
+
+/** The message of an error, in whatever envelope it is. */
+function errorIn(text: string): string {
+  return (/"message"\s*:\s*"((?:[^"\\]|\\.){0,300})/.exec(text)?.[1] ?? text.slice(0, 300)).replaceAll(
+    '\\"',
+    '"',
+  );
+}

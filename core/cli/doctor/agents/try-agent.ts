@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env } from '../../../settings/environment.ts';
+import type { Access } from '../../connect/agent.ts';
+import { changeOf, write } from '../../connect/files.ts';
+import type { Found } from './find.ts';
+import { startRecorder, type Recorded } from './recorder.ts';
+
+/** What an agent did with the gateway. */
+export interface Tried {
+  readonly name: string;
+  readonly title: string;
+  /** True when it ended by itself, without an error, and printed something. */
+  readonly answers: boolean;
+  readonly streams: boolean;
+  /** `works`: what a tool gave came back to the model. `offered`: the model used none. `none`: the agent offers none. */
+  readonly tools: 'works' | 'offered' | 'none';
+  /** True when it asked for the list of models and got it. */
+  readonly listsModels: boolean;
+  readonly requests: number;
+  /** Why it does not work. */
+  readonly why?: string;
+}
+
+/** Bytes of an agent's output that are kept. */
+const maxOutput = 64 * 1024;
+
+/**
+ * Runs an agent once against the gateway, in a home of its own that is removed afterwards. The user's settings and variables, but for the path,
+ * are not seen. `timeout` in milliseconds.
+ */
+export async function tryAgent(
+  { agent, run, program }: Found,
+  access: Access & { readonly secret: string },
+  timeout: number,
+): Promise<Tried> {
+  const home = mkdtempSync(join(tmpdir(), 'sluice-doctor-'));
+  const recorder = await startRecorder(access.url);
+  try {
+    const own: Access = { ...access, key: { value: access.secret }, url: recorder.url };
+    const plan = agent.plan(own, { home, platform: process.platform, variable: () => undefined });
+    for (const file of plan.files) write(changeOf(file));
+    const work = join(home, 'work');
+    mkdirSync(work);
+    writeFileSync(join(work, 'hello.txt'), 'Hello.\n');
+    const question = run.tool === undefined ? 'Say hello.' : `Please call ${run.tool}`;
+    const ended = await ran(program, run.arguments(question, own), timeout, work, {
+      ...systemVariables(),
+      HOME: home,
+      USERPROFILE: home,
+      TERM: 'dumb',
+      CI: '1',
+      ...run.env,
+    });
+    return verdict(agent, ended, recorder.requests, access.secret);
+  } finally {
+    await recorder.close();
+    rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** The variables without which programs do not start. */
+function systemVariables(): Record<string, string> {
+  const names = ['PATH', 'LANG', 'TMPDIR', 'SystemRoot', 'ComSpec', 'PATHEXT'];
+  return Object.fromEntries(
+    names.flatMap((name) => [env(name)].flatMap((value) => (value ? [[name, value]] : []))),
+  );
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly isLate: boolean;
+}
+
+/** Runs a program in a process group of its own, all of which is killed at the end. */
+function ran(
+  program: string,
+  args: readonly string[],
+  timeout: number,
+  cwd: string,
+  variables: Record<string, string>,
+): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      cwd,
+      env: variables,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: process.platform !== 'win32',
+    });
+    let output = '';
+    let isLate = false;
+    const keep = (piece: Buffer): void => {
+      output = (output + piece.toString()).slice(-maxOutput);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    const kill = (): void => {
+      try {
+        process.kill(process.platform === 'win32' ? (child.pid ?? 0) : -(child.pid ?? 0), 'SIGKILL');
+      } catch {
+        // All of them have ended.
+      }
+    };
+    const timer = setTimeout(() => {
+      isLate = true;
+      kill();
+    }, timeout);
+    const end = (code: number | null): void => {
+      clearTimeout(timer);
+      if (child.pid !== undefined) kill();
+      resolve({ code, output, isLate });
+    };
+    child.once('error', (error) => {
+      output = error.message;
+      end(null);
+    });
+    // Not `close`: what it has started may hold its output open.
+    child.once('exit', (code) => setTimeout(() => end(code), 100));
+  });
+}
+
+function verdict(
+  { name, title }: Found['agent'],
+  { code, output, isLate }: Ended,
+  requests: readonly Recorded[],
+  secret: string,
+): Tried {
+  const isModelList = ({ method, path }: Recorded): boolean => method === 'GET' && path.endsWith('/models');
+  const calls = requests.filter(({ method }) => method === 'POST');
+  const answered = calls.filter(({ status }) => status === 200);
+  const answers = code === 0 && answered.length > 0 && output.trim() !== '';
+  const failed = requests.findLast(({ error }) => error !== undefined);
+  const last = output.replaceAll(secret, '…').trim().split('\n').at(-1)?.slice(0, 200) ?? '';
+  const why = answers
+    ? undefined
+    : isLate
+      ? 'it did not end in time'
+      : failed !== undefined
+        ? `the gateway answered ${failed.path} with ${failed.status}: ${failed.error}`
+        : calls.length === 0
+          ? `it sent no request: ${last}`
+          : `it ended with code ${code}: ${last}`;
+  return {
+    name,
+    title,
+    answers,
+    streams: answered.some(({ isStream }) => isStream),
+    tools: answered.some(({ hasToolResults }) => hasToolResults)
+      ? 'works'
+      : calls.some(({ hasTools }) => hasTools)
+        ? 'offered'
+        : 'none',
+    listsModels: requests.some((one) => isModelList(one) && one.status === 200),
+    requests: requests.length,
+    ...(why === undefined ? {} : { why }),
+  };
+}
