@@ -27,6 +27,7 @@ import { sendToChannel } from './routing/send-to-channel.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
 import { createSubcalls } from './call/subcall.ts';
+import { createToolRuns, doToolWork } from './call/tool-run.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
@@ -129,6 +130,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const notBuilt: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   let translation = notBuilt;
   let subcalls = notBuilt;
+  let toolRuns = notBuilt;
   const routes: PluginRoute[] = [];
   const endpoints: WholeEndpoint[] = [];
   let admin: AdminCheck | undefined;
@@ -152,6 +154,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         catalog,
         calls: createDirectCalls(format, (call) => translation(call)),
         subcall: createSubcalls(formats, (call) => subcalls(call)),
+        runTool: createToolRuns((call) => toolRuns(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
         providerCalls: createProviderCalls(format),
         download,
@@ -240,10 +243,9 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const withAccount = (plugins: readonly Running[], terminal: Next): Next =>
     accounted(services, compose(plugins, terminal, checked));
   const send: Next = (call) => accountOf(call).send(call, attempts);
-  subcalls = withAccount(
-    steps.filter(({ stage }) => stage === 'observe' || stage === 'admit'),
-    send,
-  );
+  const onBehalf = steps.filter(({ stage }) => stage === 'observe' || stage === 'admit');
+  subcalls = withAccount(onBehalf, send);
+  toolRuns = withAccount(onBehalf, (call) => accountOf(call).send(call, doToolWork));
   return {
     settings,
     formats,

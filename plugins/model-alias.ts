@@ -60,6 +60,7 @@ export default definePlugin({
           events.pipe(map(withAliases(call, [...aliases.keys()], resolve, catalog))),
         );
       }
+      if (call.operation === 'tool') return next(call);
       const { model, wish } = resolve(call.model);
       if (model === call.model) return next(call);
       const { request } = call;

@@ -1,5 +1,5 @@
 import type { ApiKeys } from '../state/api-keys/index.ts';
-import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls } from '../sdk/direct-call.ts';
+import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls, ToolRuns } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
 import type { PluginMetrics } from '../sdk/author/metrics.ts';
 import type { RouteContext, RouteHandler } from '../sdk/author/tools.ts';
@@ -43,6 +43,8 @@ export interface InternalTools {
   readonly calls: DirectCalls;
   /** Calls that a plugin makes on behalf of others. As `calls`, not during `setup`. */
   readonly subcall: Subcalls;
+  /** Runs of tools by plugins. As `calls`, not during `setup`. */
+  readonly runTool: ToolRuns;
   /** Questions to providers about tasks that they work on. As `calls`, not during `setup`. */
   readonly taskCalls: TaskCalls;
   /** Calls by which a channel is asked for what its provider keeps. */

@@ -3,7 +3,7 @@ import type { Call, Target } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { VideoTaskRequest } from '../model/video.ts';
-import type { SubcallRequest } from './author/tools.ts';
+import type { SubcallRequest, ToolRun } from './author/tools.ts';
 
 /** A call that nobody outside has made. Whoever asked for it ends it. */
 export interface DirectCall {
@@ -19,6 +19,9 @@ export interface DirectCall {
  * record. Throws GatewayError when the body is not a request of the format.
  */
 export type DirectCalls = (format: string, body: JsonObject, target: Target) => DirectCall;
+
+/** See {@link PluginTools.runTool}. */
+export type ToolRuns = <T>(parent: Call, tool: ToolRun, run: (call: Call) => Promise<T>) => Promise<T>;
 
 /** See {@link PluginTools.subcall}. */
 export type Subcalls = (parent: Call, request: SubcallRequest) => DirectCall;

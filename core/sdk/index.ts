@@ -32,6 +32,7 @@ export type {
   RouteHandler,
   Stores,
   SubcallRequest,
+  ToolRun,
 } from './author/tools.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';

@@ -213,6 +213,7 @@ export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { Claim } from '../money/account/claim.ts';
 export { accountOf, type Account } from '../money/account/index.ts';
 export { ReplyMeter, type Used } from '../money/account/meter.ts';
+export { toolPrice } from './tool-price.ts';
 export { rounded, type CallRecord, type Ending } from '../money/account/record.ts';
 export { yieldTurn } from '../state/database/yield-turn.ts';
 export { connection } from './connection.ts';

@@ -2,8 +2,8 @@ import type { ChatRequest } from '../model/chat.ts';
 import type { GatewayRequest } from '../model/request.ts';
 
 /**
- * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
- * gateway keeps for its callers (stored responses, conversations) and reaches no channel.
+ * What a client wants done. Each has its own codecs, but for the last three, which reach no channel: `list-models`; `state`, which reads or
+ * changes what the gateway keeps for its callers (stored responses, conversations); and `tool`, the run of a tool by a plugin.
  *
  * @example
  * if (call.operation !== 'chat') return next(call);
@@ -27,12 +27,13 @@ export type Operation =
   | 'delete-video'
   | 'realtime'
   | 'list-models'
-  | 'state';
+  | 'state'
+  | 'tool';
 
 /** The decoded request of an operation. */
 export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' | 'compact'
   ? ChatRequest
-  : O extends 'list-models' | 'state'
+  : O extends 'list-models' | 'state' | 'tool'
     ? GatewayRequest
     : Doing<GatewayRequest, O>;
 

@@ -89,6 +89,7 @@ function referencesOf(call: Call, api: ObjectFormat): readonly Reference[] {
 export function refers(call: Call): boolean {
   switch (call.operation) {
     case 'state':
+    case 'tool':
     case 'list-models':
     case 'realtime':
     case 'get-video':

@@ -44,6 +44,7 @@ export function estimateInput({ outline: request, leftOut, codec }: Call): numbe
  * `requests` in which it is sent reads the input.
  */
 export function estimateTokens(call: Call, usual: number, requests: number): number {
+  if (call.operation === 'tool') return 0;
   const { outline: request, codec } = call;
   if (!isChat(request)) return estimateInput(call) + (codec.estimate?.(request).output ?? 0);
   const { maxOutput = usual, choices = 1 } = request.settings;
@@ -56,6 +57,7 @@ export function requestsFor(
   targets: readonly Target[],
   formatNamed: (name: string) => Format | undefined,
 ): number {
+  if (call.operation === 'tool') return 1;
   const { outline: request } = call;
   if (!isChat(request)) return 1;
   const { choices = 1 } = request.settings;

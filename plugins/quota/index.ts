@@ -7,6 +7,7 @@ import {
   noPriceError,
   noServicePriceError,
   noTierPriceError,
+  toolPrice,
   type Amounts,
   type Budget,
   type Call,
@@ -14,9 +15,11 @@ import {
   type Handler,
   type InternalTools,
   type Next,
+  type Reservation,
 } from 'sluice/internal';
 import { boundOf, type Bound } from './estimate.ts';
 import { Meter, type Bounding } from './meter.ts';
+import { ToolMeter } from './tool-meter.ts';
 import { limitEdits, servicesOf, tierOf, type Services } from './services.ts';
 
 const options = z.strictObject({
@@ -88,6 +91,32 @@ export default definePlugin({
       };
     };
 
+    /** Reserves amounts, or less where only that has room. Throws 429 where nothing has, 503 where the database does not tell. */
+    const reserved = async (
+      { id }: Pick<ApiKey, 'id'>,
+      budgets: readonly Budget[],
+      most: Amounts,
+      mayShare: boolean,
+      less?: Amounts,
+    ): Promise<Reservation> => {
+      try {
+        return await bookkeeper.reserve(
+          id,
+          budgets,
+          most,
+          Math.round(lease * 1000),
+          less,
+          reserveAhead && mayShare,
+        );
+      } catch (error) {
+        if (error instanceof GatewayError) throw error;
+        throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
+          retryAfter: 5,
+          cause: error,
+        });
+      }
+    };
+
     /** Claims what a call may come to, unless so much is claimed already. Gives the call as it is to be sent. */
     const reserve = async (
       call: Call,
@@ -109,35 +138,33 @@ export default definePlugin({
         held === undefined && few === undefined
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
-      try {
-        // What is settled elsewhere has a reservation of its own.
-        const mayShare = reserveAhead && !accountOf(call).settlesElsewhere;
-        const reservation = await bookkeeper.reserve(
-          id,
-          budgets,
-          most,
-          Math.round(lease * 1000),
-          less,
-          mayShare,
-        );
-        claim.hold(reservation);
-        const isHeld = less !== undefined && isLess(reservation.most, most);
-        const edits = isHeld ? few : few && limited(assumedToolUses);
-        const sent = edits === undefined ? call : call.with(edits);
-        return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
-      } catch (error) {
-        if (error instanceof GatewayError) throw error;
-        throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
-          retryAfter: 5,
-          cause: error,
-        });
-      }
+      // What is settled elsewhere has a reservation of its own.
+      const mayShare = !accountOf(call).settlesElsewhere;
+      const reservation = await reserved({ id }, budgets, most, mayShare, less);
+      claim.hold(reservation);
+      const isHeld = less !== undefined && isLess(reservation.most, most);
+      const edits = isHeld ? few : few && limited(assumedToolUses);
+      const sent = edits === undefined ? call : call.with(edits);
+      return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
     };
 
     /** As `reserve`, for a call that may end meanwhile. Throws when it has ended already. */
     const claimed: typeof reserve = async (call, key, budgets, claim) => {
       claim.endWith(call);
       return reserve(call, key, budgets, claim);
+    };
+
+    /** The price of a tool is known: that is reserved, and charged once it has run. */
+    const tool = async (call: Call, next: Next, key?: ApiKey) => {
+      const microDollars = call.get(toolPrice) ?? 0;
+      if (microDollars === 0) return next(call);
+      const claim = key && new Claim(bookkeeper);
+      if (key !== undefined && claim !== undefined) {
+        claim.endWith(call);
+        claim.hold(await reserved(key, key.budgets ?? [], { microDollars, tokens: 0 }, true));
+      }
+      accountOf(call).sendThrough((now, send) => new ToolMeter(now, microDollars, claim).send(send));
+      return next(call);
     };
 
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
@@ -172,7 +199,9 @@ export default definePlugin({
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
       // Nobody without a budget waits for the database.
-      if (key !== undefined && budgets.length > 0) return budgeted(call, next, key, budgets);
+      if (key !== undefined && budgets.length > 0)
+        return call.operation === 'tool' ? tool(call, next, key) : budgeted(call, next, key, budgets);
+      if (call.operation === 'tool') return tool(call, next);
       accountOf(call).sendThrough(unbudgeted);
       return next(call);
     };

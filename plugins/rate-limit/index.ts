@@ -53,7 +53,12 @@ export default definePlugin({
     return function rateLimit(call: Call, next) {
       const key = call.get(caller);
       // The operator chose what a plugin asks for on behalf of a call.
-      if (key === undefined || call.parent !== undefined || !reachesModel(call)) return next(call);
+      if (
+        key === undefined ||
+        (call.parent !== undefined && call.operation !== 'tool') ||
+        !reachesModel(call)
+      )
+        return next(call);
       const limited = limitsOf(key);
       return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
     };

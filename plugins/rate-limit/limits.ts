@@ -111,7 +111,7 @@ function rulesOf(call: Call, limited: readonly Limited[], { output, requests, or
         limit: requestsPerMinute,
         cost: origin === 'gateway' ? requests(call) : 1,
       });
-    if (tokensPerMinute !== undefined && call.operation !== 'count-tokens') {
+    if (tokensPerMinute !== undefined && call.operation !== 'count-tokens' && call.operation !== 'tool') {
       const cost = estimateTokens(call, output, requests(call));
       tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute, cost });
     }

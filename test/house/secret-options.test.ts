@@ -66,6 +66,10 @@ const harmless: Readonly<Record<string, string>> = {
   'channels/oci.identity.tokenFile': 'a path',
   'channels/*.headers.set{}': 'masked by the names of the headers',
   'plugins/guard.checks[].keys[]': 'names of keys of callers',
+  'plugins/mcp.servers{}.keys[]': 'names of keys of callers',
+  'plugins/mcp.access[].keys[]': 'names of keys of callers',
+  'plugins/mcp.servers{}.oauth.issuer': 'published by the authorization server',
+  'plugins/mcp.origins[]': 'sent by browsers',
   'plugins/video-tasks.publicUrl': 'told to clients',
   'plugins/provider-objects.publicUrl': 'told to clients',
 };

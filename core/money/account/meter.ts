@@ -13,6 +13,8 @@ import type { Ending } from './record.ts';
 export interface Used {
   readonly usage: Usage | undefined;
   readonly parts: readonly Usage[];
+  /** Cost of what has a price by the run in place of a usage. */
+  readonly microDollars?: number;
 }
 
 /**
@@ -63,12 +65,12 @@ export abstract class ReplyMeter implements Observing {
 
   #charge(how: Ending): void {
     const account = accountOf(this.call);
-    const { usage, parts } = this.used(how);
+    const { usage, parts, microDollars = 0 } = this.used(how);
     const cost = sumOfCosts(parts.map((part) => account.priced(this.model, part, this.answered)));
     const reservation = this.#claim?.settle();
     account.charge({
       amounts: {
-        microDollars: cost?.microDollars ?? 0,
+        microDollars: cost?.microDollars ?? microDollars,
         tokens: usage === undefined ? 0 : usage.input + usage.output,
       },
       ...(usage === undefined ? {} : { usage }),

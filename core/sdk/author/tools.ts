@@ -117,6 +117,19 @@ export interface SubcallRequest {
 }
 
 /**
+ * A tool that a plugin runs for a caller.
+ *
+ * @example
+ * const tool: ToolRun = { name: 'weather', microDollars: 500 };
+ */
+export interface ToolRun {
+  /** Stands as the model in the log, in records and in limits. */
+  readonly name: string;
+  /** Price of a run that did not fail, in micro-dollars. Default 0. */
+  readonly microDollars?: number;
+}
+
+/**
  * A request to a plugin's own route, and its answer: Koa's context (https://koajs.com). `params` has what the path matched. The body is not
  * read: whoever reads `req` sets a limit.
  *
@@ -161,7 +174,8 @@ export interface Endpoint {
   /** True when this request wants a stream: the handler then answers with `frames` events of server-sent events. */
   streams?(query: URLSearchParams): boolean;
   /**
-   * Answers with one `result` event, whose value is the reply's body, or with `frames`. A JSON body of the request is `call.body`
+   * Answers with one `result` event, whose value is the reply's body, or with `frames`; or with an `answer` event, whose status and content
+   * type are those of the reply, and `bytes` as they come. A JSON body of the request is `call.body`
    * (an empty object where none was sent); `params` are the path's.
    */
   handle(call: Call, params: Readonly<Record<string, string>>): Promise<Observable<GatewayEvent>>;
@@ -236,6 +250,13 @@ export interface PluginTools {
    * asks for it. The callback must not wait.
    */
   watchPlugins(watch: WatchPlugins): void;
+  /**
+   * Runs a tool as a call of its own, whose operation is `tool`: recorded under an id of its own, counted by the rate limits of the caller's
+   * key, its price reserved before it and charged when it has run. It meets the stages `observe` and `admit`. It ends with its parent at the
+   * latest, and is charged then too, because the tool may have run. Rejects with GatewayError where a plugin refuses it, and as `run` does.
+   * Works once the gateway has been built.
+   */
+  runTool<T>(parent: Call, tool: ToolRun, run: (call: Call) => Promise<T>): Promise<T>;
   /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /**

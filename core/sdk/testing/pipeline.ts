@@ -6,6 +6,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isChat } from '../../model/request.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { accounted } from '../../money/account/followed.ts';
+import { doToolWork } from '../../call/tool-run.ts';
 import { accountOf } from '../../money/account/index.ts';
 import type { AccountServices } from '../../money/account/services.ts';
 import { addressed } from '../../routing/target.ts';
@@ -42,7 +43,7 @@ export function composedAround(
   running: readonly Running[],
   catalog: InternalTools['catalog'],
   services: AccountServices,
-): { readonly handle: Next; readonly translate: Next; readonly subcalls: Next } {
+): { readonly handle: Next; readonly translate: Next; readonly subcalls: Next; readonly toolRuns: Next } {
   const at = (...wanted: readonly string[]): Running[] =>
     running.filter(({ stage }) => wanted.includes(stage));
   const channel: Next = async (call) => {
@@ -87,6 +88,10 @@ export function composedAround(
     ),
     translate,
     subcalls: accounted(services, compose(at('observe', 'admit'), send, true)),
+    toolRuns: accounted(
+      services,
+      compose(at('observe', 'admit'), (call) => accountOf(call).send(call, doToolWork), true),
+    ),
   };
 }
 

@@ -14,6 +14,7 @@ import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
 import { createSubcalls } from '../../call/subcall.ts';
+import { createToolRuns } from '../../call/tool-run.ts';
 import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
 import { createApiKeys } from '../../state/api-keys/open.ts';
@@ -160,16 +161,15 @@ export async function testPlugins(
   };
   const counters = new PluginCounters();
   const watchers: WatchPlugins[] = [];
+  const formatNamed = (name: string) => formats.find((one) => one.name === name);
   let translation: Next = notInTests;
   let subcalls: Next = notInTests;
+  let toolRuns: Next = notInTests;
   const tools: InternalTools = {
     ...surroundings,
     log,
     catalog,
-    calls: createDirectCalls(
-      (name) => formats.find((one) => one.name === name),
-      (call) => translation(call),
-    ),
+    calls: createDirectCalls(formatNamed, (call) => translation(call)),
     subcall: createSubcalls(
       formats,
       (call) => subcalls(call),
@@ -178,11 +178,9 @@ export async function testPlugins(
         if (test !== undefined) own.set(underTest, test);
       },
     ),
-    taskCalls: createTaskCalls(
-      (name) => formats.find((one) => one.name === name),
-      (call) => translation(call),
-    ),
-    providerCalls: createProviderCalls((name) => formats.find((one) => one.name === name)),
+    runTool: createToolRuns((call) => toolRuns(call)),
+    taskCalls: createTaskCalls(formatNamed, (call) => translation(call)),
+    providerCalls: createProviderCalls(formatNamed),
     http: services,
     metrics: counters.of('test'),
     counters,
@@ -202,7 +200,7 @@ export async function testPlugins(
     operator: () => {},
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
-    format: (name) => formats.find((one) => one.name === name),
+    format: formatNamed,
     onClose: (job) => void closers.push(job),
     ...replaced,
   };
@@ -225,6 +223,7 @@ export async function testPlugins(
   const composed = composedAround(timed(running, watchers), catalog, { bookkeeper, prices, ended, report });
   translation = composed.translate;
   subcalls = composed.subcalls;
+  toolRuns = composed.toolRuns;
 
   return {
     lines,

@@ -5,6 +5,7 @@ import {
   createMcpHandler,
   WebStandardStreamableHTTPServerTransport,
   type McpServer,
+  type Server,
 } from '@modelcontextprotocol/server';
 
 /** An MCP server behind HTTP. */
@@ -28,7 +29,7 @@ export type Gatekeeper = (request: IncomingMessage, response: ServerResponse, ur
 
 /** Starts a server made with the official SDK: with sessions as of 2025-11-25, or without any as of 2026-07-28. */
 export async function startMcpServer(
-  build: () => McpServer,
+  build: () => McpServer | Server,
   { era = '2025', gate = () => false }: { readonly era?: '2025' | '2026'; readonly gate?: Gatekeeper } = {},
 ): Promise<HttpMcpServer> {
   const open = new Map<string, WebStandardStreamableHTTPServerTransport>();

@@ -1,0 +1,218 @@
+/** The endpoint: many MCP servers as one, for callers with keys of the gateway. */
+import { randomUUID } from 'node:crypto';
+import type { Server } from '@modelcontextprotocol/server';
+import type { Observable } from 'rxjs';
+import { caller, GatewayError, type Call, type GatewayEvent, type PluginTools } from 'sluice';
+import type { McpOptions } from '../options.ts';
+import { rightsOf } from './access.ts';
+import { addHandlers, authInfoOf, callOfAuth, capabilitiesOf } from './handlers.ts';
+import { checkOrigin, eventsOf, requestOf, type ReadingWatch } from './http.ts';
+import { Minutes } from './minutes.ts';
+import { nameScheme } from './names.ts';
+import { toolRunner } from './run-tool.ts';
+import { loadServerSdk, type McpServerSdk } from './sdk.ts';
+import { Session } from './session.ts';
+import { Sessions } from './sessions.ts';
+import { Subscriptions } from './subscriptions.ts';
+import { Upstream, type UpstreamEvents } from './upstream.ts';
+import { View } from './view.ts';
+
+const serverInfo = { name: 'sluice', version: '1' };
+
+/** Adds the endpoint. Servers are connected to when somebody asks for them. */
+export async function addEndpoint(options: McpOptions, tools: PluginTools): Promise<void> {
+  const endpoint = new Endpoint(options, tools, await loadServerSdk());
+  for (const method of ['GET', 'POST', 'DELETE'] as const)
+    tools.endpoint({
+      method,
+      path: options.path,
+      format: 'chat-completions',
+      handle: (call) => endpoint.handle(call),
+    });
+  tools.onClose(() => endpoint.close());
+}
+
+class Endpoint {
+  readonly #options: McpOptions;
+  readonly #tools: PluginTools;
+  readonly #sdk: McpServerSdk;
+  readonly #scheme;
+  readonly #sessions: Sessions;
+  readonly #shared: readonly Upstream[];
+  readonly #subscriptions: Subscriptions;
+  readonly #runTool;
+  /** Serves clients of 2026-07-28, which have no sessions. */
+  readonly #stateless;
+
+  constructor(options: McpOptions, tools: PluginTools, sdk: McpServerSdk) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#sdk = sdk;
+    this.#scheme = nameScheme(Object.entries(options.servers).map(([name, { prefix }]) => prefix ?? name));
+    this.#sessions = new Sessions(options.limits);
+    const events: UpstreamEvents = {
+      changed: (upstream, kind) => this.#changed(upstream, kind),
+      updated: (upstream, uri) => this.#updated(upstream, uri),
+    };
+    this.#shared = Object.entries(options.servers).map(
+      ([name, config]) => new Upstream({ name, config, scheme: this.#scheme, tools, events }),
+    );
+    this.#subscriptions = new Subscriptions(this.#sessions);
+    const { callsPerMinute } = options.limits;
+    this.#runTool = toolRunner(
+      options,
+      tools,
+      callsPerMinute === undefined ? undefined : new Minutes(callsPerMinute),
+      tools.metrics.counter('tool_calls', 'Calls of tools of MCP servers.', ['server', 'outcome']),
+    );
+    this.#stateless = sdk.createMcpHandler(
+      ({ authInfo }) => {
+        const call = callOfAuth(authInfo);
+        const server = this.#server(false);
+        addHandlers(server, { ...this.#parts(), view: this.#view(call, () => this.#shared) });
+        return server;
+      },
+      { legacy: 'reject', onerror: (error) => tools.log.debug({ error }, 'a request of MCP was refused') },
+    );
+  }
+
+  async handle(call: Call): Promise<Observable<GatewayEvent>> {
+    checkOrigin(call, this.#options.origins);
+    const request = requestOf(call);
+    const parsedBody: unknown = call.wire.method === 'POST' ? call.body : undefined;
+    const authInfo = authInfoOf(call);
+    if (!(await this.#sdk.isLegacyRequest(request, parsedBody)))
+      return eventsOf(call, await this.#stateless.fetch(request, { parsedBody, authInfo }));
+    const session = await this.#sessionOf(call, parsedBody);
+    const response = await session.transport.handleRequest(request, { parsedBody, authInfo });
+    return eventsOf(call, response, watchOf(session));
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+    await this.#stateless.close();
+    await Promise.all(this.#shared.map(({ server }) => server.close()));
+  }
+
+  /** Returns the session that a request names, or a new one for a client that begins. */
+  async #sessionOf(call: Call, body: unknown): Promise<Session> {
+    const keyId = call.get(caller)?.id ?? '';
+    const id = call.wire.headers['mcp-session-id'];
+    if (typeof id === 'string') {
+      const session = this.#sessions.find(id, keyId);
+      if (session === undefined)
+        throw new GatewayError('not_found', 'There is no such session. Begin another one.');
+      return session;
+    }
+    if (!this.#sdk.isInitializeRequest(body))
+      throw new GatewayError(
+        'invalid_request',
+        'Send initialize first, and the header mcp-session-id from then on.',
+      );
+    return await this.#begin(call, keyId);
+  }
+
+  async #begin(call: Call, keyId: string): Promise<Session> {
+    const server = this.#server(true);
+    const id = randomUUID();
+    const transport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: (closed) => this.#sessions.remove(closed),
+    });
+    const session: Session = new Session(id, keyId, server, transport, this.#tools.log);
+    const upstreams = this.#shared.map((shared) =>
+      shared.config.connection === 'session' ? this.#ownUpstream(session, shared) : () => shared,
+    );
+    addHandlers(server, {
+      ...this.#parts(),
+      view: this.#view(call, () => upstreams.map((one) => one())),
+      around: (upstream, context, run) => session.around(upstream, context, run),
+      subscribe: (upstream, uri, isOn) => this.#subscriptions.set(session, upstream, uri, isOn),
+    });
+    server.setNotificationHandler('notifications/roots/list_changed', async () => {
+      for (const { server: own } of session.own)
+        await own.run((client) => client.sendRootsListChanged()).catch(() => undefined);
+    });
+    await server.connect(transport);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** Opens a connection of the session's own when it is first asked for: by then the client has said what it can do. */
+  #ownUpstream(session: Session, { name, config }: Upstream): () => Upstream {
+    let opened: Upstream | undefined;
+    return () => {
+      if (opened === undefined) {
+        const { sampling, elicitation, roots } = session.server.getClientCapabilities() ?? {};
+        opened = new Upstream({
+          name,
+          config,
+          scheme: this.#scheme,
+          tools: this.#tools,
+          capabilities: {
+            ...(sampling === undefined ? {} : { sampling }),
+            ...(elicitation === undefined ? {} : { elicitation }),
+            ...(roots === undefined ? {} : { roots }),
+          },
+          events: {
+            changed: (_, kind) => session.changed(kind),
+            updated: (_, uri) => session.updated(uri),
+            notified: (upstream, notification) => session.passNotification(upstream, notification),
+            prepare: (upstream, client) => session.passRequests(upstream, client),
+          },
+        });
+        session.own.push(opened);
+      }
+      return opened;
+    };
+  }
+
+  #view(call: Call, upstreams: () => readonly Upstream[]): View {
+    const rights = rightsOf(call.get(caller), this.#options);
+    return new View(() => upstreams().filter(({ config }) => rights.mayUse(config)), rights, {
+      scheme: this.#scheme,
+      log: this.#tools.log,
+      sdk: this.#sdk,
+    });
+  }
+
+  #server(hasSessions: boolean): Server {
+    return new this.#sdk.Server(serverInfo, { capabilities: capabilitiesOf(hasSessions) });
+  }
+
+  #parts() {
+    const { pageSize, seconds } = this.#options.limits;
+    return {
+      sdk: this.#sdk,
+      log: this.#tools.log,
+      runTool: this.#runTool,
+      pageSize,
+      timeoutMs: seconds * 1000,
+    };
+  }
+
+  #changed(upstream: Upstream, kind: 'tools' | 'prompts' | 'resources'): void {
+    const { notify } = this.#stateless;
+    if (kind === 'tools') notify.toolsChanged();
+    else if (kind === 'prompts') notify.promptsChanged();
+    else notify.resourcesChanged();
+    for (const session of this.#sessions)
+      if (!session.own.some(({ name }) => name === upstream.name)) session.changed(kind);
+  }
+
+  #updated(_upstream: Upstream, uri: string): void {
+    this.#stateless.notify.resourceUpdated(uri);
+    for (const session of this.#sessions) session.updated(uri);
+  }
+}
+
+function watchOf(session: Session): ReadingWatch {
+  return {
+    opened: () => void (session.open += 1),
+    congested: (isFull) => void (session.congested += isFull ? 1 : -1),
+    closed() {
+      session.open -= 1;
+      session.lastUsed = performance.now();
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** One session of a client: its server object of the SDK, its transport, and the connections that are its own. */
+import type { Client, Notification } from '@modelcontextprotocol/client';
+import type {
+  Server,
+  ServerContext,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import type { Log } from 'sluice';
+import type { Upstream } from './upstream.ts';
+
+/** Requests that a server may make of the client. */
+const clientRequests = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
+
+/** State of one session. */
+export class Session {
+  readonly id: string;
+  /** Id of the key that opened it. */
+  readonly keyId: string;
+  readonly server: Server;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly #log: Log;
+  /** URIs to which the client subscribed. */
+  readonly subscribed = new Set<string>();
+  /** Servers to which the session has connections of its own. */
+  own: Upstream[] = [];
+  lastUsed = performance.now();
+  /** Number of responses that are being written. */
+  open = 0;
+  /** Number of responses whose client does not read fast enough. */
+  congested = 0;
+  /** Requests that run at servers of the session's own. */
+  readonly #running = new Map<Upstream, Set<ServerContext>>();
+
+  constructor(
+    id: string,
+    keyId: string,
+    server: Server,
+    transport: WebStandardStreamableHTTPServerTransport,
+    log: Log,
+  ) {
+    this.id = id;
+    this.keyId = keyId;
+    this.server = server;
+    this.transport = transport;
+    this.#log = log;
+  }
+
+  /** Runs a request to a server, which may ask the client in its context meanwhile. */
+  async around<T>(upstream: Upstream, context: ServerContext, run: () => Promise<T>): Promise<T> {
+    if (!this.own.includes(upstream)) return await run();
+    const running = this.#running.get(upstream) ?? new Set();
+    this.#running.set(upstream, running.add(context));
+    try {
+      return await run();
+    } finally {
+      running.delete(context);
+    }
+  }
+
+  /** Lets a server of the session's own ask the client what that has declared. */
+  passRequests(upstream: Upstream, client: Client): void {
+    const capabilities = this.server.getClientCapabilities() ?? {};
+    const able = {
+      sampling: capabilities.sampling,
+      elicitation: capabilities.elicitation,
+      roots: capabilities.roots,
+    };
+    for (const method of clientRequests) {
+      if (able[method.split('/')[0] as keyof typeof able] === undefined) continue;
+      client.setRequestHandler(method, async ({ params }, { mcpReq }) => {
+        const request = { method, params: params as Record<string, unknown> };
+        const options = { signal: mcpReq.signal };
+        const [context] = this.#running.get(upstream) ?? [];
+        // In the response of the request that made the server ask, where there is one.
+        const answer =
+          context === undefined
+            ? await this.server.request(request, options)
+            : await context.mcpReq.send(request, options);
+        return answer as never;
+      });
+    }
+  }
+
+  /** Passes on what a server of the session's own says. */
+  passNotification(upstream: Upstream, { method, params }: Notification): void {
+    if (method !== 'notifications/message' || this.congested > 0) return;
+    const line = params as Parameters<Server['sendLoggingMessage']>[0];
+    const [context] = this.#running.get(upstream) ?? [];
+    this.#quietly(
+      context === undefined
+        ? this.server.sendLoggingMessage(line, this.id)
+        : context.mcpReq.log(line.level, line.data, line.logger),
+    );
+  }
+
+  changed(kind: 'tools' | 'prompts' | 'resources'): void {
+    if (this.congested > 0) return;
+    const { server } = this;
+    if (kind === 'tools') this.#quietly(server.sendToolListChanged());
+    else if (kind === 'prompts') this.#quietly(server.sendPromptListChanged());
+    else this.#quietly(server.sendResourceListChanged());
+  }
+
+  updated(uri: string): void {
+    if (this.subscribed.has(uri) && this.congested === 0)
+      this.#quietly(this.server.sendResourceUpdated({ uri }));
+  }
+
+  /** Ends the session, its streams and its connections. */
+  async close(): Promise<void> {
+    await Promise.allSettled([this.server.close(), ...this.own.map(({ server }) => server.close())]);
+    this.own = [];
+  }
+
+  #quietly(sent: Promise<void>): void {
+    sent.catch((error: unknown) =>
+      this.#log.debug({ session: this.id, error }, 'a notification was not sent'),
+    );
+  }
+}

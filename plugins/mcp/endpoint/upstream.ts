@@ -1,0 +1,171 @@
+/** One server behind the endpoint: its lists under the names that callers see. */
+import type {
+  Client,
+  ClientOptions,
+  Notification,
+  Prompt,
+  Resource,
+  ResourceTemplateType,
+  Tool,
+} from '@modelcontextprotocol/client';
+import { GatewayError } from 'sluice';
+import type { ServedConfig } from '../options.ts';
+import { openToolServer, type ConnectionTools, type ToolServer } from '../servers/index.ts';
+import type { NameScheme } from './names.ts';
+
+/** Kinds of lists that a server has. */
+export type ListKind = 'tools' | 'prompts' | 'resources';
+
+/** An entry of a list, with the name that callers see. */
+export interface Exposed<T> {
+  readonly exposed: string;
+  readonly entry: T;
+}
+
+/** Receives what a server says by itself. */
+export interface UpstreamEvents {
+  changed(upstream: Upstream, kind: ListKind): void;
+  /** A resource has changed that somebody subscribed to. */
+  updated(upstream: Upstream, uri: string): void;
+  /** Any other notification, such as a line for the log. */
+  notified?(upstream: Upstream, notification: Notification): void;
+  /** Called with each new client before it connects, for the requests that the server may make. */
+  prepare?(upstream: Upstream, client: Client): void;
+}
+
+/** What an upstream is opened with. */
+export interface UpstreamSpec {
+  readonly name: string;
+  readonly config: ServedConfig;
+  readonly scheme: NameScheme;
+  readonly tools: ConnectionTools;
+  readonly events: UpstreamEvents;
+  readonly capabilities?: NonNullable<ClientOptions['capabilities']>;
+}
+
+/** Maximum number of pages of prompts and resources. */
+const maxPages = 64;
+
+/** A server with its lists. */
+export class Upstream {
+  readonly name: string;
+  readonly config: ServedConfig;
+  readonly prefix: string;
+  readonly server: ToolServer;
+  readonly #spec: UpstreamSpec;
+  readonly #lists = new Map<
+    string,
+    { readonly until: number; readonly entries: Promise<readonly unknown[]> }
+  >();
+
+  constructor(spec: UpstreamSpec) {
+    this.#spec = spec;
+    this.name = spec.name;
+    this.config = spec.config;
+    this.prefix = spec.config.prefix ?? spec.name;
+    this.server = openToolServer({
+      name: spec.name,
+      config: spec.config,
+      tools: spec.tools,
+      maxRequestMs: 3_600_000,
+      ...(spec.capabilities === undefined ? {} : { capabilities: spec.capabilities }),
+      prepare: (client) => this.#prepare(client),
+      changed: () => this.#changed('tools'),
+    });
+  }
+
+  async listTools(signal: AbortSignal): Promise<readonly Exposed<Tool>[]> {
+    return this.#exposed(await this.server.listTools(signal));
+  }
+
+  async listPrompts(): Promise<readonly Exposed<Prompt>[]> {
+    return this.#exposed(
+      await this.#list<Prompt>('prompts', async (client, cursor, options) => {
+        const page = await client.request({ method: 'prompts/list', ...cursor }, options);
+        return { entries: page.prompts, nextCursor: page.nextCursor };
+      }),
+    );
+  }
+
+  listResources(): Promise<readonly Resource[]> {
+    return this.#list<Resource>('resources', async (client, cursor, options) => {
+      const page = await client.request({ method: 'resources/list', ...cursor }, options);
+      return { entries: page.resources, nextCursor: page.nextCursor };
+    });
+  }
+
+  listTemplates(): Promise<readonly ResourceTemplateType[]> {
+    return this.#list<ResourceTemplateType>(
+      'resources',
+      async (client, cursor, options) => {
+        const page = await client.request({ method: 'resources/templates/list', ...cursor }, options);
+        return { entries: page.resourceTemplates, nextCursor: page.nextCursor };
+      },
+      'templates',
+    );
+  }
+
+  #exposed<T extends { readonly name: string }>(entries: readonly T[]): readonly Exposed<T>[] {
+    return entries.map((entry) => ({ entry, exposed: this.#spec.scheme.exposed(this.prefix, entry.name) }));
+  }
+
+  #list<T>(kind: 'prompts' | 'resources', read: ReadPage<T>, key: string = kind): Promise<readonly T[]> {
+    const known = this.#lists.get(key);
+    if (known !== undefined && performance.now() < known.until) return known.entries as Promise<readonly T[]>;
+    const entries = this.server.run((client, options) =>
+      client.getServerCapabilities()?.[kind] === undefined
+        ? Promise.resolve([])
+        : readPages((cursor) => read(client, cursor, options), this.name, this.config.maxTools),
+    );
+    const listed = { until: performance.now() + this.config.toolsTtl * 1000, entries };
+    this.#lists.set(key, listed);
+    entries.catch(() => {
+      if (this.#lists.get(key) === listed) this.#lists.delete(key);
+    });
+    return entries;
+  }
+
+  #prepare(client: Client): void {
+    client.setNotificationHandler('notifications/prompts/list_changed', () => this.#changed('prompts'));
+    client.setNotificationHandler('notifications/resources/list_changed', () => this.#changed('resources'));
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+      this.#spec.events.updated(this, params.uri),
+    );
+    client.fallbackNotificationHandler = async (notification) =>
+      this.#spec.events.notified?.(this, notification);
+    this.#spec.events.prepare?.(this, client);
+  }
+
+  #changed(kind: ListKind): void {
+    if (kind === 'prompts') this.#lists.delete('prompts');
+    if (kind === 'resources') for (const key of ['resources', 'templates']) this.#lists.delete(key);
+    this.#spec.events.changed(this, kind);
+  }
+}
+
+type Cursor = { readonly params?: { readonly cursor: string } };
+
+type ReadPage<T> = (
+  client: Client,
+  cursor: Cursor,
+  options: Parameters<Parameters<ToolServer['run']>[0]>[1],
+) => Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | undefined }>;
+
+async function readPages<T>(
+  read: (cursor: Cursor) => ReturnType<ReadPage<T>>,
+  name: string,
+  most: number,
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  let cursor: Cursor = {};
+  for (let page = 0; page < maxPages; page += 1) {
+    const { entries, nextCursor } = await read(cursor);
+    for (const entry of entries) all.push(entry);
+    if (all.length > most) break;
+    if (nextCursor === undefined) return all;
+    cursor = { params: { cursor: nextCursor } };
+  }
+  throw new GatewayError('upstream_error', `The MCP server "${name}" lists too much.`, {
+    origin: 'upstream',
+  });
+}

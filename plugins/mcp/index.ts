@@ -1,0 +1,21 @@
+/** Callers reach many MCP servers at one address, with their keys of the gateway. */
+import { definePlugin } from 'sluice';
+import { addEndpoint } from './endpoint/index.ts';
+import { options } from './options.ts';
+
+/**
+ * Callers use the tools, prompts and resources of all configured MCP servers at `/mcp`, with their keys of the gateway: each key those that it
+ * may use, under names that do not clash. Each call of a tool is limited, recorded and charged as a call of its own.
+ */
+export default definePlugin({
+  name: 'mcp',
+  stage: 'shape',
+  whenListed: true,
+  options,
+  async setup(chosen, tools) {
+    await addEndpoint(chosen, tools);
+    return function mcp(call, next) {
+      return next(call);
+    };
+  },
+});
