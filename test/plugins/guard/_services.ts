@@ -1,0 +1,268 @@
+import { createHmac } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import { startUpstream, type ScriptedUpstream } from 'sluice/testing';
+import { z } from 'zod';
+
+/*
+ * The services as far as the guard asks them. Each refuses what the real one refuses: a wrong path, a missing or wrong credential, a member
+ * that its API does not have, a text that is too long. A text with "bomb" is bad; "ada@example.org" and "Ada" are personal data.
+ */
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+type Answer = { readonly status: number; readonly body: unknown };
+
+interface Asked {
+  readonly path: string;
+  readonly headers: Headers;
+  readonly json: unknown;
+  readonly raw: string;
+}
+
+const bad = (text: string): boolean => text.includes('bomb');
+const ok = (body: unknown): Answer => ({ status: 200, body });
+
+async function serve(answer: (asked: Asked) => Answer): Promise<ScriptedUpstream> {
+  const upstream = await startUpstream(({ method, url, headers, body }, response) => {
+    const raw = body.toString();
+    let answered: Answer;
+    try {
+      answered =
+        method === 'POST' && headers['content-type'] === 'application/json'
+          ? answer({ path: url, headers, json: JSON.parse(raw), raw })
+          : { status: 405, body: {} };
+    } catch (error) {
+      answered = { status: 400, body: { error: String(error) } };
+    }
+    response.writeHead(answered.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answered.body));
+  });
+  onTestFinished(() => upstream.close());
+  return upstream;
+}
+
+const bearer = (headers: Headers, token: string): boolean => headers.authorization === `Bearer ${token}`;
+
+/** Amazon Bedrock: ApplyGuardrail. */
+export function bedrockService(): Promise<ScriptedUpstream> {
+  const shape = z.strictObject({
+    source: z.enum(['INPUT', 'OUTPUT']),
+    content: z
+      .array(
+        z.strictObject({
+          text: z.strictObject({ text: z.string().min(1), qualifiers: z.array(z.string()).optional() }),
+        }),
+      )
+      .min(1),
+    outputScope: z.enum(['INTERVENTIONS', 'FULL']).optional(),
+  });
+  return serve(({ path, headers, json }) => {
+    if (path !== '/guardrail/gr-1/version/2/apply')
+      return { status: 404, body: { message: 'The guardrail does not exist.' } };
+    if (!bearer(headers, 'bedrock-key')) return { status: 403, body: { message: 'Bearer Token is invalid' } };
+    const texts = shape.parse(json).content.map(({ text }) => text.text);
+    const pii = texts.some((text) => text.includes('ada@example.org'));
+    const topic = texts.some(bad);
+    if (!pii && !topic) return ok({ usage: {}, action: 'NONE', outputs: [], assessments: [{}] });
+    return ok({
+      usage: {},
+      action: 'GUARDRAIL_INTERVENED',
+      outputs: [{ text: 'masked' }],
+      assessments: [
+        {
+          ...(topic
+            ? { topicPolicy: { topics: [{ name: 'weapons', type: 'DENY', action: 'BLOCKED' }] } }
+            : {}),
+          ...(pii
+            ? {
+                sensitiveInformationPolicy: {
+                  piiEntities: [{ match: 'ada@example.org', type: 'EMAIL', action: 'ANONYMIZED' }],
+                  regexes: [],
+                },
+              }
+            : {}),
+        },
+      ],
+    });
+  });
+}
+
+/** Azure AI Content Safety: text:analyze and text:shieldPrompt. */
+export function azureService(): Promise<ScriptedUpstream> {
+  const analyze = z.strictObject({
+    text: z.string().min(1).max(10_000),
+    categories: z.array(z.enum(['Hate', 'SelfHarm', 'Sexual', 'Violence'])).optional(),
+    blocklistNames: z.array(z.string()).optional(),
+    haltOnBlocklistHit: z.boolean().optional(),
+    outputType: z.enum(['FourSeverityLevels', 'EightSeverityLevels']).optional(),
+  });
+  const shield = z.strictObject({
+    userPrompt: z.string().max(10_000).optional(),
+    documents: z.array(z.string().max(10_000)).max(5).optional(),
+  });
+  return serve(({ path, headers, json }) => {
+    if (headers['ocp-apim-subscription-key'] !== 'azure-key')
+      return { status: 401, body: { error: { code: '401' } } };
+    if (path === '/contentsafety/text:analyze?api-version=2024-09-01') {
+      const { text } = analyze.parse(json);
+      return ok({
+        blocklistsMatch: [],
+        categoriesAnalysis: [
+          { category: 'Hate', severity: 0 },
+          { category: 'Violence', severity: bad(text) ? 4 : 2 },
+        ],
+      });
+    }
+    if (path === '/contentsafety/text:shieldPrompt?api-version=2024-09-01') {
+      const { userPrompt = '', documents = [] } = shield.parse(json);
+      return ok({
+        userPromptAnalysis: { attackDetected: userPrompt.includes('ignore all') },
+        documentsAnalysis: documents.map((text) => ({ attackDetected: text.includes('ignore all') })),
+      });
+    }
+    return { status: 404, body: {} };
+  });
+}
+
+/** Google Model Armor. */
+export function modelArmorService(): Promise<ScriptedUpstream> {
+  const prompt = z.strictObject({ userPromptData: z.strictObject({ text: z.string().min(1) }) });
+  const response = z.strictObject({
+    modelResponseData: z.strictObject({ text: z.string().min(1) }),
+    userPrompt: z.string().optional(),
+  });
+  const name = '/v1/projects/p/locations/europe-west4/templates/t:';
+  return serve(({ path, headers, json }) => {
+    if (!bearer(headers, 'google-token'))
+      return { status: 401, body: { error: { status: 'UNAUTHENTICATED' } } };
+    let text: string;
+    if (path === `${name}sanitizeUserPrompt`) text = prompt.parse(json).userPromptData.text;
+    else if (path === `${name}sanitizeModelResponse`) text = response.parse(json).modelResponseData.text;
+    else return { status: 404, body: {} };
+    const state = bad(text) ? 'MATCH_FOUND' : 'NO_MATCH_FOUND';
+    return ok({
+      sanitizationResult: {
+        filterMatchState: state,
+        invocationResult: text.includes('partial') ? 'PARTIAL' : 'SUCCESS',
+        filterResults: {
+          csam: {
+            csamFilterFilterResult: { executionState: 'EXECUTION_SUCCESS', matchState: 'NO_MATCH_FOUND' },
+          },
+          rai: { raiFilterResult: { executionState: 'EXECUTION_SUCCESS', matchState: state } },
+        },
+      },
+    });
+  });
+}
+
+/** Lakera Guard v2. Offsets count code points. */
+export function lakeraService(): Promise<ScriptedUpstream> {
+  const shape = z.strictObject({
+    messages: z
+      .array(
+        z.strictObject({
+          role: z.enum(['system', 'user', 'assistant', 'developer', 'tool']),
+          content: z.string(),
+        }),
+      )
+      .min(1),
+    project_id: z.string().optional(),
+    payload: z.boolean().optional(),
+    breakdown: z.boolean().optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+    dev_info: z.boolean().optional(),
+  });
+  return serve(({ path, headers, json }) => {
+    if (path !== '/v2/guard') return { status: 404, body: {} };
+    if (!bearer(headers, 'lakera-key')) return { status: 401, body: { error: 'Invalid API key' } };
+    const { messages } = shape.parse(json);
+    const payload = messages.flatMap(({ content }, index) => {
+      const at = [...content].join('\u0000').split('\u0000').join('').indexOf('Ada');
+      if (at < 0) return [];
+      const start = [...content.slice(0, at)].length;
+      return [
+        { start, end: start + 3, text: 'Ada', detector_type: 'pii/name', labels: [], message_id: index },
+      ];
+    });
+    const attack = messages.some(({ content }) => bad(content));
+    return ok({
+      flagged: attack || payload.length > 0,
+      payload,
+      breakdown: [
+        {
+          project_id: 'p',
+          policy_id: 'x',
+          detector_id: 'a',
+          detector_type: 'prompt_attack',
+          detected: attack,
+          message_id: 0,
+        },
+        {
+          project_id: 'p',
+          policy_id: 'x',
+          detector_id: 'b',
+          detector_type: 'pii/name',
+          detected: payload.length > 0,
+          message_id: 0,
+        },
+      ],
+      metadata: { request_uuid: 'u' },
+    });
+  });
+}
+
+/** Presidio's analyzer. Offsets count code points, as Python's do. */
+export function presidioService(): Promise<ScriptedUpstream> {
+  const shape = z.strictObject({
+    text: z.string().min(1),
+    language: z.string().length(2),
+    entities: z.array(z.string()).optional(),
+    score_threshold: z.number().optional(),
+    correlation_id: z.string().optional(),
+  });
+  return serve(({ path, json }) => {
+    if (path !== '/analyze') return { status: 404, body: {} };
+    const { text } = shape.parse(json);
+    const findings = [...text.matchAll(/Ada(?: Lovelace)?/g)].map(({ 0: name, index }) => {
+      const start = [...text.slice(0, index)].length;
+      return {
+        analysis_explanation: null,
+        start,
+        end: start + name.length,
+        score: 0.85,
+        entity_type: 'PERSON',
+      };
+    });
+    return ok([...findings, { start: 0, end: 1, score: 0.01, entity_type: 'DATE_TIME' }]);
+  });
+}
+
+/** A webhook by the contract of the guide, which verifies its signature. */
+export function webhookService(secret: string): Promise<ScriptedUpstream> {
+  const shape = z.strictObject({
+    version: z.literal(1),
+    side: z.enum(['request', 'response']),
+    call: z.string(),
+    operation: z.string(),
+    format: z.string(),
+    model: z.string(),
+    key: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
+    texts: z.array(z.strictObject({ role: z.string(), text: z.string() })),
+  });
+  return serve(({ headers, json, raw }) => {
+    const [, at = '', sent = ''] =
+      /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-sluice-signature'])) ?? [];
+    const right = createHmac('sha256', secret).update(`${at}.${raw}`).digest('hex');
+    if (sent !== right) return { status: 401, body: {} };
+    const { texts } = shape.parse(json);
+    const masks = texts.flatMap(({ text }, index) => {
+      const start = text.indexOf('Ada');
+      return start < 0 ? [] : [{ text: index, start, end: start + 3, label: 'first name' }];
+    });
+    const flagged = texts.some(({ text }) => bad(text));
+    return ok({
+      flagged: flagged || masks.length > 0,
+      reasons: flagged ? ['weapons'] : [],
+      ...(masks.length > 0 ? { masks } : {}),
+    });
+  });
+}
