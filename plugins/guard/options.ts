@@ -63,7 +63,7 @@ export const checkOptions = z.discriminatedUnion('kind', [
     ...local,
     kind: z.literal('entities'),
     /** Names of entities and of groups. */
-    entities: z.array(z.enum(entityNames as [string, ...string[]])).min(1),
+    entities: z.array(z.enum(entityNames)).min(1),
   }),
   z.strictObject({
     ...local,

@@ -74,6 +74,8 @@ class ReplyTexts {
       case 'result':
         return { ...event, value: mapWords(event.value as JsonObject, '', change) as JsonObject };
       case 'frames':
+      case 'bytes':
+        if (event.type === 'bytes' && this.#session.call.operation !== 'chat') return event;
         // Whoever answered did so in bytes although events were asked for.
         throw new GatewayError('internal_error', 'The response could not be checked.');
       default:
@@ -139,6 +141,9 @@ class Gathered {
   }
 
   take(event: GatewayEvent): void {
+    // What is held of an event besides its text.
+    this.#length += event.type === 'media-delta' ? (event.data?.length ?? 0) : 0;
+    this.#length += event.type === 'partial-image' ? event.data.length : 0;
     if (event.type === 'text-delta') this.#add(`text ${event.block}`, event.text, true);
     else if (event.type === 'reasoning-delta' || event.type === 'refusal-delta')
       this.#add(`${event.type} ${event.block}`, event.text, false);

@@ -10,6 +10,7 @@ import auth from '../../plugins/auth.ts';
 import channelLimits from '../../plugins/channel-limits.ts';
 import compaction from '../../plugins/compaction/index.ts';
 import continuation from '../../plugins/continuation/index.ts';
+import guard from '../../plugins/guard/index.ts';
 import logging from '../../plugins/logging.ts';
 import metrics from '../../plugins/metrics/index.ts';
 import modelAccess from '../../plugins/model-access.ts';
@@ -65,6 +66,10 @@ function ofRequests<Schema extends z.ZodType>(
     );
   });
 }
+
+const guarding: NonNullable<Parameters<typeof guard>[0]> = {
+  checks: [{ name: 'all', kind: 'entities', entities: ['all'], action: 'mask', restore: true }],
+};
 
 const hello = (format: ChatFormat): JsonObject => requestShapes[0]?.make(format, 1) ?? {};
 
@@ -400,6 +405,17 @@ export function pluginWork(bench: PluginBench): Work[] {
         body: { ...hello('chat-completions'), prompt_cache_key: 'a'.repeat(64 * size) },
       },
     })),
+    ...ofRequests(bench, guard, guarding, /roles|escaped|texts|calls|results/),
+    ...ofReplies(bench, guard, guarding, anything),
+    ...['111 ', '4111 1111-', 'a.', '-----BEGIN PRIVATE KEY-----\nVersion: '].map((part) =>
+      row(bench, guard, guarding, `text that is nearly an entity: ${part.trim()}`, (size) => ({
+        bytes: part.length * 10 * size,
+        asked: {
+          format: 'messages',
+          body: { max_tokens: 10, messages: [{ role: 'user', content: part.repeat(10 * size) }] },
+        },
+      })),
+    ),
     ...ofRequests(bench, reasoningAffinity, undefined, histories),
     ...ofRequests(bench, reasoningVault, undefined, histories, { attempt: true }),
     ...ofReplies(bench, reasoningVault, undefined, /thought|call|text|word/, {

@@ -15,12 +15,19 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   secrets: Object.keys(secretDetectors),
 };
 
-/** Every name that the option `entities` takes. */
-export const entityNames: readonly string[] = [...Object.keys(groups), ...Object.keys(detectors)];
+/** A name that the option `entities` takes. */
+export type EntityName =
+  | 'all'
+  | 'persons'
+  | 'national-ids'
+  | 'secrets'
+  | keyof typeof personDetectors
+  | keyof typeof secretDetectors;
 
-/** Labels of all placeholders for entities. */
-export const entityLabels: readonly string[] = [
-  ...new Set(Object.values(detectors).map(({ label }) => label)),
+/** Every name that the option `entities` takes. */
+export const entityNames = [...Object.keys(groups), ...Object.keys(detectors)] as [
+  EntityName,
+  ...EntityName[],
 ];
 
 /** A pattern and what stands in its placeholders. */

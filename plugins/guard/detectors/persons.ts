@@ -111,7 +111,7 @@ function isAddressV6(match: string): boolean {
 }
 
 /** Entities of persons, by the names that options use. Those before others win where both match the same text. */
-export const personDetectors: Readonly<Record<string, Detector>> = {
+export const personDetectors = {
   card: {
     label: 'CARD',
     pattern: String.raw`(?<!\d)\d{3,}(?:[ -]\d{3,}){0,5}(?:[ -]\d{1,2})?(?!\d)`,
@@ -201,4 +201,4 @@ export const personDetectors: Readonly<Record<string, Detector>> = {
     source: 'RFC 791 and RFC 4291',
     validate: (match) => isIPv4(match) || isAddressV6(match),
   },
-};
+} satisfies Readonly<Record<string, Detector>>;

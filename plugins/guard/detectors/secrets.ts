@@ -4,7 +4,7 @@ const edge = String.raw`(?<![A-Za-z0-9_])`;
 const shapes = 'https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml';
 
 /** Credentials of known shapes, by the names that options use. */
-export const secretDetectors: Readonly<Record<string, Detector>> = {
+export const secretDetectors = {
   'private-key': {
     label: 'PRIVATE_KEY',
     // The line breaks may be escaped. A key without its last line is one, too.
@@ -53,4 +53,4 @@ export const secretDetectors: Readonly<Record<string, Detector>> = {
     pattern: String.raw`(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`,
     source: 'RFC 7519: two JSON objects in base64url, and a signature',
   },
-};
+} satisfies Readonly<Record<string, Detector>>;

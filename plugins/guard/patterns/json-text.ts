@@ -1,13 +1,15 @@
 import type { TextTransformer } from 'sluice';
 
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+const literals = ['true', 'false', 'null'];
 
-/** Most characters of a number that is looked into. */
+/** Most characters of a number that is looked into at once. */
 const longestNumber = 64;
 
 /**
  * Changes the strings inside of JSON text that comes in pieces: each is decoded, goes through a transformer of its own, and is escaped again.
- * A number whose digits the transformer changes becomes a string. Everything else stays as it is.
+ * A number whose digits the transformer changes becomes a string. Everything else stays as it is. From where the text is no JSON on, all of it
+ * goes through one transformer.
  */
 export class JsonText implements TextTransformer {
   readonly #make: () => TextTransformer;
@@ -15,6 +17,9 @@ export class JsonText implements TextTransformer {
   /** An escape sequence that has begun, without its `\`. */
   #escape: string | undefined;
   #number = '';
+  #literal = '';
+  /** Takes everything, once the text has turned out to be no JSON. */
+  #plain: TextTransformer | undefined;
 
   constructor(make: () => TextTransformer) {
     this.#make = make;
@@ -24,9 +29,9 @@ export class JsonText implements TextTransformer {
     let given = '';
     let at = 0;
     while (at < text.length) {
+      if (this.#plain !== undefined) return given + this.#plain.push(text.slice(at));
       if (this.#string === undefined) {
-        const unit = text[at] ?? '';
-        given += this.#outside(unit);
+        given += this.#outside(text[at] ?? '');
         at += 1;
         continue;
       }
@@ -53,23 +58,36 @@ export class JsonText implements TextTransformer {
   }
 
   end(): string {
-    const rest = this.#endNumber() + escapedText(this.#string?.end() ?? '');
+    if (this.#plain !== undefined) return this.#plain.end();
+    const rest = this.#endNumber() + this.#literal + escapedText(this.#string?.end() ?? '');
     this.#string = undefined;
+    this.#literal = '';
     return rest;
   }
 
   #outside(unit: string): string {
-    if (
-      /[\d.eE+-]/.test(unit) &&
-      this.#number.length < longestNumber &&
-      (this.#number !== '' || /[\d-]/.test(unit))
-    ) {
+    const isNumber = /[\d.eE+-]/.test(unit) && (this.#number !== '' || /[\d-]/.test(unit));
+    if (isNumber && this.#literal === '' && this.#number.length < longestNumber) {
       this.#number += unit;
       return '';
     }
-    const before = this.#endNumber();
+    if (/[a-z]/.test(unit) && this.#number === '') {
+      const literal = this.#literal + unit;
+      if (literals.some((word) => word.startsWith(literal))) {
+        this.#literal = literal;
+        return '';
+      }
+    }
+    if (!/[\s{}[\],:"]/.test(unit)) return this.#noJson(unit);
+    const before = this.#endNumber() + this.#literal;
+    this.#literal = '';
     if (unit === '"') this.#string = this.#make();
     return before + unit;
+  }
+
+  #noJson(unit: string): string {
+    this.#plain = this.#make();
+    return this.#plain.push(this.#number + this.#literal + unit);
   }
 
   #endNumber(): string {

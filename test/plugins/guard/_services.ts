@@ -176,9 +176,9 @@ export function lakeraService(): Promise<ScriptedUpstream> {
     if (!bearer(headers, 'lakera-key')) return { status: 401, body: { error: 'Invalid API key' } };
     const { messages } = shape.parse(json);
     const payload = messages.flatMap(({ content }, index) => {
-      const at = [...content].join('\u0000').split('\u0000').join('').indexOf('Ada');
+      const at = content.indexOf('Ada');
       if (at < 0) return [];
-      const start = [...content.slice(0, at)].length;
+      const start = Array.from(content.slice(0, at)).length;
       return [
         { start, end: start + 3, text: 'Ada', detector_type: 'pii/name', labels: [], message_id: index },
       ];
@@ -223,7 +223,7 @@ export function presidioService(): Promise<ScriptedUpstream> {
     if (path !== '/analyze') return { status: 404, body: {} };
     const { text } = shape.parse(json);
     const findings = [...text.matchAll(/Ada(?: Lovelace)?/g)].map(({ 0: name, index }) => {
-      const start = [...text.slice(0, index)].length;
+      const start = Array.from(text.slice(0, index)).length;
       return {
         analysis_explanation: null,
         start,

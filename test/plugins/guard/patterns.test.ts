@@ -221,4 +221,18 @@ describe('JSON text', () => {
       { numRuns: tries(10_000) },
     );
   });
+
+  test.each(['no "JSON" x"y', '{a: x"y}', 'truex"y', '12345x"y', 'tru e12345'])(
+    'that is none is changed from where it is none on: %s',
+    (text) => {
+      for (let size = 1; size <= text.length; size += 1) {
+        const transformer = upper();
+        let given = '';
+        for (let at = 0; at < text.length; at += size) given += transformer.push(text.slice(at, at + size));
+        given += transformer.end();
+        expect(given).not.toMatch(/x"y|12345/);
+        expect(given).toContain('Q"\n');
+      }
+    },
+  );
 });
