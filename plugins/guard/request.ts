@@ -18,7 +18,7 @@ export interface CheckedRequest {
 }
 
 /** Characters that are scanned before others get their turn. */
-const step = 262_144;
+const step = 65_536;
 
 /** Checks a request: what must be masked is masked in the call that it returns. Rejects with the refusal of the call. */
 export async function checkRequest(
@@ -75,9 +75,10 @@ function replaced(found: RequestTexts, now: readonly string[], { call }: Session
 
 async function tell(texts: readonly AskedText[], checks: readonly Check[], session: Session): Promise<void> {
   const scanner = session.scanners.of(checks);
+  const scan = new PacedScan(scanner);
   const labels = new Map<Check, Set<string>>();
   for (const { text } of texts)
-    for (const span of await spansOf(text, scanner)) {
+    for (const span of await scan.spansOf(text)) {
       const finding = scanner.findingOf(span);
       for (const check of finding.checks) {
         const known = labels.get(check) ?? new Set();
@@ -97,8 +98,9 @@ async function maskLocally(
   session: Session,
 ): Promise<string[]> {
   const scanner = session.scanners.of(checks);
+  const scan = new PacedScan(scanner);
   const spans: (readonly Span[])[] = [];
-  for (const { text } of texts) spans.push(await spansOf(text, scanner));
+  for (const { text } of texts) spans.push(await scan.spansOf(text));
   const masked = texts.map(({ text }) => text);
   const noted = new Map<Check, Set<string>>();
   // Values of signed reasoning are masked only where they stand elsewhere, too: its signature vouches for all that the model wrote itself.
@@ -120,17 +122,31 @@ async function maskLocally(
   return masked;
 }
 
-/** Scans a text, and lets others have their turn where it is long. */
-async function spansOf(text: string, { matcher }: Scanner): Promise<readonly Span[]> {
-  if (text.length <= step) return matcher.scan(text).spans;
-  const spans: Span[] = [];
-  for (let from = 0; from < text.length;) {
-    const scan = matcher.scan(text, from, true, from + step);
-    for (const span of scan.spans) spans.push(span);
-    from = Math.max(scan.until, from + 1);
-    await scheduler.yield();
+/** Scans texts, and lets other calls have their turn in between. */
+class PacedScan {
+  readonly #matcher: Scanner['matcher'];
+  #scanned = 0;
+
+  constructor({ matcher }: Scanner) {
+    this.#matcher = matcher;
   }
-  return spans;
+
+  async spansOf(text: string): Promise<readonly Span[]> {
+    const spans: Span[] = [];
+    for (let from = 0; from < text.length;) {
+      const scan = this.#matcher.scan(text, from, true, from + step);
+      for (const span of scan.spans) spans.push(span);
+      const until = Math.max(scan.until, from + 1);
+      this.#scanned += until - from;
+      from = until;
+      if (this.#scanned < step) continue;
+      this.#scanned = 0;
+      // One step after the other: each needs the end of the one before.
+      // oxlint-disable-next-line no-await-in-loop
+      await scheduler.yield();
+    }
+    return spans;
+  }
 }
 
 /** The texts that a check is asked about. */

@@ -247,6 +247,8 @@ async function setUp<Schema extends z.ZodType>(
   const own: InternalTools = {
     ...tools,
     bookkeeper: withoutBooks(tools.bookkeeper),
+    // A plugin is set up once for each row.
+    metrics: { counter: () => ({ add() {} }) },
     onClose: (close) => void closing.push(close),
   };
   const handler = await spec.setup(parsed as z.output<Schema>, own);
