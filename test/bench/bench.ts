@@ -31,6 +31,8 @@ const help = `Usage: npm run bench -- [options]
   --postgres         Its database is PostgreSQL, and with --redis it shares limits through Redis: both must be installed.
   --node OPTION      An option for the Node of Sluice, such as --node=--cpu-prof.
   --profile          Instead of ratios: what the calls and chunks of the scenarios are made of, by rooms of the source, libraries and threads.
+  --cache            Two more targets in the same rounds: with the plugin cache where every call is a hit, and where every call is a miss
+                     whose response is not kept.
   --variety          The table of varieties: requests of one size, written and sent in many ways, beside the simplest; with --only some of
                      its rows.
   --sizing           Instead of all that: what workers and gateways serve together, as the page on sizing has it.
@@ -54,6 +56,7 @@ const { values: flags } = parseArgs({
     redis: { type: 'boolean', default: false },
     node: { type: 'string', multiple: true, default: [] },
     profile: { type: 'boolean', default: false },
+    cache: { type: 'boolean', default: false },
     variety: { type: 'boolean', default: false },
     sizing: { type: 'boolean', default: false },
   },
@@ -127,8 +130,18 @@ async function showProfiles(): Promise<void> {
 }
 
 async function measure(): Promise<void> {
-  const trees: readonly Pick<SluiceOptions, 'name' | 'tree'>[] = [
+  const trees: readonly Pick<SluiceOptions, 'name' | 'tree' | 'cache'>[] = [
     { name: 'sluice', tree: ownTree },
+    ...(flags.cache
+      ? [
+          { name: 'hits', tree: ownTree, cache: 'cache()' },
+          {
+            name: 'misses',
+            tree: ownTree,
+            cache: 'cache({ singleFlight: false, memoryBytes: 0, databaseEntries: 0 })',
+          },
+        ]
+      : []),
     ...flags.tree.map((path) => ({ name: basename(path), tree: resolve(path) })),
   ];
   const start = async (): Promise<readonly Target[]> => {

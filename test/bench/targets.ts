@@ -72,6 +72,8 @@ export interface SluiceOptions {
   readonly workers: number;
   readonly database?: string | undefined;
   readonly shared?: string | undefined;
+  /** The plugin `cache`, as its entry in the config: `cache()`. */
+  readonly cache?: string | undefined;
   readonly core?: number | undefined;
   /** More options for its Node, such as `--cpu-prof`: its workers have them too. */
   readonly nodeOptions?: readonly string[];
@@ -178,7 +180,7 @@ export async function serving(url: string, patience: number, check: () => void =
 
 /** An ordinary configuration: default plugins, a channel for each format, prices, one key. */
 export function configFor(
-  { upstream, workers, folder, database, shared }: Omit<SluiceOptions, 'name' | 'tree'>,
+  { upstream, workers, folder, database, shared, cache }: Omit<SluiceOptions, 'name' | 'tree'>,
   port: number,
 ): string {
   const text = JSON.stringify;
@@ -187,6 +189,7 @@ import { defineConfig } from 'sluice';
 import anthropic from 'sluice/channels/anthropic';
 import gemini from 'sluice/channels/gemini';
 import openai from 'sluice/channels/openai';
+${cache === undefined ? '' : "import cache from 'sluice/plugins/cache';"}
 
 const provider = { key: 'sk-upstream', baseUrl: ${text(`${upstream}/v1`)} };
 
@@ -198,6 +201,7 @@ export default defineConfig({
   data: ${text(join(folder, 'data'))},
   ${database === undefined ? '' : `database: ${text(database)},`}
   ${shared === undefined ? '' : `shared: { url: ${text(shared)} },`}
+  ${cache === undefined ? '' : `plugins: [${cache}],`}
   prices: { '*': { input: 1, output: 2 } },
   channels: [
     openai({ ...provider, id: 'chat', models: ['chat.*'], traits: { '*': { formats: ['chat-completions'] } } }),

@@ -39,6 +39,7 @@ const clouds: ReadonlyMap<string, string> = new Map([
   ['channels/_google-identity.ts', 'google-auth-library'],
   ['channels/_entra-identity.ts', '@azure/identity'],
   ['plugins/guard/remote/model-armor.ts', 'google-auth-library'],
+  ['plugins/cache/semantic/vectors.ts', 'sqlite-vec'],
 ]);
 
 /** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */
@@ -313,8 +314,8 @@ describe('what the core knows', () => {
 
   test('no plugin by name', () => {
     const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
-    // These are words of other things as well: a header of messages, items of Responses, a fault of providers.
-    const words = new Set(['request-id', 'compaction', 'rate-limit', 'mcp']);
+    // These are words of other things as well: a header of messages, items of Responses, a fault of providers, marks on prompts.
+    const words = new Set(['request-id', 'compaction', 'rate-limit', 'mcp', 'cache']);
     const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && !words.has(name));
     expect(
       verdict(
@@ -349,6 +350,7 @@ describe('one of a kind', () => {
     'core/sdk/testing/pipeline.ts', // stands for the reply where plugins are tested
     'core/routing/send-to-channel.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
+    'plugins/cache/flight.ts', // passes one response to all calls that wait for it
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
   ];
 

@@ -1,0 +1,95 @@
+import { isChat, type Block, type Call, type ChatRequest, type GatewayRequest } from 'sluice';
+import type { CacheOptions } from './options.ts';
+
+/** Why a request is not cached, as the metrics name it. */
+export type Obstacle = 'state' | 'file' | 'hosted-tool' | 'choices' | 'media' | 'temperature' | 'number';
+
+/** Operations whose responses are cached. */
+const operations: ReadonlySet<Call['operation']> = new Set<Call['operation']>([
+  'chat',
+  'embed',
+  'rerank',
+  'moderate',
+]);
+
+/** Members of requests that refer to what a provider keeps, so that the same words may mean something else later. */
+const references: ReadonlySet<string> = new Set([
+  'previous_response_id',
+  'conversation',
+  'background',
+  'generate',
+  'prompt',
+  'container',
+  'cachedContent',
+  'session_id',
+]);
+
+/** Members with which a provider looks something up by itself, where no tool says so. */
+const lookups: ReadonlySet<string> = new Set([
+  'mcp_servers',
+  'plugins',
+  'search_parameters',
+  'web_search_options',
+  'enable_search',
+]);
+
+/** True for an operation whose responses are cached. */
+export function isCachedOperation(operation: Call['operation']): boolean {
+  return operations.has(operation);
+}
+
+/** Returns why no response to a request is kept or given; undefined where it may be. */
+export function obstacleOf(
+  request: GatewayRequest,
+  { hostedTools, maxTemperature }: Pick<CacheOptions, 'hostedTools' | 'maxTemperature'>,
+): Obstacle | undefined {
+  if (!isChat(request)) return undefined;
+  const { settings, tools } = request;
+  if (hasMember(request, references)) return 'state';
+  if (!hostedTools && (tools.some(isHosted) || hasMember(request, lookups))) return 'hosted-tool';
+  if ((settings.choices ?? 1) > 1) return 'choices';
+  if (settings.modalities?.some((modality) => modality !== 'text') === true) return 'media';
+  if (maxTemperature !== undefined && (settings.temperature ?? Infinity) > maxTemperature)
+    return 'temperature';
+  for (const { content } of [...request.system, ...request.messages])
+    for (const block of content) {
+      const obstacle = obstacleIn(block);
+      if (obstacle !== undefined) return obstacle;
+    }
+  return undefined;
+}
+
+/** True for a tool that the provider runs, or of which nobody here knows who runs it. */
+function isHosted({ type }: ChatRequest['tools'][number]): boolean {
+  return type !== 'function' && type !== 'custom';
+}
+
+function obstacleIn(block: Block): Obstacle | undefined {
+  if (block.type === 'opaque') return block.spare === true ? undefined : 'state';
+  if (block.type === 'tool-result') {
+    for (const one of block.content) {
+      const obstacle = obstacleIn(one);
+      if (obstacle !== undefined) return obstacle;
+    }
+    return undefined;
+  }
+  return 'source' in block && block.source.kind === 'file' ? 'file' : undefined;
+}
+
+/** True where a request has one of these members at its top, with a value that asks for something. */
+function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean {
+  for (const fields of Object.values(extra ?? {})) {
+    for (const [name, value] of Object.entries(fields)) {
+      if (name === '$kept' && typeof value === 'object' && value !== null) {
+        if (Object.entries(value).some(([one, wish]) => names.has(one) && asks(one, wish))) return true;
+      } else if (names.has(name) && asks(name, value)) return true;
+    }
+  }
+  return false;
+}
+
+function asks(name: string, value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  // `generate: false` is the one that asks for something.
+  return name === 'generate' ? value === false : value !== false;
+}

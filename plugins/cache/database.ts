@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import type { PluginTools } from 'sluice';
+import type { Entry } from './entry.ts';
+
+/** Milliseconds that a lookup may take. A call that waits longer asks its provider. */
+const patience = 500;
+
+/** Milliseconds in which nothing is asked of a database that failed. */
+const rest = 5_000;
+
+/** Milliseconds between two lines of the log about it. */
+const quiet = 60_000;
+
+/** Maximum number of entries that are being written. What comes meanwhile is in memory alone. */
+const mostWrites = 64;
+
+/**
+ * Responses in the gateway's database, where all workers find them. Each has one of a fixed number of places, by its digest, and takes the
+ * place of whichever stood there: the number of entries is bounded without counting them.
+ */
+export class DatabaseTier {
+  readonly #places: number;
+  readonly #lifetime: number;
+  readonly #entries;
+  readonly #log: PluginTools['log'];
+  readonly #lookups = new Map<string, Promise<Entry | undefined>>();
+  #writes = 0;
+  #restsUntil = 0;
+  #toldAt = -Infinity;
+
+  /** `places`: maximum number of entries. `lifetime`: milliseconds for which one is kept. */
+  constructor(places: number, lifetime: number, { stores, log }: Pick<PluginTools, 'stores' | 'log'>) {
+    this.#places = places;
+    this.#lifetime = lifetime;
+    this.#entries = stores.namespace<Entry>('cache-responses');
+    this.#log = log;
+  }
+
+  /** True where nothing can be found. */
+  get isResting(): boolean {
+    return this.#places === 0 || Date.now() < this.#restsUntil;
+  }
+
+  /** Finds an entry. Calls at the same time share one lookup. Never rejects: a database that fails has nothing. */
+  find(digest: string): Promise<Entry | undefined> {
+    const known = this.#lookups.get(digest);
+    if (known !== undefined) return known;
+    const lookup = this.#find(digest).finally(() => this.#lookups.delete(digest));
+    this.#lookups.set(digest, lookup);
+    return lookup;
+  }
+
+  async #find(digest: string): Promise<Entry | undefined> {
+    try {
+      const entry = await inTime(this.#entries.get(this.#placeOf(digest)));
+      return entry?.digest === digest && Array.isArray(entry.events) ? entry : undefined;
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  /** Writes an entry, soon. */
+  set(entry: Entry): void {
+    if (this.isResting || this.#writes >= mostWrites) return;
+    this.#writes += 1;
+    const age = Date.now() - entry.at;
+    void this.#entries
+      .set(this.#placeOf(entry.digest), entry, Math.max(1, this.#lifetime - age))
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#writes -= 1;
+      });
+  }
+
+  /** Deletes all entries, or those of one scope. Returns how many of a scope there were. */
+  async purge(scope: string | undefined): Promise<number | undefined> {
+    if (scope === undefined) {
+      await this.#entries.clear();
+      return undefined;
+    }
+    let count = 0;
+    for await (const [place, entry] of this.#entries.iterator?.(undefined) ?? []) {
+      if ((entry as Entry | undefined)?.scope !== scope) continue;
+      await this.#entries.delete(String(place));
+      count += 1;
+    }
+    return count;
+  }
+
+  #placeOf(digest: string): string {
+    const hash = createHash('sha256').update(digest).digest();
+    return `place-${hash.readUIntBE(0, 6) % this.#places}`;
+  }
+
+  #failed(error: unknown): void {
+    const now = Date.now();
+    this.#restsUntil = now + rest;
+    if (now - this.#toldAt < quiet) return;
+    this.#toldAt = now;
+    this.#log.warn({ error }, 'the database of cached responses failed: memory alone is used for a while');
+  }
+}
+
+/** Rejects where a promise takes too long. */
+async function inTime<Value>(promise: Promise<Value>): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`No answer within ${patience} milliseconds.`)),
+    patience,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,23 @@
+import { GatewayError } from 'sluice';
+
+/** 504 for a call that asks for a stored response alone: see RFC 9111, section 5.2.1.7. */
+export function notCached(): GatewayError {
+  return new GatewayError(
+    'not_cached',
+    'No stored response answers this request, and it asks for nothing else.',
+  );
+}
+
+/** True for a failure that every equal request would meet: what the provider says of the request itself. */
+export function isTheSameForAll(error: unknown): boolean {
+  return (
+    error instanceof GatewayError && error.origin === 'upstream' && error.status < 500 && !error.retryable
+  );
+}
+
+/** True for a failure of providers, or of the way there. */
+export function isOutage(error: unknown): boolean {
+  return (
+    error instanceof GatewayError && (error.origin === 'upstream' || error.status >= 500) && error.retryable
+  );
+}

@@ -1,0 +1,216 @@
+import type { Observable } from 'rxjs';
+import { GatewayError, type Call, type DetachedCall, type GatewayEvent } from 'sluice';
+import { sizeOf } from './entry.ts';
+import { LogReader, type EventLog, type Shown } from './log-reader.ts';
+
+/** Bytes that all flights of a worker may hold, and those that they hold. */
+export interface Budget {
+  readonly most: number;
+  used: number;
+}
+
+/** How a flight came out: its events where all of them were kept. */
+export type Outcome = { readonly events?: readonly GatewayEvent[] } | { readonly error: unknown };
+
+/** Events that every reader has passed are dropped in runs of so many. */
+const run = 64;
+
+/**
+ * One request to a provider that several calls wait for. As long as its response fits into the bounds, all of it is kept, so that a call
+ * may join at any time and nobody's slow reading holds others up. A longer response is kept only as far as its slowest reader has not read
+ * it, the provider waits while that is too much, and nobody may join any more.
+ */
+export class Flight implements EventLog {
+  readonly #limit: number;
+  readonly #budget: Budget;
+  readonly #ended: (outcome: Outcome) => void;
+  readonly #readers = new Set<LogReader>();
+  readonly #started = Promise.withResolvers<void>();
+  readonly #settled = Promise.withResolvers<void>();
+  #events: GatewayEvent[] = [];
+  #sizes: number[] = [];
+  /** Number of events that were dropped. */
+  #dropped = 0;
+  #bytes = 0;
+  #isWhole = true;
+  #holdsProvider = false;
+  #own: DetachedCall | undefined;
+  #subscription: { unsubscribe(): void } | undefined;
+  #end: { readonly error?: unknown } | undefined;
+  /** True for a request that goes on without readers. */
+  readonly #isOfNobody: boolean;
+  /** True when the response was found elsewhere, and no provider was asked. */
+  isFound = false;
+
+  /** `ended` is told the outcome, once. `isOfNobody`: the request is made for those who come later. */
+  constructor(limit: number, budget: Budget, ended: (outcome: Outcome) => void, isOfNobody = false) {
+    this.#limit = limit;
+    this.#budget = budget;
+    this.#ended = ended;
+    this.#isOfNobody = isOfNobody;
+    this.#started.promise.catch(() => {});
+    this.#settled.promise.catch(() => {});
+  }
+
+  /** Resolves when the response has begun; rejects where there is none. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  /** Resolves when the response is complete, or too long to be kept; rejects where it failed before. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  /** True while a call may join. */
+  get isOpen(): boolean {
+    return this.#isWhole && this.#end === undefined;
+  }
+
+  get end(): { readonly error?: unknown } | undefined {
+    return this.#end;
+  }
+
+  eventAt(place: number): GatewayEvent | undefined {
+    return this.#events[place - this.#dropped];
+  }
+
+  /** Adds a reader, from now on: the flight goes on as long as it has one. */
+  join(call: Call, shown?: Shown): LogReader {
+    const leave = (): void => this.#leave(reader);
+    const reader = new LogReader(this, call.gate, {
+      progress: () => this.#progressed(),
+      left: leave,
+      ...(shown === undefined ? {} : { shown }),
+    });
+    this.#readers.add(reader);
+    call.onEnd(leave);
+    return reader;
+  }
+
+  /** Sends the request. Never rejects. */
+  async send(own: DetachedCall, next: (call: Call) => Promise<Observable<GatewayEvent>>): Promise<void> {
+    this.#own = own;
+    own.call.onEnd(() => this.#fail(own.call.failure ?? interrupted()));
+    try {
+      const reply = await own.send((call) => next(call.with({ decoded: true })));
+      if (this.#end !== undefined) return;
+      this.#started.resolve();
+      this.#subscription = reply.subscribe({
+        next: (event) => this.#push(event),
+        error: (error) => this.#fail(error),
+        complete: () => this.#complete(),
+      });
+      if (this.#end !== undefined) this.#subscription.unsubscribe();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Gives all readers a response that was found. */
+  serve(events: readonly GatewayEvent[]): void {
+    this.isFound = true;
+    this.#started.resolve();
+    for (const event of events) this.#push(event);
+    this.#complete();
+  }
+
+  /** Ends the flight from outside. */
+  stop(): void {
+    this.#fail(interrupted());
+  }
+
+  #push(event: GatewayEvent): void {
+    if (this.#end !== undefined) return;
+    const size = sizeOf(event);
+    this.#events.push(event);
+    this.#sizes.push(size);
+    this.#bytes += size;
+    this.#budget.used += size;
+    if (this.#isWhole && (this.#bytes > this.#limit || this.#budget.used > this.#budget.most)) {
+      this.#isWhole = false;
+      this.#settled.resolve();
+    }
+    for (const reader of this.#readers) reader.pump();
+    if (this.#isWhole) return;
+    // A response that is not kept is for nobody.
+    if (this.#readers.size === 0) this.stop();
+    else this.#trim();
+  }
+
+  /** Drops what all have read, and holds the provider while too much is left. */
+  #trim(): void {
+    let first = Infinity;
+    for (const { place } of this.#readers) first = Math.min(first, place);
+    const count = Math.min(first - this.#dropped, this.#events.length);
+    const isTooMuch = this.#bytes > this.#limit;
+    if (count < run && !isTooMuch) return;
+    if (count > 0) {
+      this.#events.splice(0, count);
+      const freed = this.#sizes.splice(0, count).reduce((sum, size) => sum + size, 0);
+      this.#dropped += count;
+      this.#bytes -= freed;
+      this.#budget.used -= freed;
+    }
+    this.#hold(this.#bytes > this.#limit);
+  }
+
+  #hold(shut: boolean): void {
+    if (shut === this.#holdsProvider || this.#own === undefined) return;
+    this.#holdsProvider = shut;
+    if (shut) this.#own.call.gate.close();
+    else this.#own.call.gate.open();
+  }
+
+  #progressed(): void {
+    if (this.#holdsProvider) this.#trim();
+  }
+
+  #leave(reader: LogReader): void {
+    if (!this.#readers.delete(reader)) return;
+    if (this.#readers.size > 0) this.#progressed();
+    else if (this.#end === undefined) {
+      if (!this.#isOfNobody) this.stop();
+    } else this.#release();
+  }
+
+  #complete(): void {
+    if (this.#end !== undefined) return;
+    this.#end = {};
+    const outcome = this.#isWhole ? { events: this.#events } : {};
+    this.#settled.resolve();
+    this.#over(outcome);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#end !== undefined) return;
+    this.#end = { error };
+    const reason = error instanceof Error ? error : new Error('The response failed.', { cause: error });
+    this.#started.reject(reason);
+    this.#settled.reject(reason);
+    this.#subscription?.unsubscribe();
+    this.#over({ error });
+  }
+
+  /** What is found first is the outcome: whoever asks again must not meet a flight that is over. */
+  #over(outcome: Outcome): void {
+    this.#ended(outcome);
+    this.#own?.end();
+    for (const reader of this.#readers) reader.pump();
+    if (this.#readers.size === 0) this.#release();
+  }
+
+  /** Nobody reads any more. */
+  #release(): void {
+    this.#budget.used -= this.#bytes;
+    this.#bytes = 0;
+    this.#events = [];
+    this.#sizes = [];
+  }
+}
+
+function interrupted(): GatewayError {
+  return new GatewayError('upstream_cut', 'The request that this response came from was ended.', {
+    origin: 'upstream',
+  });
+}

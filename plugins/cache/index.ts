@@ -1,0 +1,46 @@
+import { definePlugin, GatewayError } from 'sluice';
+import { cacheOptions } from './options.ts';
+import { ResponseCache } from './response-cache.ts';
+import { SemanticIndex } from './semantic/index.ts';
+
+/**
+ * Callers who ask the same again get the same response at once, in whichever format they ask, and equal calls at the same time share one
+ * request to the provider. `x-sluice-cache` says `hit`, `miss` or `stale`.
+ */
+export default definePlugin({
+  name: 'cache',
+  stage: 'shape',
+  whenListed: true,
+  // A hit is no call of a model, and has nowhere to go.
+  before: ['model-limits', 'reasoning-affinity', 'session-affinity'],
+  options: cacheOptions,
+  async setup(options, tools) {
+    const { semantic } = options;
+    const index = semantic === undefined ? undefined : await SemanticIndex.open(semantic, tools);
+    const responses = new ResponseCache(options, tools, index);
+    tools.onClose(() => responses.close());
+    tools.adminRoute('DELETE', '/api/cache', async (ctx) => {
+      const { key, group, ...others } = ctx.query;
+      const scope = scopeIn(key, group);
+      if (Object.keys(others).length > 0)
+        throw new GatewayError('invalid_request', 'This route knows the parameters "key" and "group" alone.');
+      const deleted = await responses.purge(scope);
+      ctx.body = { purged: scope ?? 'all', ...(deleted === undefined ? {} : { deleted }) };
+    });
+    return async function cache(call, next) {
+      return responses.answer(call, next);
+    };
+  },
+});
+
+/** The scope that a request names; undefined for all. */
+function scopeIn(key: unknown, group: unknown): string | undefined {
+  if (key === undefined && group === undefined) return undefined;
+  const [name, value] = key === undefined ? ['group', group] : ['key', key];
+  if (typeof value !== 'string' || value === '' || (key !== undefined && group !== undefined))
+    throw new GatewayError(
+      'invalid_request',
+      'Give one "key", or one "group", or neither to purge everything.',
+    );
+  return `${name}:${value}`;
+}

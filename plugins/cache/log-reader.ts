@@ -1,0 +1,90 @@
+import { Observable, type Subscriber } from 'rxjs';
+import type { Call, GatewayEvent } from 'sluice';
+
+/** Events that several clients read, each at its own pace. */
+export interface EventLog {
+  /** The event at a place, counted from the first; undefined for one that has not come yet. */
+  eventAt(place: number): GatewayEvent | undefined;
+  /** Set once no event follows. */
+  readonly end: { readonly error?: unknown } | undefined;
+}
+
+/** What one client is shown of an event; undefined shows nothing. */
+export type Shown = (event: GatewayEvent) => GatewayEvent | undefined;
+
+/** One client of a log. It reads no further while the client's gate is shut. */
+export class LogReader {
+  readonly #log: EventLog;
+  readonly #gate: Call['gate'];
+  readonly #shown: Shown;
+  readonly #progress: (() => void) | undefined;
+  #place = 0;
+  #isWaiting = false;
+  #subscriber: Subscriber<GatewayEvent> | undefined;
+  /** The response of this client, for one subscriber. `left` runs when that is unsubscribed or has all of it. */
+  readonly stream: Observable<GatewayEvent>;
+
+  constructor(
+    log: EventLog,
+    gate: Call['gate'],
+    {
+      shown = (event) => event,
+      progress,
+      left,
+    }: {
+      readonly shown?: Shown;
+      /** Runs when the reader has taken events. */
+      readonly progress?: () => void;
+      readonly left?: () => void;
+    },
+  ) {
+    this.#log = log;
+    this.#gate = gate;
+    this.#shown = shown;
+    this.#progress = progress;
+    this.stream = new Observable((subscriber) => {
+      this.#subscriber = subscriber;
+      this.pump();
+      return left;
+    });
+  }
+
+  /** The place of the next event. */
+  get place(): number {
+    return this.#place;
+  }
+
+  /** Gives the client what has come, as far as it takes it. */
+  pump(): void {
+    const subscriber = this.#subscriber;
+    if (subscriber === undefined || this.#isWaiting) return;
+    const before = this.#place;
+    for (;;) {
+      if (subscriber.closed) return;
+      const opened = this.#gate.opened();
+      if (opened !== undefined) {
+        this.#isWaiting = true;
+        void opened.then(() => {
+          this.#isWaiting = false;
+          this.pump();
+        });
+        break;
+      }
+      const event = this.#log.eventAt(this.#place);
+      if (event === undefined) break;
+      this.#place += 1;
+      const shown = this.#shown(event);
+      if (shown !== undefined) subscriber.next(shown);
+    }
+    if (this.#place !== before) this.#progress?.();
+    this.#finish(subscriber);
+  }
+
+  #finish(subscriber: Subscriber<GatewayEvent>): void {
+    const { end } = this.#log;
+    if (end === undefined || this.#isWaiting || this.#log.eventAt(this.#place) !== undefined) return;
+    this.#subscriber = undefined;
+    if ('error' in end) subscriber.error(end.error);
+    else subscriber.complete();
+  }
+}

@@ -1,0 +1,276 @@
+import type { Observable } from 'rxjs';
+import { addReplyHeaders, observe, type Call, type GatewayEvent, type Next, type PluginTools } from 'sluice';
+import { directivesOf, type Directives } from './directives.ts';
+import { compacted, isKept, sizeOf, usageIn, type Entry } from './entry.ts';
+import { isOutage, isTheSameForAll, notCached } from './failures.ts';
+import { Flight, type Budget, type Outcome } from './flight.ts';
+import { isCachedOperation } from './cacheable.ts';
+import { Keys, type CacheKey } from './key.ts';
+import { shareOf, type CacheOptions } from './options.ts';
+import { replayed, shownTo } from './replay.ts';
+import type { EmbeddedQuestion, SemanticIndex } from './semantic/index.ts';
+import { ResponseStore } from './store.ts';
+
+type Reply = Observable<GatewayEvent>;
+
+/** How a call was answered, as `x-sluice-cache` tells it. */
+type Kind = 'hit' | 'miss' | 'stale';
+
+/** Maximum number of requests by which stale responses are made anew at the same time. */
+const mostRefreshes = 100;
+
+/** How often a call that waited for another one's response makes a request, or waits again, when that failed. */
+const mostGenerations = 3;
+
+/** Everything that the calls of one gateway share. */
+export class ResponseCache {
+  readonly #options: CacheOptions;
+  readonly #tools: PluginTools;
+  readonly #semantic: SemanticIndex | undefined;
+  readonly #store: ResponseStore;
+  readonly #keys: Keys;
+  readonly #share: number;
+  readonly #flights = new Map<string, { readonly flight: Flight; readonly format: string }>();
+  readonly #refreshes = new Set<Flight>();
+  readonly #budget: Budget;
+  readonly #calls;
+
+  constructor(options: CacheOptions, tools: PluginTools, semantic?: SemanticIndex) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#semantic = semantic;
+    this.#store = new ResponseStore(options, tools);
+    this.#keys = new Keys(options);
+    this.#share = shareOf(options.charge);
+    this.#budget = { most: options.memoryBytes, used: 0 };
+    this.#calls = tools.metrics.counter(
+      'calls',
+      'Calls of operations that are cached. result: hit, stale, miss, joined (a call that shared a request of another one) or bypass; reason: why a call was bypassed.',
+      ['result', 'reason'],
+    );
+  }
+
+  /** Answers a call: from what is kept, with the response that another call waits for, or from its provider. */
+  async answer(call: Call, next: Next): Promise<Reply> {
+    if (!isCachedOperation(call.operation)) return next(call);
+    const directives = directivesOf(call);
+    const key = directives.noStore ? undefined : this.#keys.of(call);
+    if (typeof key !== 'object') {
+      this.#calls.add({ result: 'bypass', reason: key ?? 'no-store' });
+      if (directives.onlyIfCached) throw notCached();
+      return next(call);
+    }
+    const found = directives.noCache ? undefined : this.#store.find(key.digest);
+    const entry = found instanceof Promise ? await found : found;
+    const usable = entry !== undefined && ageOf(entry) <= (directives.maxAge ?? Infinity) ? entry : undefined;
+    if (usable !== undefined && ageOf(usable) <= this.#options.ttl) return this.#given(call, usable, 'hit');
+    if (directives.onlyIfCached) throw notCached();
+    if (usable !== undefined && this.#isWithin(usable, this.#options.staleWhileRevalidate)) {
+      const isOwn = this.#refresh(key, call, next);
+      return this.#given(call, usable, 'stale', !isOwn);
+    }
+    return this.#made(key, call, next, directives, usable);
+  }
+
+  /** Deletes everything, or what one scope has. */
+  async purge(scope: string | undefined): Promise<number | undefined> {
+    this.#semantic?.clear();
+    return this.#store.purge(scope);
+  }
+
+  /** Ends what goes on without clients. */
+  close(): void {
+    for (const flight of this.#refreshes) flight.stop();
+    this.#semantic?.close();
+  }
+
+  #isWithin(entry: Entry, seconds: number): boolean {
+    return ageOf(entry) <= this.#options.ttl + seconds;
+  }
+
+  /** Gives a kept response. `isCharged` is false where the call pays for a new one. */
+  #given(call: Call, entry: Entry, kind: 'hit' | 'stale', isCharged = true): Reply {
+    this.#tell(call, kind, ageOf(entry));
+    this.#calls.add({ result: kind });
+    if (isCharged) this.#tools.chargeAnswer(call, usageIn(entry.events), this.#share);
+    return replayed(entry, call, this.#options.pace);
+  }
+
+  #tell(call: Call, kind: Kind, age?: number): void {
+    addReplyHeaders(call, {
+      'x-sluice-cache': kind,
+      ...(age === undefined ? {} : { age: String(Math.floor(age)) }),
+    });
+  }
+
+  /** Has a provider answer, or stale words where none does. */
+  async #made(
+    key: CacheKey,
+    call: Call,
+    next: Next,
+    { noCache }: Directives,
+    stale: Entry | undefined,
+  ): Promise<Reply> {
+    try {
+      return this.#options.singleFlight && !noCache
+        ? await this.#shared(key, call, next)
+        : await this.#alone(key, call, next);
+    } catch (error) {
+      if (stale === undefined || !this.#isWithin(stale, this.#options.staleIfError) || !isOutage(error))
+        throw error;
+      return this.#given(call, stale, 'stale');
+    }
+  }
+
+  /** Makes a request that no other call waits for. */
+  async #alone(key: CacheKey, call: Call, next: Next): Promise<Reply> {
+    this.#calls.add({ result: 'miss' });
+    this.#tell(call, 'miss');
+    const at = Date.now();
+    const reply = await next(call.with({ decoded: true }));
+    let events: GatewayEvent[] | undefined = [];
+    let bytes = 0;
+    return reply.pipe(
+      observe({
+        event: (event) => {
+          bytes += sizeOf(event);
+          if (bytes > this.#options.maxEntryBytes) events = undefined;
+          events?.push(event);
+        },
+        end: (how) => {
+          if (how === 'complete' && events !== undefined) this.#keep(key, call.format.name, at, events);
+        },
+      }),
+    );
+  }
+
+  /** Joins the request of an equal call, or makes one that others may join. */
+  async #shared(key: CacheKey, call: Call, next: Next): Promise<Reply> {
+    for (let generation = 1; ; generation += 1) {
+      const known = this.#flights.get(key.digest);
+      if (known?.flight.isOpen !== true) return this.#lead(key, call, next);
+      const { flight, format } = known;
+      const reader = flight.join(call, shownTo(call, format));
+      try {
+        // A client that wants no stream has not been sent anything when a stream breaks off.
+        // oxlint-disable-next-line no-await-in-loop -- again only when the request of another call failed
+        await (call.stream ? flight.started : flight.settled);
+      } catch (error) {
+        if (call.signal.aborted || generation >= mostGenerations || isTheSameForAll(error)) throw error;
+        continue;
+      }
+      this.#calls.add({ result: 'joined' });
+      this.#tell(call, 'hit', 0);
+      return this.#charged(call, reader.stream);
+    }
+  }
+
+  /** Charges a call for a response whose usage is told at its end. */
+  #charged(call: Call, reply: Reply): Reply {
+    if (this.#share === 0) {
+      this.#tools.chargeAnswer(call, undefined, 0);
+      return reply;
+    }
+    const seen: GatewayEvent[] = [];
+    call.onEnd(() => this.#tools.chargeAnswer(call, usageIn(seen), this.#share));
+    return reply.pipe(observe({ event: (event) => void (event.type === 'usage' && seen.push(event)) }));
+  }
+
+  /** Makes a request that others may join. */
+  async #lead(key: CacheKey, call: Call, next: Next): Promise<Reply> {
+    const at = Date.now();
+    const question: { embedded?: EmbeddedQuestion } = {};
+    const flight = this.#launch(key, call, (outcome) => {
+      if (flight.isFound || !('events' in outcome)) return;
+      const isStored = this.#keep(key, call.format.name, at, outcome.events);
+      if (isStored && question.embedded !== undefined) this.#semantic?.add(question.embedded, key.digest);
+    });
+    const reader = flight.join(call, (event) =>
+      flight.isFound ? shownTo(call, call.format.name)(event) : event,
+    );
+    void this.#send(flight, key, call, next, question);
+    await flight.started;
+    if (!flight.isFound) {
+      this.#calls.add({ result: 'miss' });
+      this.#tell(call, 'miss');
+      return reader.stream;
+    }
+    this.#calls.add({ result: 'hit', reason: 'semantic' });
+    this.#tell(call, 'hit', 0);
+    return this.#charged(call, reader.stream);
+  }
+
+  async #send(
+    flight: Flight,
+    key: CacheKey,
+    call: Call,
+    next: Next,
+    question: { embedded?: EmbeddedQuestion },
+  ): Promise<void> {
+    if (this.#semantic !== undefined) {
+      const embedded = await this.#semantic.embed(call, key);
+      const entry = embedded === undefined ? undefined : await this.#similar(embedded);
+      if (entry !== undefined) {
+        flight.serve(entry.events);
+        return;
+      }
+      if (embedded !== undefined) question.embedded = embedded;
+      // Others may wait who ask by themselves then.
+      if (call.signal.aborted) flight.stop();
+      if (flight.end !== undefined) return;
+    }
+    await flight.send(this.#tools.detach(call), next);
+  }
+
+  /** The response to a question that means the same, as long as it is fresh. */
+  async #similar(embedded: EmbeddedQuestion): Promise<Entry | undefined> {
+    const digest = this.#semantic?.find(embedded);
+    if (digest === undefined) return undefined;
+    const entry = await this.#store.find(digest);
+    if (entry !== undefined && ageOf(entry) <= this.#options.ttl) return entry;
+    this.#semantic?.forget(digest);
+    return undefined;
+  }
+
+  /** Has a stale response made anew, unless somebody does so. Returns whether the call pays for it. */
+  #refresh(key: CacheKey, call: Call, next: Next): boolean {
+    if (this.#flights.has(key.digest) || this.#refreshes.size >= mostRefreshes) return false;
+    const at = Date.now();
+    const ended = (outcome: Outcome): void => {
+      this.#refreshes.delete(flight);
+      if ('events' in outcome) this.#keep(key, call.format.name, at, outcome.events);
+    };
+    const flight = this.#launch(key, call, ended, true);
+    this.#refreshes.add(flight);
+    void flight.send(this.#tools.detach(call), next);
+    return true;
+  }
+
+  #launch(key: CacheKey, call: Call, ended: (outcome: Outcome) => void, isOfNobody = false): Flight {
+    const flight: Flight = new Flight(
+      this.#options.maxEntryBytes,
+      this.#budget,
+      (outcome) => {
+        if (this.#flights.get(key.digest)?.flight === flight) this.#flights.delete(key.digest);
+        ended(outcome);
+      },
+      isOfNobody,
+    );
+    this.#flights.set(key.digest, { flight, format: call.format.name });
+    return flight;
+  }
+
+  /** Keeps a complete response, if the rules allow it. */
+  #keep(key: CacheKey, format: string, at: number, all: readonly GatewayEvent[] | undefined): boolean {
+    if (all === undefined || !isKept(all, this.#options)) return false;
+    const events = compacted(all);
+    const bytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
+    this.#store.set({ digest: key.digest, scope: key.scope, at, format, events, bytes });
+    return true;
+  }
+}
+
+/** Seconds since the request came in that was answered so. */
+function ageOf({ at }: Entry): number {
+  return Math.max(0, Date.now() - at) / 1_000;
+}

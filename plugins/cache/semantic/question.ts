@@ -1,0 +1,32 @@
+import { isChat, type Call, type GatewayRequest } from 'sluice';
+import { canonical } from '../canonical.ts';
+import { digestOf, type CacheKey } from '../key.ts';
+
+/** What a client asks, and everything that must be equal for another question to have the same answer. */
+export interface Question {
+  readonly text: string;
+  /** Digest of the request without its last turn, of its headers and its scope. */
+  readonly partition: string;
+}
+
+/** Returns the question of a chat whose last turn is nothing but text of the user's, up to so many characters. */
+export function questionOf(call: Call, key: CacheKey, longest: number): Question | undefined {
+  const { request } = call;
+  const text = lastWords(request);
+  if (text === undefined || text.length > longest || text.trim() === '' || !isChat(request)) return undefined;
+  const messages = [...request.messages.slice(0, -1), { role: 'user' as const, content: [] }];
+  const rest = canonical({ ...request, messages }, new Set());
+  return { text, partition: digestOf('question', key.scope, key.headers, rest) };
+}
+
+function lastWords(request: GatewayRequest): string | undefined {
+  if (!isChat(request) || request.operation !== 'chat') return undefined;
+  const last = request.messages.at(-1);
+  if (last?.role !== 'user') return undefined;
+  const texts: string[] = [];
+  for (const block of last.content) {
+    if (block.type !== 'text') return undefined;
+    texts.push(block.text);
+  }
+  return texts.join('\n');
+}

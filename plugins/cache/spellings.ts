@@ -1,0 +1,89 @@
+import type { JsonObject, JsonValue } from 'sluice';
+
+/*
+ * Names in `extra` that begin with `$` tell how a client spelled something that the neutral request has as well. Those below do not
+ * change what a model answers, so that requests which differ in them alone are equal. Every other name counts.
+ */
+
+/** True for a value with which a spelling says nothing. */
+type Says = (value: JsonValue | undefined) => boolean;
+
+const always: Says = () => true;
+const isWord: Says = (value) => typeof value === 'string';
+const isEmpty: Says = (value) => value === 'empty' || (Array.isArray(value) && value.length === 0);
+
+const spellings: Readonly<Record<string, ReadonlyMap<string, Says>>> = {
+  'chat-completions': new Map<string, Says>([
+    ['$limit', always],
+    ['$stream', always],
+    ['$stream_options', always],
+    ['$tools', isEmpty],
+    ['$stop', isWord],
+    ['$modalities', isWord],
+  ]),
+  responses: new Map<string, Says>([
+    ['$instructions', always],
+    ['$message', always],
+    ['$part', isWord],
+    ['$annotations', isEmpty],
+    ['$item', isPlainItem],
+    // What it says of earlier turns makes a request uncacheable: see cacheable.ts.
+    ['$kept', always],
+    ['$tool_choice', isWord],
+    ['$wish', always],
+    ['$format', always],
+    ['$text', always],
+    ['$include', always],
+    ['$input', isWord],
+    ['$truncation', always],
+    ['$stream', always],
+    ['$stream_options', always],
+  ]),
+  messages: new Map<string, Says>([
+    ['$stream', always],
+    ['$tools', isEmpty],
+  ]),
+  'generate-content': new Map<string, Says>([
+    // Instructions have no other role, and a turn without one is the user's.
+    ['$role', (value) => value === null || value === 'user' || value === 'system'],
+    ['$noId', always],
+    ['$key', isWord],
+    ['$entry', always],
+  ]),
+};
+
+/** Items that are told by what stands in them, whatever id they have. */
+const plainItems: ReadonlySet<unknown> = new Set(['message', 'function_call', 'function_call_output']);
+
+/** True for the frame of an item that says nothing but what it is: ids of such items are made up for each response. */
+function isPlainItem(value: JsonValue | undefined): boolean {
+  if (!isObject(value) || !plainItems.has(value['type'] ?? 'message')) return false;
+  return Object.entries(value).every(
+    ([name, member]) => name === 'type' || name === 'id' || (name === 'status' && member === 'completed'),
+  );
+}
+
+/** True where a member of a format's `extra` only tells how something was spelled. */
+export function isSpelling(format: string, name: string, value: JsonValue | undefined): boolean {
+  return spellings[format]?.get(name)?.(value) === true;
+}
+
+/** True where the schema of generateContent's own kind says what the JSON Schema says, but for the case of its types. */
+export function saysTheSame(written: JsonValue | undefined, schema: JsonValue | undefined): boolean {
+  return schema !== undefined && JSON.stringify(withSmallTypes(written)) === JSON.stringify(schema);
+}
+
+function withSmallTypes(value: JsonValue | undefined): JsonValue | undefined {
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => withSmallTypes(one) ?? null);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      name === 'type' && typeof member === 'string' ? member.toLowerCase() : withSmallTypes(member),
+    ]),
+  );
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
