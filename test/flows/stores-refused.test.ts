@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { shell } from '../core/cli/_shell.ts';
 import { startProcess } from './_process.ts';
+
+const sluice = shell();
 
 const missing = withoutRedis();
 
@@ -23,6 +28,16 @@ describe.skipIf(missing !== undefined)(
         /gateway\.config\.mjs: The Redis at 127\.0\.0\.1:\d+ refuses the user or the password: correct "shared\.url"/,
       );
       await expect(started).rejects.not.toThrow(/certainly-wrong/);
+    });
+
+    test('is told by sluice check', async () => {
+      const config = join(temporaryFolder(), 'gateway.config.mjs');
+      const wrong = redis.url.replace(/:[^:@]*@/, ':certainly-wrong@');
+      writeFileSync(config, `export default { database: 'sqlite::memory:', shared: { url: '${wrong}' } };`);
+      const { code, stderr } = await sluice(['check', '--config', config]);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/refuses the user or the password/);
+      expect(stderr).not.toContain('certainly-wrong');
     });
 
     test('keeps what it has when a reload brings such a Redis', async () => {
