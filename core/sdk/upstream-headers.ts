@@ -1,6 +1,8 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { callKey } from './call-key.ts';
 import type { Call, Target } from './author/call.ts';
+
+// An import of node:http would load the second HTTP client that it exports: see core/upstream/node-http.ts.
+const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http');
 
 /** Headers that a plugin adds to one request to a provider. */
 type MakeHeaders = (target: Target) => Readonly<Record<string, string>> | undefined;
