@@ -77,11 +77,34 @@ function decode({ status, output, error }: JsonObject): readonly MadeImage[] {
 /** Still being worked on: https://replicate.com/docs/topics/predictions/lifecycle */
 const isRunning = ({ status }: JsonObject): boolean => status === 'starting' || status === 'processing';
 
+/**
+ * Dollars for an image of official models, which do not cost what their hardware does by the second: https://replicate.com/pricing (2026-10-07) and the
+ * pages of the models, as github:vecna/daikina lists them. No list of another provider has them.
+ */
+const prices = {
+  'black-forest-labs/flux-pro': { perImage: 0.055 },
+  'black-forest-labs/flux-1.1-pro': { perImage: 0.04 },
+  'black-forest-labs/flux-1.1-pro-ultra': { perImage: 0.06 },
+  'black-forest-labs/flux-dev': { perImage: 0.025 },
+  'black-forest-labs/flux-schnell': { perImage: 0.003 },
+  'black-forest-labs/flux-kontext-pro': { perImage: 0.04 },
+  'black-forest-labs/flux-kontext-max': { perImage: 0.08 },
+  'google/imagen-4': { perImage: 0.04 },
+  'google/imagen-4-fast': { perImage: 0.02 },
+  'google/imagen-4-ultra': { perImage: 0.06 },
+  'ideogram-ai/ideogram-v3-turbo': { perImage: 0.03 },
+  'ideogram-ai/ideogram-v3-balanced': { perImage: 0.06 },
+  'ideogram-ai/ideogram-v3-quality': { perImage: 0.09 },
+  'recraft-ai/recraft-v3': { perImage: 0.04 },
+  'recraft-ai/recraft-v3-svg': { perImage: 0.08 },
+} as const;
+
 /** Replicate: predictions, waited for and then asked about. https://replicate.com/docs/reference/http */
 export default plainKind(
   defineChannel({
     name: 'replicate',
     models: ['*/*'],
+    prices,
     setup(options, tools: ChannelTools): ChannelParts {
       const { open } = overHttp(options, tools, {
         baseUrl: 'https://api.replicate.com/v1',

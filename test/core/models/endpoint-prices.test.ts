@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import bedrock from '../../../channels/bedrock.ts';
 import githubModels from '../../../channels/github-models.ts';
+import replicate from '../../../channels/replicate.ts';
 import { channelOf } from './_channels.ts';
 
 const at = (endpoint: 'runtime' | 'mantle') =>
@@ -24,4 +25,10 @@ test('GitHub Models has the prices that GitHub lists', () => {
   const { channel } = channelOf(githubModels({ key: 'k' }));
   expect(channel?.priceOf?.('openai/gpt-4.1')?.row).toMatchObject({ input: 2, cacheRead: 0.5, output: 8 });
   expect(channel?.priceOf?.('openai/gpt-unknown')).toBeUndefined();
+});
+
+test('Replicate charges official models by the image; others, by hardware and time, have no price', () => {
+  const { channel } = channelOf(replicate({ key: 'k' }));
+  expect(channel?.priceOf?.('black-forest-labs/flux-schnell')?.row).toMatchObject({ perImage: 0.003 });
+  expect(channel?.priceOf?.('someone/sdxl-of-mine')).toBeUndefined();
 });
