@@ -30,6 +30,6 @@ export const codex: Agent = {
   run: {
     program: 'codex',
     arguments: (question) => ['exec', '--skip-git-repo-check', '--json', question],
-    tool: 'update_plan',
+    tool: 'get_goal',
   },
 };
