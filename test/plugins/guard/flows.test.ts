@@ -307,6 +307,27 @@ describe('checks by models of the channels', () => {
   });
 });
 
+test('a tag is in the head of the response, that of a whole response in front of it, too', async () => {
+  const gateway = await guardedGateway({
+    checks: [
+      { name: 'greeting', kind: 'words', words: ['hello'], action: 'tag', on: 'request' },
+      { name: 'done', kind: 'words', words: ['done'], action: 'tag', on: 'response' },
+    ],
+  });
+  onTestFinished(() => gateway.close());
+  const tagsOf = async (stream: boolean): Promise<string | null> => {
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'at-messages', stream, messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    await answer.text();
+    return answer.headers.get('x-sluice-guard');
+  };
+  expect(await tagsOf(true)).toBe('greeting');
+  expect(await tagsOf(false)).toBe('greeting, done');
+});
+
 test('a request of 15 MB is masked in time that grows as it does', async () => {
   const gateway = await guardedGateway({
     checks: [{ name: 'pii', kind: 'entities', entities: ['all'], action: 'mask', on: 'request' }],

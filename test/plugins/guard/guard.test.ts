@@ -208,7 +208,7 @@ describe('a stream', () => {
           maxLength: 3,
         }),
         fc.array(fc.nat(400), { maxLength: 30 }),
-        fc.constantFrom(...formats.filter((format) => format !== 'responses')),
+        fc.constantFrom(...formats),
         async (asked, own, cuts, format) => {
           // Digits that touch a number make another number of it.
           const apart = (parts: readonly (readonly string[])[]): string =>
@@ -436,6 +436,41 @@ describe('checks', () => {
     expect(sent).toHaveLength(1);
     expect(JSON.stringify([sent[0]?.call.request, sent[0]?.call.body])).not.toContain('ada@');
     expect(JSON.stringify(sent[0]?.call.request)).toContain('[EMAIL_1]');
+  });
+
+  test('mask what stands in the body in other words than in the text, and refuse where that cannot be', async () => {
+    const tested = await guarded([pii]);
+    const data = `data:text/plain;base64,${Buffer.from('By ada@example.org').toString('base64')}`;
+    const content = [{ type: 'file', file: { filename: 'a.txt', file_data: data } }];
+    const { sent } = await tested.run({ body: { model: 'm', messages: [{ role: 'user', content }] } });
+    expect(JSON.stringify(sent[0]?.request.messages)).toContain(
+      Buffer.from('By [EMAIL_1]').toString('base64'),
+    );
+    const input = [{ role: 'user', content: [{ type: 'input_file', filename: 'a.txt', file_data: data }] }];
+    const refused = await tested.run({ format: 'responses', body: { model: 'm', input } });
+    expect([refused.error?.code, refused.sent]).toEqual(['unsupported_content', []]);
+  });
+
+  test('mask the body, too, which plugins behind read in place of the turns', async () => {
+    const tested = await guarded([pii]);
+    const prompts = await tested.run({
+      format: 'text-completions',
+      body: { model: 'm', prompt: ['I am ada@example.org', 'bob@example.org'], user: 'ada@example.org' },
+    });
+    expect(prompts.sent[0]?.call.body['prompt']).toEqual(['I am [EMAIL_1]', '[EMAIL_2]']);
+    const word: CheckEntry = { name: 'w', kind: 'words', words: ['user', 'text'], action: 'mask' };
+    const words = await guarded([word]);
+    const { sent } = await words.run({
+      format: 'messages',
+      body: {
+        model: 'm',
+        max_tokens: 5,
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'user' }] }],
+      },
+    });
+    expect(sent[0]?.call.body['messages']).toEqual([
+      { role: 'user', content: [{ type: 'text', text: '[WORD_1]' }] },
+    ]);
   });
 
   test('refuse, or let pass on request, what they cannot look into', async () => {
