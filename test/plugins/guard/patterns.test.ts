@@ -30,7 +30,7 @@ describe('patterns', () => {
     'x{0,2}y{2,}',
     '.b',
     '(?:(?:a|ab)(?:c|bcd)*)',
-    '😀+',
+    '(?:😀)+',
     String.raw`\w+-\d`,
     String.raw`(?<n>a)\x62\u0063`,
   );
