@@ -181,6 +181,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         fetchClientUrl,
         charge: chargeFor,
         format,
+        onDrain: (job) => void notices.on('draining', job),
         onClose,
       };
       const handler = (await entry.spec.setup(parsed.data, tools)) as Handler;

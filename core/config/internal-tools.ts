@@ -105,6 +105,8 @@ export interface InternalTools {
   readonly fetchMedia: FetchMedia;
   /** The format of a name; undefined when there is none. */
   readonly format: (name: string) => Format | undefined;
+  /** Runs when the gateway takes no more calls. */
+  readonly onDrain: (job: () => void) => void;
   /** Runs when the gateway closes or this configuration is replaced. */
   readonly onClose: (job: () => void | Promise<void>) => void;
 }

@@ -266,6 +266,11 @@ export interface PluginTools {
   adminRoute(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
+  /**
+   * Runs when the gateway takes no more calls and lets those that run finish: end what would hold a connection open for long, such as a
+   * stream of notifications.
+   */
+  onDrain(job: () => void): void;
   /** Runs when the gateway closes or this configuration is replaced. */
   onClose(job: () => void | Promise<void>): void;
 }

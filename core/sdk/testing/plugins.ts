@@ -201,6 +201,7 @@ export async function testPlugins(
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
+    onDrain: () => {},
     onClose: (job) => void closers.push(job),
     ...replaced,
   };

@@ -34,6 +34,30 @@ export function requestOf({ wire, signal }: Call): Request {
   });
 }
 
+/** Streams that last until somebody ends them. */
+export class OpenStreams {
+  readonly #ends = new Set<() => void>();
+
+  /** Registers a stream until the returned function is called. */
+  add(end: () => void): () => void {
+    this.#ends.add(end);
+    return () => void this.#ends.delete(end);
+  }
+
+  /** Ends all, because the gateway takes no more calls. */
+  endAll(): void {
+    for (const end of this.#ends) end();
+  }
+}
+
+/** True for a request whose response is a stream of notifications without an end. */
+export function isEndless(method: string, body: unknown): boolean {
+  return (
+    method === 'GET' ||
+    (typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen')
+  );
+}
+
 /** Watches how fast a client reads. */
 export interface ReadingWatch {
   opened(): void;
@@ -42,7 +66,12 @@ export interface ReadingWatch {
 }
 
 /** Returns the events of a response. Reading follows the call's gate, and ends with the call. */
-export function eventsOf(call: Call, response: Response, watch?: ReadingWatch): Observable<GatewayEvent> {
+export function eventsOf(
+  call: Call,
+  response: Response,
+  watch?: ReadingWatch,
+  endless?: OpenStreams,
+): Observable<GatewayEvent> {
   const { status, headers, body } = response;
   const added = Object.fromEntries(
     [...headers].filter(
@@ -58,6 +87,10 @@ export function eventsOf(call: Call, response: Response, watch?: ReadingWatch): 
     watch?.opened();
     subscriber.next({ type: 'answer', status, headers: type === null ? {} : { 'content-type': type } });
     const reader = body?.getReader();
+    const forget = endless?.add(() => {
+      subscriber.complete();
+      reader?.cancel().catch(() => undefined);
+    });
     const read = async (): Promise<void> => {
       for (;;) {
         const opened = call.gate.opened();
@@ -74,6 +107,7 @@ export function eventsOf(call: Call, response: Response, watch?: ReadingWatch): 
     };
     read().catch((error: unknown) => subscriber.error(error));
     return () => {
+      forget?.();
       watch?.closed();
       reader?.cancel().catch(() => undefined);
     };

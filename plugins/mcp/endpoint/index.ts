@@ -6,7 +6,7 @@ import { caller, GatewayError, type Call, type GatewayEvent, type PluginTools } 
 import type { McpOptions } from '../options.ts';
 import { rightsOf } from './access.ts';
 import { addHandlers, authInfoOf, callOfAuth, capabilitiesOf } from './handlers.ts';
-import { checkOrigin, eventsOf, requestOf, type ReadingWatch } from './http.ts';
+import { checkOrigin, eventsOf, isEndless, OpenStreams, requestOf, type ReadingWatch } from './http.ts';
 import { Minutes } from './minutes.ts';
 import { nameScheme } from './names.ts';
 import { toolRunner } from './run-tool.ts';
@@ -29,6 +29,7 @@ export async function addEndpoint(options: McpOptions, tools: PluginTools): Prom
       format: 'chat-completions',
       handle: (call) => endpoint.handle(call),
     });
+  tools.onDrain(() => endpoint.drain());
   tools.onClose(() => endpoint.close());
 }
 
@@ -41,6 +42,8 @@ class Endpoint {
   readonly #shared: readonly Upstream[];
   readonly #subscriptions: Subscriptions;
   readonly #runTool;
+  /** Streams of notifications, which would keep a gateway that stops waiting. */
+  readonly #endless = new OpenStreams();
   /** Serves clients of 2026-07-28, which have no sessions. */
   readonly #stateless;
 
@@ -49,7 +52,7 @@ class Endpoint {
     this.#tools = tools;
     this.#sdk = sdk;
     this.#scheme = nameScheme(Object.entries(options.servers).map(([name, { prefix }]) => prefix ?? name));
-    this.#sessions = new Sessions(options.limits);
+    this.#sessions = new Sessions(options.limits, (session) => this.#subscriptions.end(session));
     const events: UpstreamEvents = {
       changed: (upstream, kind) => this.#changed(upstream, kind),
       updated: (upstream, uri) => this.#updated(upstream, uri),
@@ -81,11 +84,21 @@ class Endpoint {
     const request = requestOf(call);
     const parsedBody: unknown = call.wire.method === 'POST' ? call.body : undefined;
     const authInfo = authInfoOf(call);
+    const endless = isEndless(call.wire.method, parsedBody) ? this.#endless : undefined;
     if (!(await this.#sdk.isLegacyRequest(request, parsedBody)))
-      return eventsOf(call, await this.#stateless.fetch(request, { parsedBody, authInfo }));
+      return eventsOf(
+        call,
+        await this.#stateless.fetch(request, { parsedBody, authInfo }),
+        undefined,
+        endless,
+      );
     const session = await this.#sessionOf(call, parsedBody);
     const response = await session.transport.handleRequest(request, { parsedBody, authInfo });
-    return eventsOf(call, response, watchOf(session));
+    return eventsOf(call, response, watchOf(session), endless);
+  }
+
+  drain(): void {
+    this.#endless.endAll();
   }
 
   async close(): Promise<void> {

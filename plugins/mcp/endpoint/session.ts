@@ -6,6 +6,7 @@ import type {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Log } from 'sluice';
+import type { ToolServer } from '../servers/index.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Requests that a server may make of the client. */
@@ -19,8 +20,8 @@ export class Session {
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly #log: Log;
-  /** URIs to which the client subscribed. */
-  readonly subscribed = new Set<string>();
+  /** URIs to which the client subscribed, with their servers. */
+  readonly subscribed = new Map<string, ToolServer>();
   /** Servers to which the session has connections of its own. */
   own: Upstream[] = [];
   lastUsed = performance.now();

@@ -13,10 +13,13 @@ export class Sessions {
   /** In the order of their last use. */
   readonly #all = new Map<string, Session>();
   readonly #limits: SessionLimits;
+  readonly #ended: (session: Session) => Promise<void>;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(limits: SessionLimits) {
+  /** `ended` is called for each session that ends. */
+  constructor(limits: SessionLimits, ended: (session: Session) => Promise<void>) {
     this.#limits = limits;
+    this.#ended = ended;
     const every = Math.min(30_000, limits.idleMinutes * 30_000);
     this.#timer = setInterval(() => this.#expire(), every).unref();
   }
@@ -45,8 +48,9 @@ export class Sessions {
 
   remove(id: string): void {
     const session = this.#all.get(id);
+    if (session === undefined) return;
     this.#all.delete(id);
-    void session?.close();
+    void this.#end(session);
   }
 
   [Symbol.iterator](): Iterator<Session> {
@@ -58,7 +62,13 @@ export class Sessions {
     clearInterval(this.#timer);
     const all = [...this.#all.values()];
     this.#all.clear();
+    // Connections to servers end as well, and their subscriptions with them.
     await Promise.all(all.map((session) => session.close()));
+  }
+
+  async #end(session: Session): Promise<void> {
+    await this.#ended(session);
+    await session.close();
   }
 
   /** Those without an open response go first. */
