@@ -5,6 +5,7 @@ import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import mcp from '../../../plugins/mcp/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { everythingServer } from '../../support/mcp/everything-server.ts';
 import { startMcpServer, type HttpMcpServer } from '../../support/mcp/http-server.ts';
 import { oddServer } from '../../support/mcp/odd-server.ts';
 
@@ -364,5 +365,76 @@ describe('what servers say and ask', () => {
     ]);
     expect(own.sessions()).toBe(2);
     expect(await ann.callTool({ name: 'shared__ask' })).toMatchObject({ isError: true });
+  });
+
+  test('the client may subscribe to resources of a server', async () => {
+    const red = await startMcpServer(everythingServer);
+    closing.push(() => red.close());
+    const gateway = await start({ servers: { red: { url: red.url } } });
+    const [one, two] = [await connect(gateway), await connect(gateway)];
+    const uri = 'test://watched-resource';
+    const asked = (method: string) => red.requests.filter(({ body }) => body.includes(`"${method}"`)).length;
+    await one.client.subscribeResource({ uri });
+    await two.client.subscribeResource({ uri });
+    await one.client.unsubscribeResource({ uri });
+    expect(asked('resources/unsubscribe')).toBe(0);
+    await two.transport.terminateSession();
+    await expect.poll(() => asked('resources/unsubscribe')).toBe(1);
+  });
+});
+
+describe('failures', () => {
+  test('a process that is killed in the middle of a call fails that call alone, and runs again', async () => {
+    const gateway = await start({
+      servers: { local: processOf('local'), red: { url: (await upstream('red')).url } },
+    });
+    const { client } = await connect(gateway);
+    await namesOf(client);
+    const other = client.callTool({ name: 'red__sleep', arguments: { ms: 200 } });
+    await expect(client.callTool({ name: 'local__die' })).rejects.toMatchObject({
+      data: { code: 'upstream_cut', status: 502 },
+    });
+    expect(textOf(await other)).toBe('slept');
+    expect(textOf(await client.callTool({ name: 'local__echo', arguments: { text: 'again' } }))).toBe(
+      'local: again',
+    );
+    expect(textOf(await client.callTool({ name: 'local__babble' }))).toBe('babbled');
+    await expect(
+      client.callTool({ name: 'local__grow', arguments: { bytes: 10_000_000 } }),
+    ).rejects.toMatchObject({ message: expect.stringContaining('longer than') as string });
+  });
+
+  test('a gateway that stops ends the streams of its sessions, and the processes', async () => {
+    const gateway = await startGateway({
+      channels: [demo()],
+      plugins: [mcp({ servers: { local: processOf('local') } })],
+      timeouts: { drain: 600_000 },
+    });
+    const { client } = await connect(gateway);
+    const { pid } = JSON.parse(textOf(await client.callTool({ name: 'local__process' }))) as { pid: number };
+    await gateway.close();
+    await eventually(() => {
+      expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    });
+  });
+
+  test('what is no message of the protocol is refused', async () => {
+    const gateway = await start({ servers: {} });
+    const post = (body: string, type = 'application/json') =>
+      fetch(`${gateway.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${gateway.key}`,
+          accept: 'application/json, text/event-stream',
+          'content-type': type,
+        },
+        body,
+      });
+    expect((await post('{')).status).toBe(400);
+    expect((await post('[]')).status).toBe(400);
+    expect((await post('{}')).status).toBe(400);
+    expect((await post('{"jsonrpc":"2.0","id":1,"method":"initialize"}')).status).toBe(400);
+    expect((await post('hello', 'text/plain')).status).toBe(415);
+    expect(gateway.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });
