@@ -19,6 +19,9 @@ import { View } from './view.ts';
 
 const serverInfo = { name: 'sluice', version: '1' };
 
+/** Sessions that a key may begin in a minute, for each that it may have. */
+const beginsPerSession = 5;
+
 /** Adds the endpoint. Servers are connected to when somebody asks for them. */
 export async function addEndpoint(options: McpOptions, tools: PluginTools): Promise<void> {
   const endpoint = new Endpoint(options, tools, await loadServerSdk());
@@ -42,6 +45,8 @@ class Endpoint {
   readonly #shared: readonly Upstream[];
   readonly #subscriptions: Subscriptions;
   readonly #runTool;
+  /** Sessions may have processes of their own, which take a while to start and to end. */
+  readonly #begun: Minutes;
   /** Streams of notifications, which would keep a gateway that stops waiting. */
   readonly #endless = new OpenStreams();
   /** Serves clients of 2026-07-28, which have no sessions. */
@@ -60,6 +65,7 @@ class Endpoint {
     this.#shared = Object.entries(options.servers).map(
       ([name, config]) => new Upstream({ name, config, scheme: this.#scheme, tools, events }),
     );
+    this.#begun = new Minutes(beginsPerSession * options.limits.sessionsPerKey);
     this.#subscriptions = new Subscriptions(this.#sessions);
     const { callsPerMinute } = options.limits;
     this.#runTool = toolRunner(
@@ -126,6 +132,11 @@ class Endpoint {
   }
 
   async #begin(call: Call, keyId: string): Promise<Session> {
+    const retryAfter = this.#begun.take(keyId);
+    if (retryAfter > 0)
+      throw new GatewayError('rate_limit_exceeded', 'Too many sessions were begun in this minute.', {
+        retryAfter,
+      });
     const server = this.#server(true);
     const id = randomUUID();
     const transport = new this.#sdk.WebStandardStreamableHTTPServerTransport({

@@ -237,6 +237,7 @@ describe('rights', () => {
     await expect(one.client.ping()).rejects.toMatchObject({ status: 404 });
     await two.client.ping();
     await three.client.ping();
+
     await two.client.close();
     await eventually(async () => {
       const response = await fetch(`${gateway.url}/mcp`, {
@@ -245,6 +246,12 @@ describe('rights', () => {
       });
       expect(response.status).toBe(404);
     }, 900);
+  });
+
+  test('a key may begin only so many sessions in a minute', async () => {
+    const gateway = await start({ servers: {}, limits: { sessionsPerKey: 1 } });
+    for (let n = 0; n < 5; n += 1) await connect(gateway);
+    await expect(connect(gateway)).rejects.toMatchObject({ status: 429 });
   });
 });
 
