@@ -35,7 +35,7 @@ export class Subscriptions {
     await Promise.allSettled(held.map(([uri, server]) => this.#release(uri, server)));
   }
 
-  /** Unsubscribes from a server unless another session is subscribed. */
+  /** Unsubscribes from a server that no session is subscribed to any more. */
   async #release(uri: string, server: ToolServer): Promise<void> {
     const isWanted = [...this.#sessions].some(({ subscribed }) => subscribed.get(uri) === server);
     if (!isWanted) await server.run((client, options) => client.unsubscribeResource({ uri }, options));
