@@ -165,17 +165,21 @@ export function contentAttributes(
   const writing = { redact, maxBytes };
   const text = reply?.text;
   return present({
-    ...(request === undefined
-      ? {}
-      : {
-          'gen_ai.input.messages': inputMessages(request, writing),
-          'gen_ai.system_instructions': systemInstructions(request, writing),
-          'gen_ai.tool.definitions': toolDefinitions(request, writing),
-        }),
-    ...(text === undefined
-      ? {}
-      : { 'gen_ai.output.messages': outputMessages(text, facts.finishReasons, writing) }),
+    'gen_ai.input.messages': request && written(() => inputMessages(request, writing)),
+    'gen_ai.system_instructions': request && written(() => systemInstructions(request, writing)),
+    'gen_ai.tool.definitions': request && written(() => toolDefinitions(request, writing)),
+    'gen_ai.output.messages': text && written(() => outputMessages(text, facts.finishReasons, writing)),
   });
+}
+
+/** Arguments of a tool may be nested deeper than can be written: such a text is left out, and the rest of the span is not. */
+function written(write: () => string | undefined): string | undefined {
+  try {
+    return write();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function requestOf(call: Call): ChatRequest | undefined {

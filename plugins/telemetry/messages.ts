@@ -1,6 +1,7 @@
 import type { Block, ChatRequest, Message, Tool } from 'sluice';
 import type { Redactor } from './redact.ts';
 import { argumentsOf, type Part, type ReplyText } from './reply-text.ts';
+import { word } from './settings.ts';
 
 /** Cuts and redacts the texts of one attribute. */
 interface Writing {
@@ -9,8 +10,11 @@ interface Writing {
   readonly maxBytes: number;
 }
 
-/** Smallest number of characters to which texts are cut so that a message fits. */
+/** Smallest number of characters to which the texts of a message are cut so that it fits. */
 const shortest = 16;
+
+/** Maximum number of parts of one message: the last ones are kept. */
+const maxParts = 200;
 
 /**
  * Returns `gen_ai.input.messages`. The last messages are kept whole as far as they fit, and a note stands for those before them: what is new in
@@ -18,10 +22,13 @@ const shortest = 16;
  */
 export function inputMessages({ messages }: ChatRequest, writing: Writing): string {
   return lastWithin(
-    messages.map((message) => (length: number) => ({
-      role: message.role,
-      parts: message.content.map((block) => partOf(block, (text) => writing.redact(text, length))),
-    })),
+    messages.map((message) => (length: number) => {
+      const redact = within(length, writing.redact);
+      return {
+        role: message.role,
+        parts: message.content.slice(-maxParts).map((block) => partOf(block, redact)),
+      };
+    }),
     writing.maxBytes,
     (count) => ({
       role: 'system',
@@ -35,7 +42,7 @@ export function systemInstructions({ system }: ChatRequest, writing: Writing): s
   const blocks = system.flatMap(({ content }) => content);
   if (blocks.length === 0) return undefined;
   return lastWithin(
-    blocks.map((block) => (length: number) => partOf(block, (text) => writing.redact(text, length))),
+    blocks.map((block) => (length: number) => partOf(block, within(length, writing.redact))),
     writing.maxBytes,
     (count) => ({ type: 'text', content: `(${count} earlier parts are left out)` }),
   );
@@ -45,7 +52,7 @@ export function systemInstructions({ system }: ChatRequest, writing: Writing): s
 export function toolDefinitions({ tools }: ChatRequest, writing: Writing): string | undefined {
   if (tools.length === 0) return undefined;
   return lastWithin(
-    tools.map((tool) => (length: number) => definitionOf(tool, (text) => writing.redact(text, length))),
+    tools.map((tool) => (length: number) => definitionOf(tool, within(length, writing.redact))),
     writing.maxBytes,
     (count) => ({ type: 'function', name: `(${count} earlier tools are left out)` }),
   );
@@ -67,6 +74,17 @@ export function outputMessages(text: ReplyText, finishReasons: readonly string[]
       finish_reason: 'error',
     }),
   );
+}
+
+/** Returns a function that redacts texts which together have at most so many characters. Those behind are left out without being searched. */
+function within(length: number, redact: Redactor): (text: string) => string {
+  let left = length;
+  return (text) => {
+    if (left <= 0) return text === '' ? '' : '…';
+    const shown = redact(text, left);
+    left -= shown.length;
+    return shown;
+  };
 }
 
 /**
@@ -118,7 +136,7 @@ function partOf(block: Block, redact: (text: string) => string): Part {
         arguments: argumentsOf(redact(block.input)),
       };
     case 'tool-result':
-      return { type: 'tool_call_response', id: block.id, response: redact(textOf(block.content)) };
+      return { type: 'tool_call_response', id: word(block.id), response: redact(textOf(block.content)) };
     case 'image':
     case 'audio':
     case 'video':
@@ -134,12 +152,12 @@ function mediaPart(
   { type, source }: Extract<Block, { readonly source: unknown }>,
   redact: (text: string) => string,
 ): Part {
-  const mime = source.mimeType === undefined ? {} : { mime_type: source.mimeType };
+  const mime = source.mimeType === undefined ? {} : { mime_type: word(source.mimeType) };
   switch (source.kind) {
     case 'url':
       return { type: 'uri', modality: type, ...mime, uri: redact(source.url) };
     case 'file':
-      return { type: 'file', modality: type, ...mime, file_id: source.id };
+      return { type: 'file', modality: type, ...mime, file_id: word(source.id) };
     case 'data':
       return { type, ...mime, base64_length: source.data.length };
   }
@@ -151,9 +169,9 @@ function textOf(content: Message['content']): string {
 
 function definitionOf(tool: Tool, redact: (text: string) => string): unknown {
   if (tool.type !== 'function' && tool.type !== 'custom')
-    return { type: tool.type, name: tool.name ?? tool.type };
+    return { type: tool.type, name: word(tool.name ?? tool.type) };
   const description = tool.description === undefined ? {} : { description: redact(tool.description) };
-  return { type: 'function', name: tool.name, ...description };
+  return { type: 'function', name: word(tool.name), ...description };
 }
 
 /** A part of a response with its text cut again. Arguments of a tool that are too long become a text. */

@@ -1,6 +1,7 @@
 import type { GatewayEvent, Observing } from 'sluice';
 import { passedFacts, type Facts } from './passed-facts.ts';
-import { ReplyText } from './reply-text.ts';
+import { maxChoices, ReplyText } from './reply-text.ts';
+import { word } from './settings.ts';
 
 /** Number of the last chunks of a response that are kept: what ends a response stands in up to three frames, each in a chunk of its own. */
 const kept = 4;
@@ -31,11 +32,11 @@ export class ReplyFacts implements Observing {
         this.#next += 1;
         return;
       case 'head':
-        this.#id = event.id;
-        this.#model = event.model;
+        this.#id = word(event.id);
+        this.#model = word(event.model);
         return;
       case 'finish':
-        (this.#reasons ??= [])[event.choice] = event.raw ?? event.reason;
+        if (event.choice < maxChoices) (this.#reasons ??= [])[event.choice] = word(event.raw ?? event.reason);
         return;
       default:
         this.text?.event(event);

@@ -1,4 +1,5 @@
 import type { GatewayEvent } from 'sluice';
+import { word } from './settings.ts';
 
 /** A part of a message as the GenAI conventions write it. */
 export type Part = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -12,8 +13,9 @@ interface Growing {
   text: string;
 }
 
-/** Maximum number of blocks of one response that are kept. */
+/** Maximum number of blocks of one response that are kept, and of choices. */
 const maxBlocks = 500;
+export const maxChoices = 128;
 
 /** Keeps the texts of a response up to a limit: answers, refusals, reasoning and calls of tools. Media are named without their data. */
 export class ReplyText {
@@ -57,7 +59,13 @@ export class ReplyText {
     const choices: Part[][] = [];
     for (const { choice, type, id, name, text } of this.#blocks.values()) {
       const parts = (choices[choice] ??= []);
-      if (type === 'tool_call') parts.push({ type, id, name, arguments: argumentsOf(redact(text)) });
+      if (type === 'tool_call')
+        parts.push({
+          type,
+          id: word(id ?? ''),
+          name: word(name ?? ''),
+          arguments: argumentsOf(redact(text)),
+        });
       else if (type === 'media') parts.push({ type: name ?? 'media' });
       else parts.push({ type, content: redact(text) });
     }
@@ -65,16 +73,14 @@ export class ReplyText {
   }
 
   #begin(block: number, growing: Growing): void {
-    if (this.#blocks.size < maxBlocks) this.#blocks.set(block, growing);
+    if (this.#blocks.size < maxBlocks && growing.choice < maxChoices) this.#blocks.set(block, growing);
   }
 
   #add(block: number, choice: number, type: Growing['type'], text: string): void {
     if (this.#size >= this.#limit) return;
-    let one = this.#blocks.get(block);
-    if (one === undefined) {
-      this.#begin(block, (one = { choice, type, text: '' }));
-      if (this.#blocks.size >= maxBlocks) return;
-    }
+    if (!this.#blocks.has(block)) this.#begin(block, { choice, type, text: '' });
+    const one = this.#blocks.get(block);
+    if (one === undefined) return;
     const added = text.slice(0, this.#limit - this.#size);
     one.text += added;
     this.#size += added.length;

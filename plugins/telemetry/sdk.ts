@@ -61,7 +61,7 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
     maxExportBatchSize: Math.min(batchSize[options.content], options.queue.records),
     scheduledDelayMillis: batchDelay,
     // The transport ends each export by itself.
-    exportTimeoutMillis: longestSend(options.timeout) * 2,
+    exportTimeoutMillis: longestSend(options.timeout),
   };
 
   const ids = new PresetIds(new trace.RandomIdGenerator());

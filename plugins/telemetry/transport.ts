@@ -12,7 +12,7 @@ const maxBackoff = 5_000;
 /** Maximum of milliseconds between two tries once the gateway closes. */
 const closingBackoff = 250;
 
-/** Maximum of milliseconds for which a receiver can have exports held back with `retry-after`. */
+/** Maximum of milliseconds for which a receiver can have one export held back with `retry-after`, all its responses together. */
 const maxPause = 300_000;
 
 /** Maximum number of bytes of a response. */
@@ -29,9 +29,9 @@ export interface TransportOptions {
   readonly timeout: number;
 }
 
-/** The most milliseconds that {@link Transport.send} takes. */
+/** The most milliseconds that {@link Transport.send} takes: it may wait for a pause that another export was asked for, and then for its own. */
 export function longestSend(timeout: number): number {
-  return timeout + maxPause;
+  return 2 * (timeout + maxPause);
 }
 
 /**
@@ -53,16 +53,25 @@ export class Transport {
     const { compression, timeout } = this.#options;
     const body = compression === 'gzip' ? await promisify(gzip)(data) : Buffer.from(data);
     await this.#wait(this.#pausedUntil - performance.now());
-    const deadline = performance.now() + timeout;
+    let deadline = performance.now() + timeout;
+    let patience = maxPause;
     for (let backoff = firstBackoff; ; backoff = Math.min(backoff * 2, maxBackoff)) {
       // oxlint-disable-next-line no-await-in-loop -- a retry follows a failure
       const { response, error, pause } = await this.#try(body, deadline);
       if (response !== undefined) return response;
-      if (pause !== undefined) this.#pausedUntil = performance.now() + pause;
-      const wait = pause ?? (error.isFinal ? undefined : backoff * (0.8 + Math.random() * 0.4));
-      if (wait === undefined || this.#left(deadline) <= 0) throw error;
-      // oxlint-disable-next-line no-await-in-loop -- see above
-      await this.#wait(wait);
+      if (error.isFinal || this.#left(deadline) <= 0) throw error;
+      if (pause === undefined || patience <= 0) {
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        await this.#wait(Math.min(backoff * (0.8 + Math.random() * 0.4), this.#left(deadline)));
+      } else {
+        const granted = Math.min(pause, patience);
+        patience -= granted;
+        this.#pausedUntil = performance.now() + granted;
+        deadline = this.#pausedUntil + timeout;
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        await this.#wait(granted);
+      }
+      if (this.#left(deadline) <= 0) throw error;
     }
   }
 

@@ -10,6 +10,8 @@ import { seenIn, type Seen } from './_otlp.ts';
 export interface Behaviour {
   readonly status?: number;
   readonly retryAfter?: string;
+  /** What a response has as its JSON body. */
+  readonly body?: string;
   /** Reads the request and never answers. */
   readonly hangs?: boolean;
 }
@@ -37,7 +39,7 @@ process.on('disconnect', () => process.exit());
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const { status = 200, retryAfter, hangs = false } = behaviour;
+  const { status = 200, retryAfter, hangs = false, body: answer } = behaviour;
   const { headers, url = '' } = request;
   const sent = Buffer.concat(chunks);
   const body = headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
@@ -46,7 +48,7 @@ const server = createServer(async (request, response) => {
   report({ type: 'got', seen, headers, taken: !hangs && status === 200 });
   if (hangs) return;
   response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
-  response.end();
+  response.end(answer);
 });
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   const address = server.address();
