@@ -24,6 +24,7 @@ const help = `Usage: npm run bench -- [options]
   --warm N           Seconds of each scenario before the first round (2).
   --steady N         Seconds of two long rounds of each scenario, after the short ones (0: none).
   --tree PATH        Another checkout with its node_modules, as one more target in the same rounds. May stand more than once.
+  --plugin NAME=JSON Sluice with this plugin listed, with these options, as one more target in the same rounds. May stand more than once.
   --peers NAME=PORT  Gateways that run already, with commas between them; NAME=PORT=KEY gives what clients show. They send models named
                      chat.* to the provider, whose port --provider fixes.
   --provider PORT    The port of the fake provider (0: any).
@@ -49,6 +50,7 @@ const { values: flags } = parseArgs({
     warm: { type: 'string', default: '2' },
     steady: { type: 'string', default: '0' },
     tree: { type: 'string', multiple: true, default: [] },
+    plugin: { type: 'string', multiple: true, default: [] },
     peers: { type: 'string', default: '' },
     provider: { type: 'string', default: '0' },
     workers: { type: 'string', default: '1' },
@@ -130,7 +132,7 @@ async function showProfiles(): Promise<void> {
 }
 
 async function measure(): Promise<void> {
-  const trees: readonly Pick<SluiceOptions, 'name' | 'tree' | 'cache'>[] = [
+  const trees: readonly Pick<SluiceOptions, 'name' | 'tree' | 'cache' | 'plugin'>[] = [
     { name: 'sluice', tree: ownTree },
     ...(flags.cache
       ? [
@@ -142,6 +144,10 @@ async function measure(): Promise<void> {
           },
         ]
       : []),
+    ...flags.plugin.map((listed, index) => {
+      const [plugin = '', options = '{}'] = listed.split(/=(.*)/s);
+      return { name: `+ ${plugin} (${index + 1})`, tree: ownTree, plugin: { name: plugin, options } };
+    }),
     ...flags.tree.map((path) => ({ name: basename(path), tree: resolve(path) })),
   ];
   const start = async (): Promise<readonly Target[]> => {

@@ -74,6 +74,8 @@ export interface SluiceOptions {
   readonly shared?: string | undefined;
   /** The plugin `cache`, as its entry in the config: `cache()`. */
   readonly cache?: string | undefined;
+  /** A plugin that its config lists, with its options as JSON. */
+  readonly plugin?: { readonly name: string; readonly options: string };
   readonly core?: number | undefined;
   /** More options for its Node, such as `--cpu-prof`: its workers have them too. */
   readonly nodeOptions?: readonly string[];
@@ -180,7 +182,7 @@ export async function serving(url: string, patience: number, check: () => void =
 
 /** An ordinary configuration: default plugins, a channel for each format, prices, one key. */
 export function configFor(
-  { upstream, workers, folder, database, shared, cache }: Omit<SluiceOptions, 'name' | 'tree'>,
+  { upstream, workers, folder, database, shared, cache, plugin }: Omit<SluiceOptions, 'name' | 'tree'>,
   port: number,
 ): string {
   const text = JSON.stringify;
@@ -190,6 +192,7 @@ import anthropic from 'sluice/channels/anthropic';
 import gemini from 'sluice/channels/gemini';
 import openai from 'sluice/channels/openai';
 ${cache === undefined ? '' : "import cache from 'sluice/plugins/cache';"}
+${plugin === undefined ? '' : `import listed from 'sluice/plugins/${plugin.name}';`}
 
 const provider = { key: 'sk-upstream', baseUrl: ${text(`${upstream}/v1`)} };
 
@@ -201,7 +204,7 @@ export default defineConfig({
   data: ${text(join(folder, 'data'))},
   ${database === undefined ? '' : `database: ${text(database)},`}
   ${shared === undefined ? '' : `shared: { url: ${text(shared)} },`}
-  ${cache === undefined ? '' : `plugins: [${cache}],`}
+  plugins: [${[cache, plugin && `listed(${plugin.options})`].filter((one) => one !== undefined).join(', ')}],
   prices: { '*': { input: 1, output: 2 } },
   channels: [
     openai({ ...provider, id: 'chat', models: ['chat.*'], traits: { '*': { formats: ['chat-completions'] } } }),
