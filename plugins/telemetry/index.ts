@@ -41,11 +41,11 @@ export default definePlugin({
     const channels = new Channels(tools.catalog);
     const traces = new TraceContexts(packages, chosen.sampling);
     const redact = createRedactor(chosen.redact);
-    const { tracer, logger, meter } = sdk;
+    const { spans: processor, logger, meter, resource } = sdk;
     const spans =
-      tracer === undefined
+      processor === undefined
         ? undefined
-        : new SpanWriter({ tracer, ids: sdk.ids, traces, packages, options: chosen, redact });
+        : new SpanWriter({ processor, resource, traces, packages, options: chosen, redact });
     const log = logger === undefined ? undefined : createLogWriter(logger, traces, packages);
     const instruments = meter === undefined ? undefined : new Instruments(meter, channels, sdk.losses);
 

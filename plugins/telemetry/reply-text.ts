@@ -13,8 +13,10 @@ interface Growing {
   text: string;
 }
 
-/** Maximum number of blocks of one response that are kept, and of choices. */
+/** Maximum number of blocks of one response that are kept. */
 const maxBlocks = 500;
+
+/** Maximum number of choices of one response that are kept: providers number them. */
 export const maxChoices = 128;
 
 /** Keeps the texts of a response up to a limit: answers, refusals, reasoning and calls of tools. Media are named without their data. */

@@ -5,11 +5,8 @@ import { Losses, type Signal } from './losses.ts';
 import type { TelemetryOptions } from './options.ts';
 import type { Packages } from './packages.ts';
 import { BoundedLogs, BoundedSpans, Room } from './queue.ts';
-import { PresetIds } from './trace-context.ts';
+import { scopeName } from './ended-span.ts';
 import { longestSend, Transport } from './transport.ts';
-
-/** Name of the instrumentation scope of everything that is exported. */
-const scope = 'sluice';
 
 /** Maximum number of spans or log records in one export: fewer where they have texts, because an export is encoded in one go. */
 const batchSize = { off: 512, metadata: 512, full: 64 } as const;
@@ -25,7 +22,7 @@ export type Sdk = ReturnType<typeof startSdk>;
 
 /** Starts the providers of the signals that are on. */
 export function startSdk(options: TelemetryOptions, packages: Packages, tools: PluginTools) {
-  const { api, resources, trace, logs, metrics, transformer } = packages;
+  const { resources, trace, logs, metrics, transformer } = packages;
   const losses = new Losses(
     tools.log,
     tools.metrics.counter(
@@ -64,34 +61,25 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
     exportTimeoutMillis: longestSend(options.timeout),
   };
 
-  const ids = new PresetIds(new trace.RandomIdGenerator());
   const spanRoom = new Room('traces', options.queue, losses);
-  const tracing =
+  const spans =
     options.signals.traces &&
-    new trace.TracerProvider({
-      resource,
-      idGenerator: ids,
-      // Whether a trace is recorded is decided before its spans are made.
-      sampler: new trace.AlwaysOnSampler(),
-      spanProcessors: [
-        new BoundedSpans(
-          spanRoom,
-          new trace.BatchSpanProcessor({
-            ...batching,
-            exporter: new OtlpExporter({
-              signal: 'traces',
-              serializer: isJson ? transformer.JsonTraceSerializer : transformer.ProtobufTraceSerializer,
-              transport: transportOf('traces'),
-              losses,
-              packages,
-              count: (spans) => spans.length,
-              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedSpans ?? 0),
-              released: spanRoom.release,
-            }),
-          }),
-        ),
-      ],
-    });
+    new BoundedSpans(
+      spanRoom,
+      new trace.BatchSpanProcessor({
+        ...batching,
+        exporter: new OtlpExporter({
+          signal: 'traces',
+          serializer: isJson ? transformer.JsonTraceSerializer : transformer.ProtobufTraceSerializer,
+          transport: transportOf('traces'),
+          losses,
+          packages,
+          count: (batch) => batch.length,
+          rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedSpans ?? 0),
+          released: spanRoom.release,
+        }),
+      }),
+    );
 
   const logRoom = new Room('logs', options.queue, losses);
   const logging =
@@ -145,7 +133,7 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
 
   const close = async (): Promise<void> => {
     for (const transport of transports) transport.close(closeTimeout);
-    const closing = [tracing, logging, metering].flatMap((one) => (one === false ? [] : [one.shutdown()]));
+    const closing = [spans, logging, metering].flatMap((one) => (one === false ? [] : [one.shutdown()]));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, closeTimeout + 200);
@@ -156,12 +144,11 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
   };
 
   return {
-    ids,
+    resource,
     losses,
-    tracer: tracing === false ? undefined : tracing.getTracer(scope),
-    logger: logging === false ? undefined : logging.getLogger(scope),
-    meter: metering === false ? undefined : metering.getMeter(scope),
-    root: api.ROOT_CONTEXT,
+    spans: spans === false ? undefined : spans,
+    logger: logging === false ? undefined : logging.getLogger(scopeName),
+    meter: metering === false ? undefined : metering.getMeter(scopeName),
     close,
   };
 }

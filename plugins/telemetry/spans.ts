@@ -1,39 +1,53 @@
-import type { Span, Tracer } from '@opentelemetry/api';
-import { callKey, type Call, type CallAttempt } from 'sluice';
+import type { Attributes, SpanContext, SpanKind, SpanStatus } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
+import type { SpanProcessor } from '@opentelemetry/sdk-trace';
+import { callKey, type Call, type CallAttempt, type PluginTime } from 'sluice';
 import { contentAttributes, startOf, type EndedCall } from './call-attributes.ts';
+import { EndedSpan } from './ended-span.ts';
 import type { TelemetryOptions } from './options.ts';
 import type { Packages } from './packages.ts';
 import type { Redactor } from './redact.ts';
 import { present } from './settings.ts';
-import type { PresetIds, TraceContexts, TraceIdentity } from './trace-context.ts';
+import type { TraceContexts, TraceIdentity } from './trace-context.ts';
 
 /** Times of the plugins that a call met, where spans of plugins are on. */
-export const pluginTimes =
-  callKey<{ readonly plugin: string; readonly startedAt: number; readonly endedAt: number }[]>(
-    'plugin times',
-  );
+export const pluginTimes = callKey<PluginTime[]>('plugin times');
 
 /** What {@link SpanWriter} works with. */
 export interface SpanWriterOptions {
-  readonly tracer: Tracer;
-  readonly ids: PresetIds;
+  readonly processor: SpanProcessor;
+  readonly resource: Resource;
   readonly traces: TraceContexts;
   readonly packages: Packages;
   readonly options: TelemetryOptions;
   readonly redact: Redactor;
 }
 
+/** What differs between the spans of one call. */
+interface Part {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly context: SpanContext;
+  readonly parent: SpanContext | undefined;
+  readonly start: number;
+  readonly end: number;
+  readonly attributes: Attributes;
+  readonly status: SpanStatus;
+}
+
 /** Writes the spans of calls that have ended: one for the call, below it one for each attempt, and for plugins where that is on. */
 export class SpanWriter {
   readonly #options: SpanWriterOptions;
+  readonly #unset: SpanStatus;
 
   constructor(options: SpanWriterOptions) {
     this.#options = options;
+    this.#unset = { code: options.packages.api.SpanStatusCode.UNSET };
   }
 
   /** Writes the spans of one call. Nothing is written for a call that is not sampled. */
   write(ended: EndedCall): void {
-    const { tracer, ids, traces, packages, options, redact } = this.#options;
+    const { traces, packages, options, redact } = this.#options;
     const { call, outcome, operation } = ended;
     const identity = traces.of(call);
     if (!identity.isSampled) return;
@@ -44,84 +58,84 @@ export class SpanWriter {
         ? { ...ended.attributes(), ...contentAttributes(ended, options, redact) }
         : ended.attributes();
     const model = attributes['gen_ai.request.model'];
-    ids.preset(identity.traceId, identity.spanId);
-    const span = tracer.startSpan(
-      model === undefined ? operation : `${operation} ${String(model)}`,
-      { kind: api.SpanKind.SERVER, startTime: start, attributes },
-      identity.parent,
-    );
+    const context = traces.contextOf(call);
     // What a client did wrong is no error of a server, by the conventions for HTTP.
-    if (outcome.status >= 500 || outcome.ended === 'interrupted')
-      this.#fail(span, ended.errorType, outcome.error?.message);
-    this.#writeAttempts(ended, identity, span, start);
-    this.#writePlugins(call, span, start);
-    span.end(start + outcome.times.totalMs);
+    const isError = outcome.status >= 500 || outcome.ended === 'interrupted';
+    this.#add({
+      name: model === undefined ? operation : `${operation} ${String(model)}`,
+      kind: api.SpanKind.SERVER,
+      context,
+      parent: api.trace.getSpanContext(identity.parent),
+      start,
+      end: start + outcome.times.totalMs,
+      attributes,
+      status: isError ? this.#failed(ended.errorType, outcome.error?.message) : this.#unset,
+    });
+    this.#addAttempts(ended, identity, context, start);
+    this.#addPlugins(call, context, start);
   }
 
-  #writeAttempts(
+  #addAttempts(
     { outcome, provider }: EndedCall,
     identity: TraceIdentity,
-    parent: Span,
+    parent: SpanContext,
     start: number,
   ): void {
-    const { tracer, ids, packages } = this.#options;
-    const { api } = packages;
-    const context = api.trace.setSpan(api.ROOT_CONTEXT, parent);
+    const { traces, packages } = this.#options;
     const sent = [...identity.sent];
     outcome.attempts.forEach((attempt, index) => {
-      const { failure, cause } = attempt;
+      const { failure, cause, channel } = attempt;
       const begin = attempt.startMs ?? outcome.times.queuedMs ?? 0;
-      ids.preset(identity.traceId, takeSpanId(sent, attempt));
-      const span = tracer.startSpan(
-        `attempt ${attempt.channel}`,
-        {
-          kind: api.SpanKind.CLIENT,
-          startTime: start + begin,
-          attributes: present({
-            'gen_ai.provider.name':
-              attempt.channel === outcome.attempts.at(-1)?.channel ? provider : undefined,
-            'error.type': failure,
-            'http.response.status_code': failure === undefined ? 200 : cause?.status,
-            'sluice.attempt': index + 1,
-            'sluice.attempt.failure': failure,
-            'sluice.attempt.model': attempt.model,
-            'sluice.channel': attempt.channel,
-            'sluice.channel.key.id': attempt.key,
-            'sluice.format': attempt.format,
-          }),
-        },
-        context,
-      );
-      // A parallel attempt that was given up did nothing wrong.
-      if (failure !== undefined && failure !== 'hedged') this.#fail(span, failure, cause?.message);
-      span.end(start + Math.max(begin, attempt.endMs ?? outcome.times.totalMs));
+      this.#add({
+        name: `attempt ${channel}`,
+        kind: packages.api.SpanKind.CLIENT,
+        context: { ...parent, spanId: takeSpanId(sent, attempt) ?? traces.newSpanId() },
+        parent,
+        start: start + begin,
+        end: start + (attempt.endMs ?? outcome.times.totalMs),
+        attributes: present({
+          'gen_ai.provider.name': channel === outcome.attempts.at(-1)?.channel ? provider : undefined,
+          'error.type': failure,
+          'http.response.status_code': failure === undefined ? 200 : cause?.status,
+          'sluice.attempt': index + 1,
+          'sluice.attempt.failure': failure,
+          'sluice.attempt.model': attempt.model,
+          'sluice.channel': channel,
+          'sluice.channel.key.id': attempt.key,
+          'sluice.format': attempt.format,
+        }),
+        // A parallel attempt that was given up did nothing wrong.
+        status:
+          failure === undefined || failure === 'hedged' ? this.#unset : this.#failed(failure, cause?.message),
+      });
     });
   }
 
-  #writePlugins(call: Call, parent: Span, start: number): void {
-    const times = call.get(pluginTimes);
-    if (times === undefined) return;
-    const { tracer, packages } = this.#options;
-    const context = packages.api.trace.setSpan(packages.api.ROOT_CONTEXT, parent);
-    for (const { plugin, startedAt, endedAt } of times) {
-      const startTime = start + startedAt - call.startedAt;
-      const span = tracer.startSpan(
-        `plugin ${plugin}`,
-        { startTime, attributes: { 'sluice.plugin': plugin } },
-        context,
-      );
-      span.end(startTime + endedAt - startedAt);
-    }
+  #addPlugins(call: Call, parent: SpanContext, start: number): void {
+    const { traces, packages } = this.#options;
+    for (const { plugin, startedAt, endedAt } of call.get(pluginTimes) ?? [])
+      this.#add({
+        name: `plugin ${plugin}`,
+        kind: packages.api.SpanKind.INTERNAL,
+        context: { ...parent, spanId: traces.newSpanId() },
+        parent,
+        start: start + startedAt - call.startedAt,
+        end: start + endedAt - call.startedAt,
+        attributes: { 'sluice.plugin': plugin },
+        status: this.#unset,
+      });
+  }
+
+  #add(part: Part): void {
+    const { processor, resource } = this.#options;
+    processor.onEnd(new EndedSpan({ ...part, resource }));
   }
 
   /** Causes may quote a request: they are shown where its texts are. */
-  #fail(span: Span, code: string | undefined, message: string | undefined): void {
+  #failed(code: string | undefined, message: string | undefined): SpanStatus {
     const { packages, options, redact } = this.#options;
     const told = options.content === 'full' && message !== undefined ? redact(message, 1_000) : code;
-    span.setStatus({
-      code: packages.api.SpanStatusCode.ERROR,
-      ...(told === undefined ? {} : { message: told }),
-    });
+    return { code: packages.api.SpanStatusCode.ERROR, ...(told === undefined ? {} : { message: told }) };
   }
 }
 

@@ -6,31 +6,6 @@ import type { Packages } from './packages.ts';
 /** Maximum number of requests to providers of one call whose span ids are kept. */
 const maxSent = 64;
 
-/** Gives spans the ids that were chosen before they are made, and random ones where none was. */
-export class PresetIds implements IdGenerator {
-  readonly #random: IdGenerator;
-  #traceId: string | undefined;
-  #spanId: string | undefined;
-
-  constructor(random: IdGenerator) {
-    this.#random = random;
-  }
-
-  /** Chooses the ids of the span that is made next. */
-  preset(traceId: string, spanId: string | undefined): void {
-    this.#traceId = traceId;
-    this.#spanId = spanId;
-  }
-
-  readonly generateTraceId = (): string => this.#traceId ?? this.#random.generateTraceId();
-
-  readonly generateSpanId = (): string => {
-    const spanId = this.#spanId ?? this.#random.generateSpanId();
-    this.#spanId = undefined;
-    return spanId;
-  };
-}
-
 /** Where a call stands in its trace. */
 export interface TraceIdentity {
   readonly traceId: string;
@@ -71,6 +46,11 @@ export class TraceContexts {
     const made = this.#identify(call);
     call.set(identity, made);
     return made;
+  }
+
+  /** Returns the id of a span that is made now. */
+  newSpanId(): string {
+    return this.#random.generateSpanId();
   }
 
   /** Returns the headers that continue the trace of a call at a provider. */

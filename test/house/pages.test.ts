@@ -93,6 +93,24 @@ describe('the pages are true', () => {
     });
   });
 
+  const shownByTelemetry = blocksOf('docs/guides/telemetry.md', 'ts').map(
+    (block, index) => [index, block] as const,
+  );
+
+  test.each(shownByTelemetry)(
+    'configuration %i in docs/guides/telemetry.md is sound',
+    async (_index, shown) => {
+      const folder = operatorFolder({ 'gateway.config.ts': shown });
+      const outcome = await sluice(['check'], {}, folder);
+      expect(outcome).toMatchObject({
+        code: 0,
+        stderr: '',
+        stdout: expect.stringContaining('The config is sound.'),
+      });
+      expect(outcome.stdout).toContain('telemetry');
+    },
+  );
+
   test('the plugin in the README refuses the word and nothing else', async () => {
     const plugin = blocksOf('README.md', 'ts').find((block) => block.includes('definePlugin')) ?? '';
     const folder = operatorFolder({

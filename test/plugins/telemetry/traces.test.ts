@@ -151,6 +151,47 @@ describe('an attempt that fails', () => {
   });
 });
 
+describe('a parallel attempt', () => {
+  test('that was given up has a span without an error, beside that of the one that answered first', async () => {
+    const collector = await startCollector();
+    const silent = await startUpstream(() => {});
+    const quick = await startUpstream(respond);
+    const model = 'gpt-4.1';
+    const gateway = await startGateway(
+      defineConfig({
+        plugins: [telemetry({ endpoint: collector.url })],
+        routing: { hedge: { after: 100 } },
+        channels: [
+          openaiChannel({
+            id: 'silent',
+            key: 'k',
+            baseUrl: `${silent.url}/v1`,
+            models: [model],
+            priority: 5,
+          }),
+          openaiChannel({ id: 'quick', key: 'k', baseUrl: `${quick.url}/v1`, models: [model] }),
+        ],
+      }),
+    );
+    onTestFinished(async () => {
+      await gateway.close();
+      await silent.close();
+      await quick.close();
+    });
+    await ask(gateway, 'chat-completions', model, true);
+    const attempts = await collector.waitForSpans(2, isAttempt);
+    const [first, second] = attempts.toSorted((one, other) => one.start - other.start);
+    expect(first).toMatchObject({
+      name: 'attempt silent',
+      status: 'UNSET',
+      attributes: { 'sluice.attempt.failure': 'hedged', 'sluice.channel.key.id': expect.any(String) },
+    });
+    expect(second).toMatchObject({ name: 'attempt quick', status: 'UNSET' });
+    // They ran side by side.
+    expect(second?.start).toBeLessThan(first?.end ?? 0);
+  });
+});
+
 describe('a call that goes wrong', () => {
   test('has the code of its error, and an error status where it is no mistake of the client', async () => {
     const collector = await startCollector();
