@@ -76,7 +76,7 @@ export class SpanWriter {
   }
 
   #addAttempts(
-    { outcome, provider }: EndedCall,
+    { outcome, provider, errorType }: EndedCall,
     identity: TraceIdentity,
     parent: SpanContext,
     start: number,
@@ -85,6 +85,8 @@ export class SpanWriter {
     const sent = [...identity.sent];
     outcome.attempts.forEach((attempt, index) => {
       const { failure, cause, channel } = attempt;
+      // One that answered may have broken off.
+      const error = failure ?? (outcome.ended === 'interrupted' ? errorType : undefined);
       const begin = attempt.startMs ?? outcome.times.queuedMs ?? 0;
       this.#add({
         name: `attempt ${channel}`,
@@ -95,7 +97,7 @@ export class SpanWriter {
         end: start + (attempt.endMs ?? outcome.times.totalMs),
         attributes: present({
           'gen_ai.provider.name': channel === outcome.attempts.at(-1)?.channel ? provider : undefined,
-          'error.type': failure,
+          'error.type': error,
           'http.response.status_code': failure === undefined ? 200 : cause?.status,
           'sluice.attempt': index + 1,
           'sluice.attempt.failure': failure,
@@ -105,8 +107,7 @@ export class SpanWriter {
           'sluice.format': attempt.format,
         }),
         // A parallel attempt that was given up did nothing wrong.
-        status:
-          failure === undefined || failure === 'hedged' ? this.#unset : this.#failed(failure, cause?.message),
+        status: error === undefined || error === 'hedged' ? this.#unset : this.#failed(error, cause?.message),
       });
     });
   }

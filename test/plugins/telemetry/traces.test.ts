@@ -223,6 +223,31 @@ describe('a call that goes wrong', () => {
       .toEqual(['ERROR', 'WARN', 'WARN']);
   });
 
+  test('in the middle of its response is an error of the call and of the attempt that answered', async () => {
+    const collector = await startCollector();
+    const { gateway } = await startObserved({ endpoint: collector.url }, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(
+        'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n',
+        () => response.destroy(),
+      );
+    });
+    await expect(ask(gateway, 'chat-completions', models['chat-completions'], true)).rejects.toThrow(
+      /broke|stream|upstream|terminated|error/i,
+    );
+    const [call] = await collector.waitForSpans(1, isCall);
+    const [attempt] = await collector.waitForSpans(1, isAttempt);
+    expect(call).toMatchObject({
+      status: 'ERROR',
+      attributes: { 'sluice.ended': 'interrupted', 'gen_ai.response.finish_reasons': ['error'] },
+    });
+    expect(attempt).toMatchObject({
+      status: 'ERROR',
+      attributes: { 'error.type': call?.attributes['error.type'] },
+    });
+    expect(attempt?.attributes).not.toHaveProperty(['sluice.attempt.failure']);
+  });
+
   test('because its client left is no error', async () => {
     const collector = await startCollector();
     const { gateway } = await startObserved({ endpoint: collector.url }, (_request, response) => {
