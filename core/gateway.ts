@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
-import type { Channel } from './sdk/call.ts';
+import type { Call, Channel } from './sdk/call.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
@@ -136,6 +136,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   let admin: AdminCheck | undefined;
   const operators: IsOperator[] = [];
   const watchers: WatchPlugins[] = [];
+  const serverCallers: ((call: Call) => boolean)[] = [];
   const counters = new PluginCounters();
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
@@ -180,6 +181,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         counters,
         fetchClientUrl,
         charge: chargeFor,
+        callsMcpServers: (isCalled) => serverCallers.push(isCalled),
+        areMcpServersCalled: (call) => serverCallers.some((isCalled) => isCalled(call)),
         format,
         onDrain: (job) => void notices.on('draining', job),
         onClose,

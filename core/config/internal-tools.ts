@@ -57,6 +57,10 @@ export interface InternalTools {
   readonly counters: PluginCounters;
   /** Sends requests to URLs that clients gave. */
   readonly fetchClientUrl: FetchClientUrl;
+  /** Declares for which calls a plugin calls the MCP servers of the request. */
+  readonly callsMcpServers: (isCalled: (call: Call) => boolean) => void;
+  /** True for a call whose MCP servers a plugin calls. */
+  readonly areMcpServersCalled: (call: Call) => boolean;
   /** Adds a cost to a call beside that of its tokens. */
   readonly charge: (call: Call, microDollars: number) => void;
   /** Has the request phases of all plugins timed. */

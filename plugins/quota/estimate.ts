@@ -84,12 +84,16 @@ export interface Bound {
   readonly media?: ReadonlySet<Modality>;
 }
 
-/** The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. */
+/**
+ * The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. `callsServers`: the gateway
+ * calls the MCP servers of the request.
+ */
 export function boundOf(
   call: Call,
   targets: readonly Target[],
   assumed: number,
   formatNamed: (name: string) => Format | undefined,
+  callsServers = false,
 ): Bound {
   const { outline: request, codec } = call;
   if (!isChat(request)) {
@@ -105,6 +109,7 @@ export function boundOf(
     body: prediction === undefined ? body : { ...body, prediction },
     codec,
     edits: call.edits,
+    callsServers,
   });
   const input = mostInput(needs, call.leftOut, targets);
   return {

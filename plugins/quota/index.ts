@@ -60,7 +60,14 @@ export default definePlugin({
   setup({ assumedOutput, assumedToolUses, lease, reserveAhead }, tools: InternalTools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
-    const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput, tools.format);
+    const bound: Bounding = (call) =>
+      boundOf(
+        call,
+        catalog.targets(call.model),
+        assumedOutput,
+        tools.format,
+        tools.areMcpServersCalled(call),
+      );
 
     /** The maximum number of uses of services that a call asks for. */
     const requested = (call: Call): Services | undefined =>
@@ -127,7 +134,10 @@ export default definePlugin({
       const limits = bound(call);
       const { most: written, held } = limits.output;
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
-      const amounts = amountsOf(call, limits, dollars);
+      const own = amountsOf(call, limits, dollars);
+      // The reservation of an earlier request is released when this one is charged: this one's covers both.
+      const { amounts: charged } = accountOf(call).charged ?? {};
+      const amounts: typeof own = (output, services) => sumOf(own(output, services), charged);
       const limited = (uses: number): CallEdits | undefined =>
         dollars ? limitEdits(call, catalog.targets(call.model), uses) : undefined;
       const few = limited(1);
@@ -210,6 +220,11 @@ export default definePlugin({
 
 function times(services: Services, factor: number): Services {
   return Object.fromEntries(Object.entries(services).map(([name, uses]) => [name, uses * factor]));
+}
+
+function sumOf(one: Amounts, other: Amounts | undefined): Amounts {
+  if (other === undefined) return one;
+  return { microDollars: one.microDollars + other.microDollars, tokens: one.tokens + other.tokens };
 }
 
 function isLess(one: Amounts, other: Amounts): boolean {

@@ -20,6 +20,8 @@ const referring = ['previous_response_id', 'conversation', 'cachedContent', 'cac
 export type AskedChat = Pick<Call, 'body' | 'codec'> & {
   readonly request: ChatRequest;
   readonly edits: Pick<Call['edits'], 'settings'>;
+  /** True when the gateway calls the MCP servers of the request: what they return comes with requests that are measured by themselves. */
+  readonly callsServers?: boolean;
 };
 
 /** What a chat may use at the most, as far as its model has no say in it: a token is at least a byte. */
@@ -45,8 +47,11 @@ export interface ChatNeeds {
 /** What a chat needs. */
 export function needsOf(asked: AskedChat): ChatNeeds {
   const { request, body } = asked;
-  const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request);
-  const refers = referring.some((name) => (body[name] ?? null) !== null) || isObject(body.prompt);
+  const { callsServers = false } = asked;
+  const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request, callsServers);
+  const refers =
+    referring.some((name) => (body[name] ?? null) !== null && !(callsServers && name === 'mcp_servers')) ||
+    isObject(body.prompt);
   return {
     input:
       bytes +
@@ -111,7 +116,10 @@ interface Size {
   unseen: boolean;
 }
 
-function sizeOf(request: ChatRequest): Size {
+/** Tools of MCP servers, by the type or the name of an opaque tool. */
+const serverTools = /^mcp(?:_toolset|Servers)?$/;
+
+function sizeOf(request: ChatRequest, callsServers: boolean): Size {
   const size: Size = {
     bytes: 0,
     frames: 0,
@@ -127,6 +135,8 @@ function sizeOf(request: ChatRequest): Size {
   for (const tool of tools) {
     size.bytes += lengthOfMembers(tool);
     if (tool.type === 'function' || tool.type === 'custom') continue;
+    if (tool.type === 'opaque' && callsServers && serverTools.test(String(tool.value.type ?? tool.name)))
+      continue;
     if (tool.type === 'opaque' && clientRun.test(String(tool.value.type))) size.described += 1;
     else size.unseen = true;
   }

@@ -72,6 +72,9 @@ const harmless: Readonly<Record<string, string>> = {
   'plugins/mcp.origins[]': 'sent by browsers',
   'plugins/video-tasks.publicUrl': 'told to clients',
   'plugins/provider-objects.publicUrl': 'told to clients',
+  'plugins/mcp-tools.servers{}.keys[]': 'names of keys of callers',
+  'plugins/mcp-tools.offer[].keys[]': 'names of keys of callers',
+  'plugins/mcp-tools.servers{}.oauth.issuer': 'a public identifier',
 };
 
 const soundsSecret =

@@ -222,6 +222,11 @@ export interface PluginTools {
    */
   charge(call: Call, microDollars: number): void;
   /**
+   * Declares for which calls the plugin calls the MCP servers of the request in the provider's place, in `setup`. Budgets reserve nothing then
+   * for what the provider would read of them, because each request that the plugin sends has a reservation of its own.
+   */
+  callsMcpServers(isCalled: (call: Call) => boolean): void;
+  /**
    * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */

@@ -149,7 +149,6 @@ export async function testPlugins(
   const services = openServices();
   const closers: (() => void | Promise<void>)[] = [];
   const catalog = createCatalog(Object.entries(channels).map(scripted), 0);
-
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,
   );
@@ -186,6 +185,8 @@ export async function testPlugins(
     counters,
     fetchClientUrl: createFetchClientUrl(settings.fetch),
     charge: chargeFor,
+    callsMcpServers: () => {},
+    areMcpServersCalled: () => false,
     download: notInTests,
     fetchMedia: notInTests,
     prices: createPrices(settings.prices, {}, catalog),

@@ -1,0 +1,204 @@
+/** The tools of the servers of one call, under names that every model takes. */
+import { GatewayError, type Call, type JsonObject, type Log } from 'sluice';
+import type { ServedTool } from '../mcp/servers/index.ts';
+import type { ChosenServer } from './choose.ts';
+import { isObject } from './json.ts';
+import type { Options } from './options.ts';
+import type { FunctionTool, ServerChoice } from './requests/index.ts';
+
+/** A tool of a server as the model knows it. */
+export interface OfferedTool {
+  readonly server: ChosenServer;
+  readonly tool: ServedTool;
+  /** Name of the function. */
+  readonly name: string;
+  readonly needsApproval: boolean;
+}
+
+/** The tools of one server. */
+export interface ListedServer {
+  readonly server: ChosenServer;
+  readonly tools: readonly ServedTool[];
+}
+
+/** Longest name that every provider takes. */
+const longestName = 64;
+/** Longest description that models are given of a tool, in characters. */
+const longestDescription = 4_096;
+
+/** Tools by the names of their functions. */
+export class ToolCatalog {
+  readonly listed: readonly ListedServer[];
+  readonly #byName = new Map<string, OfferedTool>();
+  /** By server and the server's own name. */
+  readonly #byOrigin = new Map<string, OfferedTool>();
+
+  /** `taken`: names of the client's own functions. */
+  constructor(listed: readonly ListedServer[], taken: Iterable<string>) {
+    this.listed = listed;
+    const names = new Set(taken);
+    for (const { server, tools } of listed)
+      for (const tool of tools) {
+        const name = freeName(server.label, tool.name, names);
+        names.add(name);
+        const offered = { server, tool, name, needsApproval: server.needsApproval(tool) };
+        this.#byName.set(name, offered);
+        this.#byOrigin.set(originOf(server.label, tool.name), offered);
+      }
+  }
+
+  /** The functions that the model is given. */
+  get functions(): readonly FunctionTool[] {
+    return [...this.#byName.values()].map(({ name, tool }) => ({
+      name,
+      description: (tool.description ?? '').slice(0, longestDescription),
+      schema: tool.inputSchema as JsonObject,
+    }));
+  }
+
+  /** The tool behind a function. */
+  named(name: string): OfferedTool | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** The tool of a server. */
+  ofServer(label: string, name: string): OfferedTool | undefined {
+    return this.#byOrigin.get(originOf(label, name));
+  }
+
+  /** The functions that a choice names. */
+  namesOf({ label, name }: ServerChoice): readonly string[] {
+    return [...this.#byName.values()]
+      .filter(({ server, tool }) => server.label === label && (name === undefined || tool.name === name))
+      .map((one) => one.name);
+  }
+}
+
+function originOf(label: string, name: string): string {
+  return JSON.stringify([label, name]);
+}
+
+/** The name of the function for a tool: the tool's own where that is free, else with the label of its server, else with a number. */
+function freeName(label: string, name: string, taken: ReadonlySet<string>): string {
+  const plain = functionName(name);
+  const named = functionName(`${label}_${name}`);
+  for (const wanted of [plain, named]) if (!taken.has(wanted)) return wanted;
+  for (let number = 2; ; number += 1) {
+    const wanted = `${named.slice(0, longestName - 8)}_${number}`;
+    if (!taken.has(wanted)) return wanted;
+  }
+}
+
+/** A name in the letters that every provider takes. */
+export function functionName(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, longestName);
+  return /^[A-Za-z_]/.test(plain) ? plain : `_${plain}`.slice(0, longestName);
+}
+
+/** What a list of tools must keep to. */
+export type ListLimits = Pick<Options, 'maxTools' | 'maxToolBytes' | 'toolTimeout'>;
+
+/**
+ * Lists the tools of all servers. Rejects with 424 when a server that was asked for cannot be reached; one that is offered is left out. Rejects with 400
+ * where there are too many tools.
+ */
+export async function listServers(
+  call: Call,
+  servers: readonly ChosenServer[],
+  limits: ListLimits,
+  log: Log,
+): Promise<readonly ListedServer[]> {
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(Math.round(limits.toolTimeout * 1000))]);
+  const lists = await Promise.all(
+    servers.map(async (server) => ({ server, tools: await toolsOf(call, server, signal, log) })),
+  );
+  const usable = lists.map(({ server, tools }) => ({
+    server,
+    tools: tools.filter((tool) => isUsable(tool) && server.allows(tool)),
+  }));
+  checkSize(
+    usable.filter(({ server }) => server.at !== undefined),
+    limits,
+  );
+  return fitting(usable, limits, (server) =>
+    log.warn(
+      { id: call.id, server },
+      'an offered MCP server has too many tools beside the others: it is left out',
+    ),
+  );
+}
+
+async function toolsOf(
+  call: Call,
+  server: ChosenServer,
+  signal: AbortSignal,
+  log: Log,
+): Promise<readonly ServedTool[]> {
+  try {
+    return await server.server.listTools(signal);
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    log.warn({ id: call.id, server: server.label, error }, 'the tools of an MCP server cannot be listed');
+    if (server.at === undefined) return [];
+    // Why it cannot be reached is not for clients, who may have chosen the address.
+    throw new GatewayError(
+      'upstream_error',
+      `${server.at}: the tools of the MCP server "${server.label}" cannot be listed.`,
+      { param: server.at, status: 424, retryable: false, origin: 'upstream', cause: error },
+    );
+  }
+}
+
+/** False for a tool that no provider takes. */
+function isUsable({ name, inputSchema }: ServedTool): boolean {
+  const schema = inputSchema as JsonObject;
+  return (
+    typeof name === 'string' &&
+    name !== '' &&
+    name.length <= 128 &&
+    isObject(schema) &&
+    schema['type'] === 'object'
+  );
+}
+
+/** The servers that were asked for, and of those that are offered the ones that fit beside them. */
+function fitting(
+  lists: readonly ListedServer[],
+  { maxTools, maxToolBytes }: ListLimits,
+  leftOut: (label: string) => void,
+): readonly ListedServer[] {
+  let count = 0;
+  let bytes = 0;
+  return lists.filter(({ server, tools }) => {
+    const size = sizeOf(tools);
+    const fits = count + tools.length <= maxTools && bytes + size <= maxToolBytes;
+    if (server.at === undefined && !fits) leftOut(server.label);
+    if (server.at === undefined && (!fits || tools.length === 0)) return false;
+    count += tools.length;
+    bytes += size;
+    return true;
+  });
+}
+
+/** Bytes of definitions as models are given them. */
+function sizeOf(tools: readonly ServedTool[]): number {
+  let bytes = 0;
+  for (const { name, description = '', inputSchema } of tools)
+    bytes += Buffer.byteLength(JSON.stringify([name, description.slice(0, longestDescription), inputSchema]));
+  return bytes;
+}
+
+function checkSize(lists: readonly ListedServer[], { maxTools, maxToolBytes }: ListLimits): void {
+  const tools = lists.flatMap((list) => list.tools);
+  if (tools.length > maxTools)
+    throw new GatewayError(
+      'invalid_value',
+      `The MCP servers of this request have ${tools.length} tools; at most ${maxTools} are allowed. Name those that you need (allowed_tools).`,
+    );
+  const bytes = sizeOf(tools);
+  if (bytes > maxToolBytes)
+    throw new GatewayError(
+      'invalid_value',
+      `The tools of the MCP servers of this request have definitions of ${bytes} bytes; at most ${maxToolBytes} are allowed. Name those that you need (allowed_tools).`,
+    );
+}

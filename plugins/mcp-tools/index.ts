@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { chatOf, definePlugin, isChat, type Call, type Next, type PluginTools, type Target } from 'sluice';
+import { listServers, ToolCatalog } from './catalog.ts';
+import { ServerChoices, type ChosenServer } from './choose.ts';
+import { readHistory } from './history.ts';
+import { wrong } from './json.ts';
+import { ToolLoop } from './loop.ts';
+import { options, type Options } from './options.ts';
+import { ServerPool } from './pool.ts';
+import { concernOf, readerOf, type McpRequest, type RequestReader } from './requests/index.ts';
+import { wordsOf } from './words.ts';
+
+/**
+ * Models of every provider call tools of MCP servers in a loop that the gateway runs: those that clients name in a request (`mcp` tools of
+ * Responses, `mcp_servers` of messages), and those that the operator offers. Where the provider calls the servers of a request by itself,
+ * the request goes to it as it is.
+ */
+export default definePlugin({
+  name: 'mcp-tools',
+  stage: 'shape',
+  // Each round goes back to the channel that has encrypted the reasoning of the one before.
+  before: ['reasoning-affinity', 'session-affinity'],
+  whenListed: true,
+  options: checked(),
+  setup(chosen, tools) {
+    const served = new McpTools(chosen, tools);
+    tools.onClose(() => served.close());
+    tools.callsMcpServers((call) => served.callsServersOf(call));
+    return function mcpTools(call, next) {
+      return served.answer(call, next);
+    };
+  },
+});
+
+/** An offer names servers that there are. */
+function checked() {
+  return options.superRefine(({ servers, offer }, context) => {
+    offer.forEach((one, index) => {
+      for (const name of one.servers)
+        if (!Object.hasOwn(servers, name))
+          context.addIssue({
+            code: 'custom',
+            path: ['offer', index, 'servers'],
+            message: `names "${name}", which is none of the servers`,
+          });
+    });
+  }) satisfies z.ZodType<Options>;
+}
+
+function hasSeveralChoices({ outline }: Call): boolean {
+  return isChat(outline) && (outline.settings.choices ?? 1) > 1;
+}
+
+/** The plugin at work. */
+class McpTools {
+  readonly #options: Options;
+  readonly #tools: PluginTools;
+  readonly #pool: ServerPool;
+  readonly #choices: ServerChoices;
+  readonly #calls: ReturnType<PluginTools['metrics']['counter']>;
+
+  constructor(chosen: Options, tools: PluginTools) {
+    this.#options = chosen;
+    this.#tools = tools;
+    this.#pool = new ServerPool(chosen, tools);
+    this.#choices = new ServerChoices(chosen, this.#pool);
+    this.#calls = tools.metrics.counter(
+      'tool_calls',
+      'Calls of tools of MCP servers, by server and result.',
+      ['server', 'result'],
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  /** Answers a call that has to do with MCP, and passes all others on. */
+  answer(call: Call, next: Next): ReturnType<Next> {
+    const isCount = call.operation === 'count-tokens';
+    if (call.operation !== 'chat' && !isCount) return next(call);
+    const reader = readerOf(call.format.name);
+    const concern = reader === undefined ? undefined : concernOf(call);
+    if (reader === undefined || concern === undefined) return next(call);
+    const isConcerned = concern.asks || concern.remembers || this.#choices.offers;
+    return isConcerned ? this.#concerned(call, next, reader, concern.remembers) : next(call);
+  }
+
+  /** True for a call whose servers the gateway calls, and the provider never. */
+  callsServersOf(call: Call): boolean {
+    const reader = readerOf(call.format.name);
+    if (reader === undefined || concernOf(call)?.asks !== true) return false;
+    const { servers } = reader(call);
+    if (this.#choices.hasOwn(servers)) return true;
+    return this.#choices.canServe(servers) && !this.#isNative(call, 'some');
+  }
+
+  async #concerned(call: Call, next: Next, reader: RequestReader, remembers: boolean): ReturnType<Next> {
+    const request = reader(call);
+    const { servers: asked } = request;
+    const offered = hasSeveralChoices(call) ? [] : this.#choices.offered(call, asked);
+    if (asked.length === 0 && offered.length === 0) {
+      const isForeign = remembers && !this.#isNative(call, 'some');
+      return isForeign ? this.#serve(call, next, request, []) : next(call);
+    }
+    // A provider that calls servers by itself gets no others beside those of the client.
+    if (asked.length > 0 && !this.#choices.hasOwn(asked)) {
+      if (this.#isNative(call, 'every') || !this.#choices.canServe(asked)) return next(call);
+      if (this.#isNative(call, 'some')) return await this.#firstNative(call, next, request);
+    }
+    return this.#serve(call, next, request, [...this.#choices.chosen(call, asked), ...offered]);
+  }
+
+  /** True where all, or some, of the channels for the model call the servers of a request by themselves. */
+  #isNative(call: Call, which: 'every' | 'some'): boolean {
+    const targets = this.#tools.catalog.targets(call.model);
+    const callsServers = ({ traits }: Target): boolean => traits.mcp?.includes(call.format.name) === true;
+    return targets.length > 0 && targets[which](callsServers);
+  }
+
+  /** Some channels call servers by themselves, and others refuse them: what those refuse is served here. */
+  async #firstNative(call: Call, next: Next, request: McpRequest): ReturnType<Next> {
+    try {
+      return await next(call);
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'unsupported_tool') throw error;
+      return await this.#serve(call, next, request, this.#choices.chosen(call, request.servers));
+    }
+  }
+
+  async #serve(
+    call: Call,
+    next: Next,
+    request: McpRequest,
+    servers: readonly ChosenServer[],
+  ): ReturnType<Next> {
+    const { log, charge } = this.#tools;
+    const chat = chatOf(call);
+    if (servers.length > 0 && hasSeveralChoices(call))
+      throw wrong('n', '1 where tools of MCP servers are used');
+    const ownTools = new Set(chat.tools.flatMap((tool) => ('name' in tool ? (tool.name ?? []) : [])));
+    const listed = await listServers(call, servers, this.#options, log);
+    const catalog = new ToolCatalog(listed, ownTools);
+    const history = readHistory(chat.messages, catalog);
+    if (call.operation === 'count-tokens')
+      return next(
+        call.with({
+          body: request.body(catalog.functions, (choice) => catalog.namesOf(choice), true),
+          messages: history.messages,
+        }),
+      );
+    const loop = new ToolLoop({
+      call,
+      next,
+      request,
+      catalog,
+      history,
+      words: wordsOf(call.format.name),
+      options: this.#options,
+      ownTools,
+      readsImages: this.#readsImages(call),
+      charge: (own, microDollars) => charge(own, microDollars),
+      ran: (server, isFailed) =>
+        this.#calls.add({ server: this.#labelOf(server), result: isFailed ? 'failed' : 'completed' }),
+    });
+    return loop.begin();
+  }
+
+  /** Labels that clients choose are no series. */
+  #labelOf(label: string): string {
+    return Object.hasOwn(this.#options.servers, label) ? label : 'client';
+  }
+
+  #readsImages(call: Call): boolean {
+    const takes = this.#tools.catalog.list().find(({ id }) => id === call.model)?.takes;
+    return takes === undefined || takes.includes('image');
+  }
+}

@@ -1,0 +1,81 @@
+/** Options of the plugin. */
+import { z } from 'zod';
+import { addressShape, processShape } from '../mcp/servers/index.ts';
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be a letter, then letters, digits, _ or -');
+const patterns = z.array(z.string().min(1));
+
+const access = {
+  /** Names or patterns (`*`) of models for which the server may be used. */
+  models: patterns.default(['*']),
+  /** Names, ids or patterns (`*`) of API keys that may use the server. Calls without a key count as the name ''. */
+  keys: patterns.default(['*']),
+  /** Names of the tools that may be used. Default: all. */
+  allowedTools: z.array(z.string().min(1)).optional(),
+  /** Charge for each call of one of its tools, in micro-dollars. */
+  chargeMicroDollars: z.int().min(0).max(1_000_000_000).default(0),
+};
+
+const server = z.union([
+  z.strictObject({ ...addressShape, ...access }),
+  z.strictObject({ ...processShape, ...access }),
+]);
+
+const offer = z.strictObject({
+  /** Names of servers. */
+  servers: z.array(name).min(1),
+  /** Names or patterns of models whose requests get the tools. */
+  models: patterns.default(['*']),
+  /** Names, ids or patterns of API keys whose requests get the tools. */
+  keys: patterns.default(['*']),
+});
+
+/** Schema of the options. */
+export const options = z.strictObject({
+  /** Servers by name. A request names one by this label, by its URL, or as `sluice:NAME` in place of a URL. */
+  servers: z.record(name, server).default({}),
+  /** Servers whose tools are added to requests that do not ask for them. */
+  offer: z.array(offer).default([]),
+  /** Lets clients name servers by URL that the operator has not configured. Public addresses alone are connected to. */
+  clientServers: z.boolean().default(false),
+  /** Most requests to the model for one call. */
+  maxRounds: z.int().min(1).max(100).default(10),
+  /** Seconds after which no further round begins, and at which running tools are given up. */
+  maxSeconds: z.number().min(1).max(3_600).default(300),
+  /** Most tool calls of one round. The model is told of those that did not run. */
+  maxCallsPerRound: z.int().min(1).max(128).default(16),
+  /** Most tool calls of one client's call that run at the same time. */
+  concurrency: z.int().min(1).max(64).default(8),
+  /** Seconds that one tool may take, and the listing of a server's tools. */
+  toolTimeout: z.number().min(0.1).max(600).default(60),
+  /** Most bytes of one result. The model is told where one is longer. */
+  maxResultBytes: z
+    .int()
+    .min(1_024)
+    .max(64 * 1024 * 1024)
+    .default(262_144),
+  /** Most bytes of all results of one call. At this limit no further round begins. */
+  maxTotalBytes: z
+    .int()
+    .min(1_024)
+    .max(256 * 1024 * 1024)
+    .default(1_048_576),
+  /** Most servers of one request. */
+  maxServers: z.int().min(1).max(64).default(8),
+  /** Most tools of all servers of one request. */
+  maxTools: z.int().min(1).max(1_024).default(128),
+  /** Most bytes of the definitions of these tools. */
+  maxToolBytes: z
+    .int()
+    .min(1_024)
+    .max(16 * 1024 * 1024)
+    .default(262_144),
+});
+
+/** Checked options. */
+export type Options = z.output<typeof options>;
+
+/** One server of the operator. */
+export type ServerOptions = z.output<typeof server>;
