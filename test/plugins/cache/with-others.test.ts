@@ -1,7 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import { eventually } from '../../support/eventually.ts';
-import { usual } from './_provider.ts';
+import cache from '../../../plugins/cache/index.ts';
+import { newDatabases } from '../../flows/_one-database.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { adminPassword, logIn } from '../admin/_client.ts';
+import { startProvider, usual } from './_provider.ts';
 import { chat, post, started } from './_started.ts';
 
 describe('with responses that the gateway stores', () => {
@@ -40,8 +44,8 @@ describe('with limits of keys', () => {
     expect((await chat(limited, more)).cache).toBe('miss');
     for (let turn = 0; turn < 5; turn += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const { status, cache } = await chat(limited, more);
-      expect([status, cache]).toEqual([200, 'hit']);
+      const got = await chat(limited, more);
+      expect([got.status, got.cache]).toEqual([200, 'hit']);
     }
   });
 
@@ -69,4 +73,40 @@ describe('with limits of keys', () => {
       100, 200,
     ]);
   });
+});
+
+describe.each(newDatabases())('gateways on one database of $kind', ({ url, skip }) => {
+  test.skipIf(skip !== undefined)(
+    'find what the others keep, and follow when the operator deletes it',
+    async () => {
+      const database = await url();
+      const provider = await startProvider('chat-completions');
+      onTestFinished(() => provider.close());
+      const start = async () => {
+        const gateway = await startGateway({
+          database,
+          adminPassword,
+          plugins: [cache()],
+          channels: [provider.channel],
+        });
+        onTestFinished(() => gateway.close());
+        return gateway;
+      };
+      const one = await start();
+      const other = await start();
+      // Both know the key of the first.
+      const there = { url: other.url, key: one.key };
+      expect((await chat(one)).cache).toBe('miss');
+      await eventually(async () => (await chat(there)).cache === 'hit');
+      const admin = await logIn(one.url);
+      const purged = await fetch(`${one.url}/api/cache`, {
+        method: 'DELETE',
+        headers: { cookie: admin.cookie, 'x-csrf-token': admin.csrfToken },
+      });
+      expect(purged.status).toBe(200);
+      const before = provider.requests.length;
+      await eventually(async () => (await chat(there)).cache === 'miss');
+      expect(provider.requests.length).toBeGreaterThan(before);
+    },
+  );
 });
