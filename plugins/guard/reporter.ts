@@ -60,14 +60,11 @@ export class Reporter {
     else if (action === 'alert') this.#alert(call, found);
   }
 
-  /** Notes that a check has no answer. `error` must not quote what was asked. */
+  /** Notes that a check has no answer. */
   down(call: Call, check: Check, error: unknown): void {
     this.#counter.add({ check: check.name, action: 'down', side: '' });
-    const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown';
-    // Of an answer in a wrong shape only the kind of error is told: its message may quote the answer.
-    const told =
-      error instanceof Error && error.name === 'ZodError' ? 'the answer has an unexpected shape' : reason;
-    this.#tools.log.warn({ id: call.id, check: check.name, reason: told }, 'guard: a check did not answer');
+    const fields = { id: call.id, check: check.name, reason: reasonOf(error) };
+    this.#tools.log.warn(fields, 'guard: a check did not answer');
   }
 
   #count({ check, side }: Found): void {
@@ -121,4 +118,12 @@ export class Reporter {
         ),
       );
   }
+}
+
+/** Returns why there is no answer. Messages of parsers and of providers are left out, because they may quote what was asked or answered. */
+function reasonOf(error: unknown): string {
+  if (error instanceof GatewayError) return error.code;
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name !== 'Error') return `the answer cannot be read (${error.name})`;
+  return error.message.slice(0, 300);
 }

@@ -34,8 +34,24 @@ export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue 
   });
 }
 
-/** Returns JSON text with the strings in it changed; what is no JSON is one text. */
+/** Most levels of JSON text that are looked into one by one. */
+const mostLevels = 500;
+
+/** True where brackets nest deeper than is looked into. Those inside of strings count, too. */
+function nestsDeeply(text: string): boolean {
+  let level = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text[at];
+    if (unit === '[' || unit === '{') level += 1;
+    else if ((unit === ']' || unit === '}') && level > 0) level -= 1;
+    if (level > mostLevels) return true;
+  }
+  return false;
+}
+
+/** Returns JSON text with the strings in it changed; what is no JSON, or nests too deeply, is one text. */
 export function mapJsonText(text: string, at: string, map: MapText): string {
+  if (nestsDeeply(text)) return map(text, at);
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;

@@ -451,6 +451,21 @@ describe('checks', () => {
     expect([refused.error?.code, refused.sent]).toEqual(['unsupported_content', []]);
   });
 
+  test('mask arguments that nest without end', async () => {
+    const tested = await guarded([pii]);
+    const deep = `${'['.repeat(100_000)}"ada@example.org"${']'.repeat(100_000)}`;
+    const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: deep } };
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+    ];
+    const { sent, status } = await tested.run({ body: { model: 'm', messages } });
+    expect(status).toBe(200);
+    expect(JSON.stringify(sent[0]?.request.messages)).toContain('[EMAIL_1]');
+    expect(JSON.stringify(sent[0]?.request.messages)).not.toContain('ada@');
+  });
+
   test('mask the body, too, which plugins behind read in place of the turns', async () => {
     const tested = await guarded([pii]);
     const prompts = await tested.run({

@@ -108,6 +108,17 @@ describe.each(each)('%s', (_kind, { start, options }) => {
   });
 });
 
+test('an answer that quotes what was asked does not get into the log', async () => {
+  const service = await startUpstream(
+    (_request, response) => void response.end('my secret question is no JSON'),
+  );
+  onTestFinished(() => service.close());
+  const tested = await guarded({ ...services.webhook.options(service.url), on: 'request' });
+  expect((await tested.run('my secret question')).status).toBe(503);
+  expect(tested.lines).toMatchObject([{ check: 'it', reason: expect.stringMatching(/./) }]);
+  expect(JSON.stringify(tested.lines)).not.toMatch(/secret|my se/);
+});
+
 test.each(each)('%s with a wrong credential lets nothing pass', async (_kind, { start, options }) => {
   const service = await start();
   const wrong = Object.fromEntries(
