@@ -10,7 +10,7 @@ export function capturedRequest({ wire }: Call, limit: number, redactor: Redacto
   const { bytes, body } = wire;
   if (bytes.length === 0 || body === undefined) return undefined;
   if (bytes.length > limit * redactable) return `(${bytes.length} bytes: too many to be kept)`;
-  return cut(redactor.json(body), limit);
+  return cut(redactor.request(body), limit);
 }
 
 /**

@@ -6,6 +6,8 @@ const removed = '…';
 
 /** Makes bodies fit to be kept. */
 export interface Redactor {
+  /** The body of a request, as text: without the credentials that clients send for MCP servers. */
+  request(body: JsonValue): string;
   /** A body that is known as JSON, as text. */
   json(body: JsonValue): string;
   /** A body as it went over the wire: JSON, or lines of server-sent events. What should be JSON and is cut off goes. */
@@ -33,6 +35,7 @@ export function redactor(rules: readonly string[]): Redactor {
     maskSecrets(patterns.reduce((left, pattern) => left.replace(pattern, removed), text));
   const json = (body: JsonValue): string => JSON.stringify(paths.length === 0 ? body : without(body, paths));
   return {
+    request: (body) => finish(JSON.stringify(without(body, [...paths, ...serverCredentials]))),
     json: (body) => finish(json(body)),
     text(body) {
       if (paths.length === 0) return finish(body);
@@ -64,6 +67,15 @@ function parsed(text: string): JsonValue | undefined {
 }
 
 type Path = readonly string[];
+
+/** Where requests of all formats have credentials for MCP servers, which need not look like any. */
+const serverCredentials: readonly Path[] = [
+  'tools.*.authorization',
+  'tools.*.headers',
+  'mcp_servers.*.authorization_token',
+  'tools.*.mcpServers.*.streamableHttpTransport.headers',
+  'tools.*.mcp_servers.*.streamable_http_transport.headers',
+].map((path) => path.split('.'));
 
 /** The value without what the paths lead to. */
 function without(value: JsonValue, paths: readonly Path[]): JsonValue {

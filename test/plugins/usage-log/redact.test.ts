@@ -11,6 +11,21 @@ const body = {
 };
 
 describe('what is kept of a body', () => {
+  test('has none of the credentials that a client sends for MCP servers', () => {
+    const secret = 'plain-words';
+    const kept = redactor([]).request({
+      model: 'm',
+      tools: [
+        { type: 'mcp', server_label: 'a', authorization: secret, headers: { 'x-own': secret } },
+        { mcpServers: [{ name: 'b', streamableHttpTransport: { url: 'u', headers: { 'x-own': secret } } }] },
+        { mcp_servers: [{ name: 'c', streamable_http_transport: { headers: { 'x-own': secret } } }] },
+      ],
+      mcp_servers: [{ type: 'url', name: 'd', authorization_token: secret }],
+    });
+    expect(kept).not.toContain(secret);
+    expect(kept).toContain('"server_label":"a"');
+  });
+
   test.each([
     [
       'messages.*.content',
