@@ -33,7 +33,7 @@ import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
 import { EndedCalls } from './money/account/ended-calls.ts';
 import { accounted } from './money/account/followed.ts';
-import { accountOf, chargeFor } from './money/account/index.ts';
+import { accountOf } from './money/account/index.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
 import type { WatchPlugins } from './sdk/author/plugin-time.ts';
@@ -180,7 +180,6 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         metrics: counters.of(name),
         counters,
         fetchClientUrl,
-        charge: chargeFor,
         callsMcpServers: (isCalled) => serverCallers.push(isCalled),
         areMcpServersCalled: (call) => serverCallers.some((isCalled) => isCalled(call)),
         format,

@@ -61,8 +61,6 @@ export interface InternalTools {
   readonly callsMcpServers: (isCalled: (call: Call) => boolean) => void;
   /** True for a call whose MCP servers a plugin calls. */
   readonly areMcpServersCalled: (call: Call) => boolean;
-  /** Adds a cost to a call beside that of its tokens. */
-  readonly charge: (call: Call, microDollars: number) => void;
   /** Has the request phases of all plugins timed. */
   watchPlugins(watch: WatchPlugins): void;
   /** Streams a file from a URL that a provider gave. */

@@ -146,6 +146,7 @@ export type { Amounts, UsageRecord } from '../model/usage-record.ts';
 export { sumUnits, sumUsage } from '../model/usage.ts';
 export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
+export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.ts';
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { tierIn } from '../models/hosted-tools.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
@@ -211,6 +212,7 @@ export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstrea
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { Claim } from '../money/account/claim.ts';
+export { CallClaims } from '../money/account/claims.ts';
 export { accountOf, type Account } from '../money/account/index.ts';
 export { ReplyMeter, type Used } from '../money/account/meter.ts';
 export { toolPrice } from './tool-price.ts';

@@ -134,7 +134,7 @@ class McpTools {
     request: McpRequest,
     servers: readonly ChosenServer[],
   ): ReturnType<Next> {
-    const { log, charge } = this.#tools;
+    const { log, runTool } = this.#tools;
     const chat = chatOf(call);
     if (servers.length > 0 && hasSeveralChoices(call))
       throw wrong('n', '1 where tools of MCP servers are used');
@@ -159,7 +159,7 @@ class McpTools {
       options: this.#options,
       ownTools,
       readsImages: this.#readsImages(call),
-      charge: (own, microDollars) => charge(own, microDollars),
+      runTool,
       ran: (server, isFailed) =>
         this.#calls.add({ server: this.#labelOf(server), result: isFailed ? 'failed' : 'completed' }),
     });

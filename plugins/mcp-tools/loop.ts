@@ -28,7 +28,7 @@ export interface LoopSpec {
   readonly options: Options;
   readonly ownTools: ReadonlySet<string>;
   readonly readsImages: boolean;
-  readonly charge: PluginTools['charge'];
+  readonly runTool: PluginTools['runTool'];
   ran(server: string, isFailed: boolean): void;
 }
 
@@ -52,7 +52,7 @@ export class ToolLoop {
   #isHeaded = false;
 
   constructor(spec: LoopSpec) {
-    const { call, options, catalog, ownTools, history, readsImages, charge } = spec;
+    const { call, options, catalog, ownTools, history, readsImages, runTool } = spec;
     this.#spec = spec;
     this.#messages = history.messages;
     this.#meter = { bytesLeft: options.maxTotalBytes, count: 0 };
@@ -63,7 +63,7 @@ export class ToolLoop {
       call,
       limits: options,
       meter: this.#meter,
-      charge,
+      runTool,
       readsImages,
       signal: AbortSignal.any([call.signal, AbortSignal.timeout(timeMs)]),
       ran: (server, isFailed) => spec.ran(server, isFailed),

@@ -35,7 +35,8 @@ export interface RunContext {
   readonly call: Call;
   readonly limits: Pick<Options, 'concurrency' | 'toolTimeout' | 'maxResultBytes'>;
   readonly meter: ToolMeter;
-  readonly charge: PluginTools['charge'];
+  /** Runs a tool that has a price. */
+  readonly runTool: PluginTools['runTool'];
   /** Ends with the call, and when its time is over. */
   readonly signal: AbortSignal;
   /** True when the model reads images. */
@@ -70,12 +71,17 @@ async function runCall({ offered, input }: WantedCall, context: RunContext): Pro
   meter.count += 1;
   const room = Math.max(0, meter.bytesLeft);
   try {
-    if (server.price > 0) context.charge(call, server.price);
-    const result = await server.server.callTool(tool.name, args, {
-      signal,
-      timeoutMs: Math.round(limits.toolTimeout * 1000),
-      maxBytes: Math.min(limits.maxResultBytes, room),
-    });
+    const run = (ending: AbortSignal): Promise<ToolResult> =>
+      server.server.callTool(tool.name, args, {
+        signal: ending,
+        timeoutMs: Math.round(limits.toolTimeout * 1000),
+        maxBytes: Math.min(limits.maxResultBytes, room),
+      });
+    const priced = { name: `${server.label}/${tool.name}`, microDollars: server.price };
+    const result =
+      server.price === 0
+        ? await run(signal)
+        : await context.runTool(call, priced, (own) => run(AbortSignal.any([signal, own.signal])));
     meter.bytesLeft -= Buffer.byteLength(JSON.stringify(result));
     const told = resultOf(result, context.readsImages);
     context.ran(server.label, told.isFailed);

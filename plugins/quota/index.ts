@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type Operation } from 'sluice';
 import {
+  CallClaims,
+  noAmounts,
+  sumOfAmounts,
   accountOf,
   Claim,
   mostHedges,
@@ -124,20 +127,22 @@ export default definePlugin({
       }
     };
 
-    /** Claims what a call may come to, unless so much is claimed already. Gives the call as it is to be sent. */
+    /**
+     * Claims what a call may come to, unless so much is claimed already. `before`: what the same call has been charged, or has claimed for
+     * requests that are under way. Gives the call as it is to be sent.
+     */
     const reserve = async (
       call: Call,
       { id }: ApiKey,
       budgets: readonly Budget[],
       claim: Claim,
+      before: Amounts = noAmounts,
     ): Promise<Call> => {
       const limits = bound(call);
       const { most: written, held } = limits.output;
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
       const own = amountsOf(call, limits, dollars);
-      // The reservation of an earlier request is released when this one is charged: this one's covers both.
-      const { amounts: charged } = accountOf(call).charged ?? {};
-      const amounts: typeof own = (output, services) => sumOf(own(output, services), charged);
+      const amounts: typeof own = (...given) => sumOfAmounts(own(...given), before);
       const limited = (uses: number): CallEdits | undefined =>
         dollars ? limitEdits(call, catalog.targets(call.model), uses) : undefined;
       const few = limited(1);
@@ -149,19 +154,13 @@ export default definePlugin({
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       // What is settled elsewhere has a reservation of its own.
-      const mayShare = !accountOf(call).settlesElsewhere;
+      const mayShare = before === noAmounts && !accountOf(call).settlesElsewhere;
       const reservation = await reserved({ id }, budgets, most, mayShare, less);
       claim.hold(reservation);
       const isHeld = less !== undefined && isLess(reservation.most, most);
       const edits = isHeld ? few : few && limited(assumedToolUses);
       const sent = edits === undefined ? call : call.with(edits);
       return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
-    };
-
-    /** As `reserve`, for a call that may end meanwhile. Throws when it has ended already. */
-    const claimed: typeof reserve = async (call, key, budgets, claim) => {
-      claim.endWith(call);
-      return reserve(call, key, budgets, claim);
     };
 
     /** The price of a tool is known: that is reserved, and charged once it has run. */
@@ -179,13 +178,22 @@ export default definePlugin({
 
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
       const claim = new Claim(bookkeeper);
-      const sent = await claimed(call, key, budgets, claim);
+      claim.endWith(call);
+      const sent = await reserve(call, key, budgets, claim);
       const services = requested(sent);
       // Plugins behind this one may ask for another model, for more, or twice.
+      const claims = new CallClaims(call, bookkeeper, claim);
+      const meterOf = async (now: Call, own: Claim, before?: Amounts): Promise<Meter> => {
+        const asked = await reserve(now, key, budgets, own, before);
+        return new Meter(asked, bound, own, requested(asked));
+      };
       const again: Handler = async (now, send) => {
-        const own = claim.isTaken ? new Claim(bookkeeper) : claim;
-        const asked = await claimed(now, key, budgets, own);
-        return new Meter(asked, bound, own, requested(asked)).send(send);
+        if (claim.isTaken) {
+          const meter = await claims.further((own, before) => meterOf(now, own, before));
+          return meter.send(send);
+        }
+        claim.endWith(now);
+        return (await meterOf(now, claim)).send(send);
       };
       accountOf(call).sendThrough(
         (now, send) =>
@@ -220,11 +228,6 @@ export default definePlugin({
 
 function times(services: Services, factor: number): Services {
   return Object.fromEntries(Object.entries(services).map(([name, uses]) => [name, uses * factor]));
-}
-
-function sumOf(one: Amounts, other: Amounts | undefined): Amounts {
-  if (other === undefined) return one;
-  return { microDollars: one.microDollars + other.microDollars, tokens: one.tokens + other.tokens };
 }
 
 function isLess(one: Amounts, other: Amounts): boolean {

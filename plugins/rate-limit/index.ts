@@ -52,15 +52,17 @@ export default definePlugin({
 
     return function rateLimit(call: Call, next) {
       const key = call.get(caller);
-      // The operator chose what a plugin asks for on behalf of a call.
-      if (
-        key === undefined ||
-        (call.parent !== undefined && call.operation !== 'tool') ||
-        !reachesModel(call)
-      )
-        return next(call);
+      if (key === undefined || isPartOfCall(call) || !reachesModel(call)) return next(call);
       const limited = limitsOf(key);
       return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
     };
   },
 });
+
+/**
+ * True for what a plugin asks for on behalf of a call that is counted itself. A tool that runs for a request to an endpoint of a plugin counts,
+ * because such requests do not.
+ */
+function isPartOfCall({ parent, operation }: Call): boolean {
+  return parent !== undefined && !(operation === 'tool' && parent.operation === 'state');
+}

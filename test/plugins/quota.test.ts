@@ -117,7 +117,7 @@ describe('what a call is charged', () => {
     expect(charged).toMatchObject({
       amounts: { microDollars: 2_000, tokens: 150 },
       usage,
-      reservation: 'rsv_1',
+      reservation: { id: 'rsv_1' },
       price: { input: 10, output: 20 },
     });
     expect(watched).toEqual([]);
@@ -136,7 +136,7 @@ describe('what a call is charged', () => {
 
   test('is nothing when the provider failed before it said anything, though it told what it had read', async () => {
     const { charged } = await chargeFor([attempt, told, cut], [dollars]);
-    expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 }, reservation: 'rsv_1' });
+    expect(charged).toMatchObject({ amounts: { microDollars: 0, tokens: 0 }, reservation: { id: 'rsv_1' } });
   });
 
   test('is a sum that can be kept, whatever numbers the provider tells', async () => {
@@ -180,7 +180,7 @@ describe('what a call is charged', () => {
     });
     const { run } = await started({ behind: later() });
     await run([dollars], [attempt, words('x'.repeat(400)), goesOn], { leaveAfter: 2 });
-    expect(seen).toMatchObject({ usage: { output: 100, estimated: true }, reservation: 'rsv_1' });
+    expect(seen).toMatchObject({ usage: { output: 100, estimated: true }, reservation: { id: 'rsv_1' } });
   });
 
   test.each([
@@ -207,7 +207,7 @@ describe('what a call is charged', () => {
       );
       expect(charged()).toMatchObject({
         amounts: { microDollars: 10 * (input ?? 0), tokens: input ?? 0 },
-        reservation: 'rsv_1',
+        reservation: { id: 'rsv_1' },
       });
       expect(charged()?.usage).toEqual(
         input === undefined ? undefined : expect.objectContaining({ input, output: 0, estimated: true }),
@@ -302,7 +302,7 @@ describe('what a call is charged', () => {
     expect(charged).toMatchObject({
       amounts: { microDollars: 4_000, tokens: 300 },
       usage: { input: 200, output: 100 },
-      reservation: 'rsv_2',
+      reservation: { id: 'rsv_2' },
     });
     expect(released).toEqual(['rsv_1']);
   });
@@ -461,7 +461,7 @@ describe('what is claimed before a call', () => {
     );
     expect(meanwhile).toEqual([['rsv_1'], [], undefined]);
     expect(asked).toHaveLength(2);
-    expect(charged()).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
+    expect(charged()).toMatchObject({ reservation: { id: 'rsv_2' }, amounts: { tokens: 150 } });
   });
 
   const longer = 'x'.repeat(5_000);
@@ -481,7 +481,7 @@ describe('what is claimed before a call', () => {
     expect(calls).toHaveLength(1);
     expect(asked).toHaveLength(2);
     expect(asked[1]?.microDollars).toBeGreaterThan(asked[0]?.microDollars ?? Infinity);
-    expect([released, charged?.reservation]).toEqual([['rsv_1'], 'rsv_2']);
+    expect([released, charged?.reservation?.id]).toEqual([['rsv_1'], 'rsv_2']);
   });
 
   test('is claimed once when a plugin sends the call on as it is', async () => {
@@ -493,7 +493,7 @@ describe('what is claimed before a call', () => {
     const { run, asked, released } = await started({ behind: passing() });
     const { charged } = await run([dollars]);
     expect(asked).toHaveLength(1);
-    expect([released, charged?.reservation]).toEqual([[], 'rsv_1']);
+    expect([released, charged?.reservation?.id]).toEqual([[], 'rsv_1']);
   });
 
   test('is given back when the client left while it was made, and no provider is asked', async () => {

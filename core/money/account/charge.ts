@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { Amounts } from '../../model/usage-record.ts';
+import type { HeldReservation } from './claim.ts';
 
 /** Cost of what a call has used. */
 export interface Charge {
@@ -10,11 +11,15 @@ export interface Charge {
   /** Absent when the model has no price: its tokens are counted all the same. */
   readonly price?: JsonObject;
   /** The reservation that the charge settles; absent when nothing had to be reserved. */
-  readonly reservation?: string;
+  readonly reservation?: HeldReservation;
 }
 
-/** Adds two charges of one call. The price and the reservation are those of the second, where it has them. */
+/**
+ * Adds two charges of one call. The price is that of the second, where it has one, and the reservation is the larger one: what is reserved
+ * for a further request covers the charges before it, too.
+ */
 export function sumOfCharges(before: Charge, more: Charge): Charge {
+  const reservation = larger(before.reservation, more.reservation);
   const usage =
     before.usage === undefined || more.usage === undefined
       ? (before.usage ?? more.usage)
@@ -27,5 +32,16 @@ export function sumOfCharges(before: Charge, more: Charge): Charge {
       tokens: before.amounts.tokens + more.amounts.tokens,
     },
     ...(usage === undefined ? {} : { usage }),
+    ...(reservation === undefined ? {} : { reservation }),
   };
+}
+
+/** Returns the reservation of more money, or of more tokens where neither is of money. */
+function larger(
+  one: HeldReservation | undefined,
+  other: HeldReservation | undefined,
+): HeldReservation | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const isMore = one.most.microDollars - other.most.microDollars || one.most.tokens - other.most.tokens;
+  return isMore > 0 ? one : other;
 }

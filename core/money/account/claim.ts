@@ -25,6 +25,11 @@ export class Claim {
     return most !== undefined && tokens <= most.tokens && microDollars <= most.microDollars;
   }
 
+  /** Amounts that are reserved, also where they pay for a request that is under way; nothing once that is charged. */
+  get held(): Amounts | undefined {
+    return this.#reservation?.most;
+  }
+
   /** Amounts that are reserved and pay for nothing yet; undefined where there are none. */
   get most(): Amounts | undefined {
     return this.isTaken ? undefined : this.#reservation?.most;
@@ -58,9 +63,18 @@ export class Claim {
     if (id !== undefined) this.#bookkeeper.release(id);
   }
 
-  /** Returns the id of the reservation for the charge that settles it. Another may be held afterwards, unless the call has ended. */
+  /** Returns the id of the reservation for a settlement that is booked at once. Another may be held afterwards, unless the call has ended. */
   settle(): string | undefined {
     return this.#letGo();
+  }
+
+  /** Returns the reservation for the charge that settles it, which goes on renewing it. Another may be held, unless the call has ended. */
+  handOver(): HeldReservation | undefined {
+    const reservation = this.#reservation;
+    const unwatch = this.#unwatch;
+    this.#reservation = undefined;
+    this.#unwatch = undefined;
+    return reservation && { id: reservation.id, most: reservation.most, unwatch: () => unwatch?.() };
   }
 
   /** The call has ended: releases a reservation that pays for nothing, and takes over no other. */
@@ -76,6 +90,13 @@ export class Claim {
     this.#reservation = undefined;
     return id;
   }
+}
+
+/** A reservation that pays for something, and is renewed until `unwatch` is called. */
+export interface HeldReservation {
+  readonly id: string;
+  readonly most: Amounts;
+  unwatch(): void;
 }
 
 /** Returns the error of a call that ended before it was sent. */

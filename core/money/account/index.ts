@@ -1,28 +1,19 @@
 import type { AttemptEvent } from '../../model/event.ts';
 import type { Usage } from '../../model/usage.ts';
-import type { Amounts } from '../../model/usage-record.ts';
 import type { CallAccount } from '../../sdk/account.ts';
 import type { CallCost, CallOutcome } from '../../sdk/author/outcome.ts';
 import type { Call } from '../../sdk/call.ts';
 import type { Handler, Next } from '../../sdk/define.ts';
 import type { Observing } from '../../sdk/followed-reply.ts';
+import { none, smaller } from '../ledger/amounts.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { sumOfCharges, type Charge } from './charge.ts';
-import type { Claim } from './claim.ts';
+import type { Claim, HeldReservation } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
 import { CallRecord, type RecordedCall } from './record.ts';
 import type { AccountServices, Recorder } from './services.ts';
-
-const nothing: Amounts = { microDollars: 0, tokens: 0 };
-
-function lesser(one: Amounts, other: Amounts): Amounts {
-  return {
-    microDollars: Math.min(one.microDollars, other.microDollars),
-    tokens: Math.min(one.tokens, other.tokens),
-  };
-}
 
 /**
  * The account of one call: what it reserved, tried, used and cost, and how it ended.
@@ -33,7 +24,7 @@ function lesser(one: Amounts, other: Amounts): Amounts {
  * | step | caller | how often |
  * | --- | --- | --- |
  * | follow the response | the gateway, outside of all plugins (`followed`) | once for the client, once for a detached call |
- * | reserve | the plugin that decides limits, with a `Claim` | once for each request that an earlier reservation does not cover |
+ * | reserve | the plugin that decides limits, with a `Claim` | once for each request that an earlier reservation does not cover, together with what the call has been charged before |
  * | `attempts` | routing, the innermost step, the reader of the socket | for each attempt |
  * | observe usage, then charge | a `ReplyMeter` around each request that is sent | once, at the end of its response or of the call |
  * | close | the lifetime of the call (`end`), or `take` | once |
@@ -46,7 +37,8 @@ function lesser(one: Amounts, other: Amounts): Amounts {
  * - Attempts and fallbacks: one `ReplyMeter` stands around all of them. An attempt that failed costs nothing; the one that answers is charged.
  * - Hedges and requests for parallel answers: reserved together. Those that were given up are charged with their input, because their
  *   providers had it to read.
- * - A plugin that sends several requests: each is charged, and the charges are added. One reservation is settled, the others are released.
+ * - A plugin that sends several requests: each is charged, and the charges are added. What is reserved for a request covers the requests
+ *   before it, too, so that the largest reservation is settled and the others are released.
  * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges what was seen, or the input once a provider
  *   had it.
  * - A call that goes on without its client (background responses, tasks, objects): the detached lifetime owns the account from `detach` on.
@@ -124,17 +116,17 @@ export class Account implements CallAccount, EndedCall {
     return this.#charged;
   }
 
-  /** Adds a charge. The reservation of an earlier one is released, because one of them settles the sum. */
+  /** Adds a charge. Of two reservations the larger one settles the sum, and the other is released. */
   charge(more: Charge): void {
     if (this.#state !== 'open') {
-      if (more.reservation !== undefined) this.#services?.bookkeeper.release(more.reservation);
+      this.#release(more.reservation);
       this.#services?.report(new Error('A call was charged after its account was closed.'), this.#record.id);
       return;
     }
     const before = this.#charged;
-    if (before?.reservation !== undefined && more.reservation !== undefined)
-      this.#services?.bookkeeper.release(before.reservation);
     this.#charged = before === undefined ? more : sumOfCharges(before, more);
+    for (const one of [before?.reservation, more.reservation])
+      if (one !== this.#charged.reservation) this.#release(one);
   }
 
   /**
@@ -144,7 +136,7 @@ export class Account implements CallAccount, EndedCall {
   chargeAnswer(plugin: string, model: string, usage: Usage | undefined, share: number): void {
     this.#answeredBy = `plugin:${plugin}`;
     if (usage === undefined || share <= 0) {
-      this.charge({ amounts: nothing });
+      this.charge({ amounts: none });
       return;
     }
     const cost = this.priced(model, usage, undefined);
@@ -153,9 +145,9 @@ export class Account implements CallAccount, EndedCall {
       microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
       tokens: Math.ceil((usage.input + usage.output) * share),
     };
-    const reservation = most === undefined ? undefined : this.#claim?.settle();
+    const reservation = most === undefined ? undefined : this.#claim?.handOver();
     this.charge({
-      amounts: most === undefined ? amounts : lesser(amounts, most),
+      amounts: most === undefined ? amounts : smaller(amounts, most),
       usage,
       ...(cost?.price === undefined ? {} : { price: cost.price }),
       ...(reservation === undefined ? {} : { reservation }),
@@ -314,18 +306,19 @@ export class Account implements CallAccount, EndedCall {
   /** Undefined where nobody records the call, or its record cannot be made: its reservation is released then. */
   #settlement(): Settlement | undefined {
     if (this.#recorder === undefined) {
-      this.#release();
+      this.#release(this.#charged?.reservation);
       return undefined;
     }
     try {
       const record = this.#recorder();
-      const { amounts = nothing, reservation } = this.#charged ?? {};
+      const { amounts = none, reservation } = this.#charged ?? {};
+      reservation?.unwatch();
       const { keyId } = record;
       return {
         charged: amounts,
         record,
         ...(keyId === undefined ? {} : { keyId }),
-        ...(reservation === undefined ? {} : { reservation }),
+        ...(reservation === undefined ? {} : { reservation: reservation.id }),
       };
     } catch (error) {
       this.#unrecorded(error);
@@ -335,12 +328,12 @@ export class Account implements CallAccount, EndedCall {
 
   #unrecorded(error: unknown): void {
     this.#services?.report(error, this.#record.id, 'a call could not be recorded');
-    this.#release();
+    this.#release(this.#charged?.reservation);
   }
 
-  #release(): void {
-    const reservation = this.#charged?.reservation;
-    if (reservation !== undefined) this.#services?.bookkeeper.release(reservation);
+  #release(reservation: HeldReservation | undefined): void {
+    reservation?.unwatch();
+    if (reservation !== undefined) this.#services?.bookkeeper.release(reservation.id);
   }
 
   #run(job: () => void): void {
@@ -356,11 +349,4 @@ export class Account implements CallAccount, EndedCall {
 export function accountOf({ account }: Pick<Call, 'account'>): Account {
   if (!(account instanceof Account)) throw new TypeError('This call has no account.');
   return account;
-}
-
-/** Adds a cost to a call, without a reservation and beside what its requests use. Throws for an amount that nobody can be charged. */
-export function chargeFor(call: Pick<Call, 'account'>, microDollars: number): void {
-  if (!Number.isFinite(microDollars) || microDollars < 0)
-    throw new Error('A call can be charged with a number of micro-dollars from 0 on.');
-  accountOf(call).charge({ amounts: { microDollars: Math.ceil(microDollars), tokens: 0 } });
 }

@@ -67,7 +67,7 @@ export abstract class ReplyMeter implements Observing {
     const account = accountOf(this.call);
     const { usage, parts, microDollars = 0 } = this.used(how);
     const cost = sumOfCosts(parts.map((part) => account.priced(this.model, part, this.answered)));
-    const reservation = this.#claim?.settle();
+    const reservation = this.#claim?.handOver();
     account.charge({
       amounts: {
         microDollars: cost?.microDollars ?? microDollars,

@@ -217,11 +217,6 @@ export interface PluginTools {
   /** Sends requests to URLs that clients gave: to public addresses alone. */
   readonly fetchClientUrl: FetchClientUrl;
   /**
-   * Adds a cost to a call beside that of its tokens, for what a plugin does for the caller. It counts in the budgets of the caller's key and
-   * in the usage record, and is not reserved before. Throws for a negative or infinite amount. Not for calls that have ended.
-   */
-  charge(call: Call, microDollars: number): void;
-  /**
    * Declares for which calls the plugin calls the MCP servers of the request in the provider's place, in `setup`. Budgets reserve nothing then
    * for what the provider would read of them, because each request that the plugin sends has a reservation of its own.
    */

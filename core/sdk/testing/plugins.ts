@@ -9,7 +9,7 @@ import { closeSurroundings, openSurroundings } from '../../config/surroundings.t
 import { createLog } from '../../log.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { EndedCalls } from '../../money/account/ended-calls.ts';
-import { accountOf, chargeFor } from '../../money/account/index.ts';
+import { accountOf } from '../../money/account/index.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
@@ -184,7 +184,6 @@ export async function testPlugins(
     metrics: counters.of('test'),
     counters,
     fetchClientUrl: createFetchClientUrl(settings.fetch),
-    charge: chargeFor,
     callsMcpServers: () => {},
     areMcpServersCalled: () => false,
     download: notInTests,

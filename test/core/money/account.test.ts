@@ -202,7 +202,10 @@ describe('a reservation is settled or released exactly once, and the call is cha
     const one = opened();
     void one.send(() => new Promise(() => {}));
     one.end();
-    one.account.charge({ amounts: { microDollars: 1, tokens: 1 }, reservation: 'late' });
+    one.account.charge({
+      amounts: { microDollars: 1, tokens: 1 },
+      reservation: { id: 'late', most: { microDollars: 1, tokens: 1 }, unwatch: () => {} },
+    });
     expect(one.released).toEqual(['late']);
     expect(one.reported).toHaveLength(1);
   });

@@ -93,7 +93,9 @@ describe('one record', () => {
   test('says who called, what was asked, who answered, what it used and cost, and how long it took', async () => {
     const before = Date.now();
     const price = { model: 'x', input: 1, output: 10 };
-    const charged = { amounts: { microDollars: 42, tokens: 15 }, usage, price, reservation: 'res_1' };
+    const amounts = { microDollars: 42, tokens: 15 };
+    const reservation = { id: 'res_1', most: amounts, unwatch: () => {} };
+    const charged = { amounts, usage, price, reservation };
     const [settlement] = await bookedFor({ charged });
     expect(settlement).toEqual({
       keyId: 'key_1',

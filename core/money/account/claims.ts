@@ -1,0 +1,45 @@
+import type { Amounts } from '../../model/usage-record.ts';
+import type { Call } from '../../sdk/call.ts';
+import { none, sum } from '../ledger/amounts.ts';
+import type { Bookkeeper } from '../ledger/index.ts';
+import { Claim } from './claim.ts';
+import { accountOf } from './index.ts';
+
+/**
+ * Everything that one call has claimed of its key's budgets. A further claim covers what was claimed and charged before it, because the
+ * charges of a call are settled together, by its largest reservation.
+ */
+export class CallClaims {
+  readonly #call: Call;
+  readonly #bookkeeper: Bookkeeper;
+  #claims: readonly Claim[];
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** `first`: the claim with which the call was admitted, if any. */
+  constructor(call: Call, bookkeeper: Bookkeeper, first?: Claim) {
+    this.#call = call;
+    this.#bookkeeper = bookkeeper;
+    this.#claims = first === undefined ? [] : [first];
+  }
+
+  /**
+   * Makes a further claim, one after the other. `reserve` gets the amounts that the claim must hold beside its own. Rejects when the call has
+   * ended.
+   */
+  further<Result>(reserve: (claim: Claim, before: Amounts) => Promise<Result>): Promise<Result> {
+    const made = this.#turn.then(async () => {
+      const claim = new Claim(this.#bookkeeper);
+      claim.endWith(this.#call);
+      const result = await reserve(claim, this.#before);
+      this.#claims = [...this.#claims.filter(({ held }) => held !== undefined), claim];
+      return result;
+    });
+    this.#turn = made.catch(() => {});
+    return made;
+  }
+
+  get #before(): Amounts {
+    const charged = accountOf(this.#call).charged?.amounts ?? none;
+    return this.#claims.reduce((all, { held = none }) => sum(all, held), charged);
+  }
+}
