@@ -142,7 +142,7 @@ export default definePlugin({
       const { most: written, held } = limits.output;
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
       const own = amountsOf(call, limits, dollars);
-      const amounts: typeof own = (...given) => sumOfAmounts(own(...given), before);
+      const amounts: typeof own = (output, uses) => sumOfAmounts(own(output, uses), before);
       const limited = (uses: number): CallEdits | undefined =>
         dollars ? limitEdits(call, catalog.targets(call.model), uses) : undefined;
       const few = limited(1);

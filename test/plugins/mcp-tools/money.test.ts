@@ -26,16 +26,20 @@ test('each round is charged by the usage of the model, and each tool by its pric
   const answer = await clientOf(agent).responses.create({ model: 'of-messages', input: 'Oslo?', tools });
   expect(answer.usage).toMatchObject({ input_tokens: 3_000, output_tokens: 300 });
   const log = openUsageLog(agent.gateway.stores);
-  const record = await eventually(async () => {
-    const { records } = await log.page({}, 10);
-    expect(records).toHaveLength(1);
-    return records[0];
+  const records = await eventually(async () => {
+    const { records: all } = await log.page({}, 10);
+    expect(all).toHaveLength(2);
+    return all;
   });
-  // 3,000 tokens at 10 dollars a million, 300 at 100, and half a dollar for the tool.
-  expect(record).toMatchObject({
+  // 3,000 tokens at 10 dollars a million and 300 at 100; half a dollar for the tool, which is a call of its own.
+  expect(records.find(({ operation }) => operation === 'chat')).toMatchObject({
     input: 3_000,
     output: 300,
-    microDollars: 30_000 + 30_000 + 500_000,
+    microDollars: 30_000 + 30_000,
+  });
+  expect(records.find(({ operation }) => operation === 'tool')).toMatchObject({
+    model: 'weather/forecast',
+    microDollars: 500_000,
   });
 });
 
@@ -84,6 +88,32 @@ test('a key whose budget has no room for the next round is refused there, and pa
     return records[0];
   });
   expect(found).toMatchObject({ microDollars: 10_000 + 90_000 });
+});
+
+test('a tool runs also for a key that may have one call at a time, and not where the budget has no room for its price', async () => {
+  const weather = await startWeather();
+  const agent = await startAgent(
+    twoRounds,
+    { servers: { weather: { url: weather.server.url, chargeMicroDollars: 500_000 } } },
+    { prices },
+  );
+  const callsOf = async (amount: number): Promise<readonly unknown[]> => {
+    const { value } = await agent.gateway.apiKeys.create({
+      name: 'limited',
+      concurrency: 1,
+      requestsPerMinute: 1,
+      budgets: [{ unit: 'micro-dollar', period: 'total', amount }],
+    });
+    const { output } = await clientOf(agent, value).responses.create({
+      model: 'of-messages',
+      input: 'Oslo?',
+      max_output_tokens: 1_000,
+      tools,
+    });
+    return output.flatMap((item) => (item.type === 'mcp_call' ? [item.error] : []));
+  };
+  expect(await callsOf(2_000_000)).toEqual([null]);
+  expect(await callsOf(500_000)).toEqual([expect.anything()]);
 });
 
 test('many small rounds cannot exceed a budget that has room for each of them', async () => {
