@@ -3,7 +3,11 @@ import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { createGateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
+import type { VectorStore } from '../sdk/author/vectors.ts';
+import { databaseOf } from '../server.ts';
+import { urlOf } from '../settings/database.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
+import { isPostgres } from '../state/database/index.ts';
 import { openStores } from '../state/stores.ts';
 
 /** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
@@ -11,7 +15,11 @@ export async function tryGateway<Found>(
   config: LoadedConfig,
   look: (gateway: Gateway) => Found | Promise<Found>,
 ): Promise<Found> {
-  const stores = openStores('sqlite::memory:');
+  const isVectorStore = isPostgres(urlOf(databaseOf(config)));
+  const stores = {
+    ...openStores('sqlite::memory:'),
+    vectors: async () => (isVectorStore ? noVectors : undefined),
+  };
   try {
     const surroundings = openSurroundings(
       createLog('silent'),
@@ -29,3 +37,11 @@ export async function tryGateway<Found>(
     await stores.close();
   }
 }
+
+/** Stands for the collections of vectors of a database that is not asked. */
+const noVectors: VectorStore = {
+  add: async () => {},
+  nearest: async () => undefined,
+  delete: async () => {},
+  clear: async () => {},
+};

@@ -34,6 +34,7 @@ export type {
   SubcallRequest,
   ToolRun,
 } from './author/tools.ts';
+export type { NearestVector, StoredVector, VectorLimits, VectorStore } from './author/vectors.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';

@@ -1,4 +1,5 @@
 import { Keyv } from 'keyv';
+import type { VectorLimits, VectorStore } from '../sdk/author/vectors.ts';
 import type { DatabaseSettings } from '../settings/database.ts';
 import { openDatabase, type Database } from './database/index.ts';
 import { changesSince, forgetChanges } from './keyv/changes.ts';
@@ -6,6 +7,7 @@ import { insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
 import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './keyv/postgres.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
 import { startSweeping } from './database/sweeping.ts';
+import { createVectorOpener } from './vectors/open.ts';
 
 /** What is told about a failure that no caller is waiting to hear of. */
 export type ReportError = (error: Error) => void;
@@ -41,6 +43,11 @@ export interface Stores {
    * revision that they lead to. Undefined where it is not known, or so much that the whole namespace is to be read.
    */
   changes<Value>(name: string, since: number): Promise<Changes<Value> | undefined>;
+  /**
+   * Opens a collection of vectors. Resolves with undefined where the database is SQLite. Rejects with a sentence for the operator where
+   * PostgreSQL cannot keep vectors.
+   */
+  vectors(name: string, limits: VectorLimits): Promise<VectorStore | undefined>;
   /** Resolves once the database has answered and has its tables. Rejects with a sentence for the operator. */
   ready(): Promise<void>;
   /** Rejects while the database does not take writes. It is asked at most once a second, however many want to know. */
@@ -85,6 +92,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     SWEEP,
     (cause) => report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause })),
   );
+  const vectors = createVectorOpener(database, report);
   // A write, because a disk that is full and a server that only reads do answer questions.
   const health = openNamespace<number>(database, 'health', report);
   let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
@@ -133,6 +141,10 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
       );
       return { revision: told.revision, entries };
     },
+    vectors: async (name, limits) => {
+      checkName(name);
+      return vectors.open(name, limits);
+    },
     ready: async () => {
       if (database.kind === 'postgres') await database.ready();
     },
@@ -143,6 +155,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     },
     close: async () => {
       stopSweeping();
+      vectors.close();
       await database.close();
     },
   };
@@ -171,9 +184,7 @@ export async function* entriesOf<Value>(
 }
 
 function openNamespace<Value>(database: Database, name: string, report: ReportError): Keyv<Value> {
-  if (!/^[a-z][a-z0-9-]*$/.test(name)) {
-    throw new Error(`"${name}" cannot name a namespace: use lower-case letters, digits and hyphens.`);
-  }
+  checkName(name);
   const store = new Keyv<Value>({
     store: database.kind === 'sqlite' ? new SqliteKeyv(database) : new PostgresKeyv(database),
     namespace: name,
@@ -197,4 +208,9 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
     }
   };
   return store;
+}
+
+function checkName(name: string): void {
+  if (!/^[a-z][a-z0-9-]*$/.test(name))
+    throw new Error(`"${name}" cannot name a namespace: use lower-case letters, digits and hyphens.`);
 }

@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { PluginTools } from 'sluice';
+import { DatabaseRest } from './database-rest.ts';
 import type { Entry } from './entry.ts';
-
-/** Milliseconds that a lookup may take. A call that waits longer asks its provider. */
-const patience = 500;
-
-/** Milliseconds in which nothing is asked of a database that failed. */
-const rest = 5_000;
-
-/** Milliseconds between two lines of the log about it. */
-const quiet = 60_000;
+import { inTime } from './in-time.ts';
 
 /** Maximum number of entries that are being written. What comes meanwhile is in memory alone. */
 const mostWrites = 64;
@@ -22,23 +15,29 @@ export class DatabaseTier {
   readonly #places: number;
   readonly #lifetime: number;
   readonly #entries;
-  readonly #log: PluginTools['log'];
   readonly #lookups = new Map<string, Promise<Entry | undefined>>();
+  readonly #rest: DatabaseRest;
   #writes = 0;
-  #restsUntil = 0;
-  #toldAt = -Infinity;
 
   /** `places`: maximum number of entries. `lifetime`: milliseconds for which one is kept. */
   constructor(places: number, lifetime: number, { stores, log }: Pick<PluginTools, 'stores' | 'log'>) {
     this.#places = places;
     this.#lifetime = lifetime;
     this.#entries = stores.namespace<Entry>('cache-responses');
-    this.#log = log;
+    this.#rest = new DatabaseRest(
+      log,
+      'the database of cached responses failed: memory alone is used for a while',
+    );
   }
 
   /** True where nothing can be found. */
   get isResting(): boolean {
-    return this.#places === 0 || Date.now() < this.#restsUntil;
+    return this.#places === 0 || this.hasFailed;
+  }
+
+  /** True for a while after a failure. */
+  get hasFailed(): boolean {
+    return this.#rest.isOn;
   }
 
   /** Finds an entry. Calls at the same time share one lookup. Never rejects: a database that fails has nothing. */
@@ -55,22 +54,25 @@ export class DatabaseTier {
       const entry = await inTime(this.#entries.get(this.#placeOf(digest)));
       return entry?.digest === digest && Array.isArray(entry.events) ? entry : undefined;
     } catch (error) {
-      this.#failed(error);
+      this.#rest.begin(error);
       return undefined;
     }
   }
 
-  /** Writes an entry, soon. */
-  set(entry: Entry): void {
-    if (this.isResting || this.#writes >= mostWrites) return;
+  /** Writes an entry. Resolves with true once other workers find it. Never rejects. */
+  async set(entry: Entry): Promise<boolean> {
+    if (this.isResting || this.#writes >= mostWrites) return false;
     this.#writes += 1;
     const age = Date.now() - entry.at;
-    void this.#entries
-      .set(this.#placeOf(entry.digest), entry, Math.max(1, this.#lifetime - age))
-      .catch((error: unknown) => this.#failed(error))
-      .finally(() => {
-        this.#writes -= 1;
-      });
+    try {
+      await this.#entries.set(this.#placeOf(entry.digest), entry, Math.max(1, this.#lifetime - age));
+      return true;
+    } catch (error) {
+      this.#rest.begin(error);
+      return false;
+    } finally {
+      this.#writes -= 1;
+    }
   }
 
   /** Deletes all entries, or those of one scope. Returns how many of a scope there were. */
@@ -91,27 +93,5 @@ export class DatabaseTier {
   #placeOf(digest: string): string {
     const hash = createHash('sha256').update(digest).digest();
     return `place-${hash.readUIntBE(0, 6) % this.#places}`;
-  }
-
-  #failed(error: unknown): void {
-    const now = Date.now();
-    this.#restsUntil = now + rest;
-    if (now - this.#toldAt < quiet) return;
-    this.#toldAt = now;
-    this.#log.warn({ error }, 'the database of cached responses failed: memory alone is used for a while');
-  }
-}
-
-/** Rejects where a promise takes too long. */
-async function inTime<Value>(promise: Promise<Value>): Promise<Value> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new Error(`No answer within ${patience} milliseconds.`)),
-    patience,
-  );
-  try {
-    return await Promise.race([promise, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -16,7 +16,7 @@ export default definePlugin({
   options: cacheOptions,
   async setup(options, tools) {
     const { semantic } = options;
-    const index = semantic === undefined ? undefined : await SemanticIndex.open(semantic, tools);
+    const index = semantic === undefined ? undefined : await SemanticIndex.open(semantic, options, tools);
     const responses = new ResponseCache(options, tools, index);
     tools.onClose(() => responses.close());
     tools.adminRoute('DELETE', '/api/cache', async (ctx) => {

@@ -11,7 +11,12 @@ export const semanticOptions = z.strictObject({
   threshold: z.number().min(0).max(1).default(0.95),
   /** Maximum number of questions that are remembered for one system prompt, set of tools and scope. The oldest are forgotten first. */
   perPartition: z.int().min(1).max(10_000).default(1_000),
-  /** Maximum number of questions that a worker remembers. */
+  /**
+   * Where vectors of questions are kept: `memory`: in each worker, with the package `sqlite-vec`; `pgvector`: in the gateway's database, which
+   * must be PostgreSQL with the extension `vector`; `auto`: in such a database where there is one, otherwise in memory.
+   */
+  store: z.enum(['auto', 'memory', 'pgvector']).default('auto'),
+  /** Maximum number of questions that are remembered: by each worker in memory, or in the database. */
   questions: z.int().min(1).max(1_000_000).default(10_000),
   /** Maximum number of characters of a question that is embedded. Longer ones have exact hits alone. */
   longest: z.int().min(1).max(100_000).default(8_000),
@@ -90,4 +95,13 @@ export type SemanticOptions = z.output<typeof semanticOptions>;
 export function shareOf(charge: CacheOptions['charge']): number {
   if (charge === 'nothing') return 0;
   return charge === 'full' ? 1 : charge;
+}
+
+/** Returns the milliseconds after which a response is of no use to anybody. */
+export function lifetimeOf({
+  ttl,
+  staleWhileRevalidate,
+  staleIfError,
+}: Pick<CacheOptions, 'ttl' | 'staleWhileRevalidate' | 'staleIfError'>): number {
+  return (ttl + Math.max(staleWhileRevalidate, staleIfError)) * 1_000;
 }

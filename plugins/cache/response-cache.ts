@@ -74,8 +74,8 @@ export class ResponseCache {
 
   /** Deletes everything, or what one scope has. */
   async purge(scope: string | undefined): Promise<number | undefined> {
-    this.#semantic?.clear();
-    return this.#store.purge(scope);
+    const [deleted] = await Promise.all([this.#store.purge(scope), this.#semantic?.clear(scope)]);
+    return deleted;
   }
 
   /** Ends what goes on without clients. */
@@ -138,7 +138,7 @@ export class ResponseCache {
           events?.push(event);
         },
         end: (how) => {
-          if (how === 'complete' && events !== undefined) this.#keep(key, call.format.name, at, events);
+          if (how === 'complete' && events !== undefined) void this.#keep(key, call.format.name, at, events);
         },
       }),
     );
@@ -182,8 +182,9 @@ export class ResponseCache {
     const question: { embedded?: EmbeddedQuestion } = {};
     const flight = this.#launch(key, call, (outcome) => {
       if (flight.isFound || !('events' in outcome)) return;
-      const isStored = this.#keep(key, call.format.name, at, outcome.events);
-      if (isStored && question.embedded !== undefined) this.#semantic?.add(question.embedded, key.digest);
+      const isShared = this.#keep(key, call.format.name, at, outcome.events);
+      if (isShared !== undefined && question.embedded !== undefined)
+        this.#semantic?.add(question.embedded, { digest: key.digest, scope: key.scope, at, isShared });
     });
     const reader = flight.join(call, (event) =>
       flight.isFound ? shownTo(call, call.format.name)(event) : event,
@@ -224,11 +225,11 @@ export class ResponseCache {
 
   /** The response to a question that means the same, as long as it is fresh. */
   async #similar(embedded: EmbeddedQuestion): Promise<Entry | undefined> {
-    const digest = this.#semantic?.find(embedded);
+    const digest = await this.#semantic?.find(embedded);
     if (digest === undefined) return undefined;
     const entry = await this.#store.find(digest);
     if (entry !== undefined && ageOf(entry) <= this.#options.ttl) return entry;
-    this.#semantic?.forget(digest);
+    if (!this.#store.hasFailed) this.#semantic?.forget(digest);
     return undefined;
   }
 
@@ -238,7 +239,7 @@ export class ResponseCache {
     const at = Date.now();
     const ended = (outcome: Outcome): void => {
       this.#refreshes.delete(flight);
-      if ('events' in outcome) this.#keep(key, call.format.name, at, outcome.events);
+      if ('events' in outcome) void this.#keep(key, call.format.name, at, outcome.events);
     };
     const flight = this.#launch(key, call, ended, true);
     this.#refreshes.add(flight);
@@ -260,13 +261,17 @@ export class ResponseCache {
     return flight;
   }
 
-  /** Keeps a complete response, if the rules allow it. */
-  #keep(key: CacheKey, format: string, at: number, all: readonly GatewayEvent[] | undefined): boolean {
-    if (all === undefined || !isKept(all, this.#options)) return false;
+  /** Keeps a complete response. Returns undefined where the rules forbid it, otherwise whether other workers find it, once that is known. */
+  #keep(
+    key: CacheKey,
+    format: string,
+    at: number,
+    all: readonly GatewayEvent[] | undefined,
+  ): Promise<boolean> | undefined {
+    if (all === undefined || !isKept(all, this.#options)) return undefined;
     const events = compacted(all);
     const bytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
-    this.#store.set({ digest: key.digest, scope: key.scope, at, format, events, bytes });
-    return true;
+    return this.#store.set({ digest: key.digest, scope: key.scope, at, format, events, bytes });
   }
 }
 

@@ -2,7 +2,7 @@ import type { PluginTools } from 'sluice';
 import { DatabaseTier } from './database.ts';
 import type { Entry } from './entry.ts';
 import { MemoryTier } from './memory.ts';
-import type { CacheOptions } from './options.ts';
+import { lifetimeOf, type CacheOptions } from './options.ts';
 import { Purges } from './purges.ts';
 
 /** Responses that are kept: in the memory of this worker, and behind that in the database. */
@@ -10,12 +10,11 @@ export class ResponseStore {
   readonly #memory: MemoryTier;
   readonly #database: DatabaseTier;
   readonly #purges: Purges;
-  /** Milliseconds after which an entry is of no use to anybody. */
   readonly #lifetime: number;
 
   constructor(options: CacheOptions, tools: Pick<PluginTools, 'stores' | 'log'>) {
-    const { ttl, staleWhileRevalidate, staleIfError, memoryBytes, databaseEntries } = options;
-    this.#lifetime = (ttl + Math.max(staleWhileRevalidate, staleIfError)) * 1_000;
+    const { memoryBytes, databaseEntries } = options;
+    this.#lifetime = lifetimeOf(options);
     this.#memory = new MemoryTier(memoryBytes);
     this.#database = new DatabaseTier(databaseEntries, this.#lifetime, tools);
     this.#purges = new Purges(this.#lifetime, tools.stores);
@@ -33,11 +32,16 @@ export class ResponseStore {
     });
   }
 
-  /** Keeps an entry, unless its scope was purged after its request came in. */
-  set(entry: Entry): void {
-    if (!this.#isAlive(entry)) return;
+  /** True for a while after the database failed: then an entry that is not found may be there. */
+  get hasFailed(): boolean {
+    return this.#database.hasFailed;
+  }
+
+  /** Keeps an entry, unless its scope was purged after its request came in. Resolves with true once other workers find it. Never rejects. */
+  async set(entry: Entry): Promise<boolean> {
+    if (!this.#isAlive(entry)) return false;
     this.#memory.set(entry);
-    this.#database.set(entry);
+    return this.#database.set(entry);
   }
 
   /** Deletes everything, or what one scope has. Returns how many entries of a scope the database had. */

@@ -43,6 +43,33 @@ const binaries = [
   ...(process.env.PATH ?? '').split(delimiter),
 ].find((folder) => existsSync(join(folder, 'initdb')));
 
+/**
+ * Programs of a server with the extension `vector`: in the folder that SLUICE_TEST_PGVECTOR names (such as `pgserver/pginstall/bin` of the
+ * package `pgserver` from PyPI), or those of the system.
+ */
+const vectorBinaries = [process.env.SLUICE_TEST_PGVECTOR, binaries].find(hasVectors);
+
+function hasVectors(folder: string | undefined): boolean {
+  if (folder === undefined) return false;
+  const shares = [
+    join(folder, '../share'),
+    join(folder, '../share/postgresql'),
+    join('/usr/share/postgresql', /(\d+)\/bin$/.exec(folder)?.[1] ?? ''),
+  ];
+  return shares.some((share) => existsSync(join(share, 'extension/vector.control')));
+}
+
+/** True when the usual server has the extension `vector`. */
+export const hasSystemVectors = hasVectors(binaries);
+
+/** Why tests of vectors are skipped, for their title; undefined when they can run. Throws where the extension is required. */
+export function withoutPgvector(): string | undefined {
+  if (vectorBinaries !== undefined) return undefined;
+  if ((process.env.SLUICE_TEST_REQUIRE ?? '').split(',').includes('pgvector'))
+    throw new Error('pgvector is required by SLUICE_TEST_REQUIRE. Name a folder in SLUICE_TEST_PGVECTOR.');
+  return 'skipped: no pgvector, see SLUICE_TEST_PGVECTOR';
+}
+
 /** True when the program is installed. */
 export const hasPostgres = binaries !== undefined;
 
@@ -60,17 +87,20 @@ export interface PostgresOptions {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
   /** Lines of `pg_hba.conf` in place of the usual ones. */
   readonly access?: string;
+  /** The server has the extension `vector`. */
+  readonly hasVectors?: true;
 }
 
 /** Starts a server with nothing in it. Close it in `afterAll`. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
-  if (binaries === undefined) throw new Error('There is no PostgreSQL.');
+  const programs = (options.hasVectors ? vectorBinaries : binaries) ?? '';
+  if (programs === '') throw new Error('There is no PostgreSQL.');
   const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
   const identity = otherThanRoot();
   if (identity !== undefined) chownSync(folder, identity.uid, identity.gid);
   const ofProcess = { ...identity, cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   const data = join(folder, 'data');
-  succeed(spawnSync('cp', ['-a', emptyServer(binaries), data], { encoding: 'utf8' }));
+  succeed(spawnSync('cp', ['-a', emptyServer(programs), data], { encoding: 'utf8' }));
   const own = ownFiles(data, options, identity);
   const port = await freePort();
   let server: ChildProcess | undefined;
@@ -82,7 +112,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   async function start(): Promise<void> {
     const settings = [...own, 'fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
     const child = spawn(
-      join(binaries ?? '', 'postgres'),
+      join(programs, 'postgres'),
       [
         '-D',
         data,

@@ -10,6 +10,7 @@ import type { WatchPlugins } from './plugin-time.ts';
 import type { PluginMetrics } from './metrics.ts';
 import type { Services } from './services.ts';
 import type { FetchClientUrl } from './client-url.ts';
+import type { VectorLimits, VectorStore } from './vectors.ts';
 
 /**
  * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
@@ -48,6 +49,14 @@ export interface Stores {
     key: string,
     change: (value: Value) => { readonly value: Value; readonly ttl?: number } | undefined,
   ): Promise<Value | undefined>;
+  /**
+   * Opens a collection of vectors under this name, in PostgreSQL with the extension `vector` (pgvector). Resolves with undefined where the
+   * gateway's database is SQLite. Rejects with a sentence for the operator where PostgreSQL has no such extension, or may not use it.
+   *
+   * @example
+   * const vectors = await stores.vectors('my-texts', { perPartition: 1_000, most: 10_000 });
+   */
+  vectors(name: string, limits: VectorLimits): Promise<VectorStore | undefined>;
 }
 
 /**

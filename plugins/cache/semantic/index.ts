@@ -1,8 +1,11 @@
 import { gathered, type Call, type JsonValue, type PluginTools } from 'sluice';
 import type { CacheKey } from '../key.ts';
-import type { SemanticOptions } from '../options.ts';
+import type { CacheOptions, SemanticOptions } from '../options.ts';
+import { openQuestions } from './open.ts';
 import { questionOf } from './question.ts';
-import { VectorIndex } from './vectors.ts';
+import type { Answer, EmbeddedQuestion, Questions } from './questions.ts';
+
+export type { EmbeddedQuestion } from './questions.ts';
 
 /** Milliseconds between two lines of the log about embeddings that fail. */
 const quiet = 60_000;
@@ -10,40 +13,37 @@ const quiet = 60_000;
 /** Maximum length of a vector. */
 const mostDimensions = 16_384;
 
-/** A question with its vector, for when its answer is known. */
-export interface EmbeddedQuestion {
-  readonly partition: string;
-  readonly vector: Float32Array;
-}
-
 /** Finds responses to questions that mean the same. What fails here is a miss. */
 export class SemanticIndex {
   readonly #options: SemanticOptions;
   readonly #tools: Pick<PluginTools, 'subcall' | 'log'>;
-  readonly #vectors: VectorIndex;
+  readonly #questions: Questions;
   #toldAt = -Infinity;
 
   private constructor(
     options: SemanticOptions,
     tools: Pick<PluginTools, 'subcall' | 'log'>,
-    vectors: VectorIndex,
+    questions: Questions,
   ) {
     this.#options = options;
     this.#tools = tools;
-    this.#vectors = vectors;
+    this.#questions = questions;
   }
 
-  /** Throws an Error that says what to install where a package is missing. */
+  /** Throws an Error that says what to do where a package, or the database that is wanted, is missing. */
   static async open(
-    options: SemanticOptions,
-    tools: Pick<PluginTools, 'subcall' | 'log'>,
+    semantic: SemanticOptions,
+    options: CacheOptions,
+    tools: Pick<PluginTools, 'subcall' | 'log' | 'stores'>,
   ): Promise<SemanticIndex> {
-    return new SemanticIndex(options, tools, await VectorIndex.open(options.perPartition, options.questions));
+    return new SemanticIndex(semantic, tools, await openQuestions(semantic, options, tools));
   }
 
   /** Embeds the question of a call; undefined where it has none, or the model that embeds fails. Never rejects. */
   async embed(call: Call, key: CacheKey): Promise<EmbeddedQuestion | undefined> {
-    const question = questionOf(call, key, this.#options.longest);
+    // A vector that can neither be looked for nor kept is worth no money.
+    if (this.#questions.isResting) return undefined;
+    const question = questionOf(call, key, this.#options);
     if (question === undefined) return undefined;
     try {
       const vector = await this.#vectorOf(call, question.text);
@@ -54,29 +54,30 @@ export class SemanticIndex {
     }
   }
 
-  /** Returns the digest of the response to the most similar question, if that is similar enough. */
-  find({ partition, vector }: EmbeddedQuestion): string | undefined {
-    const nearest = this.#vectors.nearest(partition, vector);
+  /** Returns the digest of the response to the most similar question, if that is similar enough. Never rejects. */
+  async find(question: EmbeddedQuestion): Promise<string | undefined> {
+    const nearest = await this.#questions.nearest(question);
     return nearest !== undefined && nearest.similarity >= this.#options.threshold
       ? nearest.digest
       : undefined;
   }
 
   /** Remembers a question that was answered. */
-  add({ partition, vector }: EmbeddedQuestion, digest: string): void {
-    this.#vectors.add(partition, vector, digest);
+  add(question: EmbeddedQuestion, answer: Answer): void {
+    this.#questions.add(question, answer);
   }
 
   forget(digest: string): void {
-    this.#vectors.forget(digest);
+    this.#questions.forget(digest);
   }
 
-  clear(): void {
-    this.#vectors.clear();
+  /** Forgets at least the questions of a scope, or all. Rejects where a database fails. */
+  async clear(scope: string | undefined): Promise<void> {
+    await this.#questions.clear(scope);
   }
 
   close(): void {
-    this.#vectors.close();
+    this.#questions.close();
   }
 
   async #vectorOf(call: Call, text: string): Promise<Float32Array> {

@@ -1,22 +1,27 @@
 import { isChat, type Call, type GatewayRequest } from 'sluice';
 import { canonical } from '../canonical.ts';
 import { digestOf, type CacheKey } from '../key.ts';
+import type { SemanticOptions } from '../options.ts';
 
 /** What a client asks, and everything that must be equal for another question to have the same answer. */
 export interface Question {
   readonly text: string;
-  /** Digest of the request without its last turn, of its headers and its scope. */
+  /** Digest of the request without its last turn, of its headers and its scope, and of the model that embeds. */
   readonly partition: string;
 }
 
 /** Returns the question of a chat whose last turn is nothing but text of the user's, up to so many characters. */
-export function questionOf(call: Call, key: CacheKey, longest: number): Question | undefined {
+export function questionOf(
+  call: Call,
+  key: CacheKey,
+  { longest, model }: Pick<SemanticOptions, 'longest' | 'model'>,
+): Question | undefined {
   const { request } = call;
   const text = lastWords(request);
   if (text === undefined || text.length > longest || text.trim() === '' || !isChat(request)) return undefined;
   const messages = [...request.messages.slice(0, -1), { role: 'user' as const, content: [] }];
   const rest = canonical({ ...request, messages }, new Set());
-  return { text, partition: digestOf('question', key.scope, key.headers, rest) };
+  return { text, partition: digestOf('question', model, key.scope, key.headers, rest) };
 }
 
 function lastWords(request: GatewayRequest): string | undefined {

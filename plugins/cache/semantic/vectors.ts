@@ -1,16 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { requirePackage } from 'sluice';
-
-/** The nearest of the vectors of a partition. */
-export interface Neighbour {
-  /** The digest of the response. */
-  readonly digest: string;
-  /** Cosine similarity, up to 1. */
-  readonly similarity: number;
-}
+import type { Answer, EmbeddedQuestion, Neighbour, Questions } from './questions.ts';
 
 /** Vectors of questions in the memory of one worker, with `sqlite-vec`. All have one length. */
-export class VectorIndex {
+export class VectorIndex implements Questions {
+  readonly isResting = false;
   readonly #database: DatabaseSync;
   readonly #nearest: StatementSync;
   readonly #add: StatementSync;
@@ -60,7 +54,7 @@ export class VectorIndex {
   }
 
   /** Finds the nearest vector of a partition. */
-  nearest(partition: string, vector: Float32Array): Neighbour | undefined {
+  nearest({ partition, vector }: EmbeddedQuestion): Neighbour | undefined {
     const bytes = bytesOf(vector);
     const row = this.#nearest.get(bytes, partition, bytes.length);
     const distance = row?.['distance'];
@@ -69,7 +63,7 @@ export class VectorIndex {
   }
 
   /** Remembers a vector. The oldest of its partition, and of all, are forgotten where there are too many. */
-  add(partition: string, vector: Float32Array, digest: string): void {
+  add({ partition, vector }: EmbeddedQuestion, { digest }: Pick<Answer, 'digest'>): void {
     this.#forget.run(digest);
     this.#add.run(partition, digest, bytesOf(vector));
     this.#trimPartition.run(partition, this.#perPartition);
@@ -81,7 +75,7 @@ export class VectorIndex {
     this.#forget.run(digest);
   }
 
-  /** Forgets everything. */
+  /** Forgets everything, whichever scope was purged. */
   clear(): void {
     this.#database.exec('DELETE FROM questions');
   }

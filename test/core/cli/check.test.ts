@@ -123,3 +123,25 @@ test('lists aliases as callers see them, and the models that keys with a budget 
   expect(stdout).toContain('Models in the lists\n  chat\n  cheap\n  gpt-4o\n  unknown\n\n');
   expect(stdout).toMatch(/Models without a price \([^\n]+\)\n  unknown\n\n/);
 });
+
+test('refuses vectors in PostgreSQL where the database is SQLite, and asks no other database for them', async () => {
+  const withDatabase = (database: string): string =>
+    operatorFolder({
+      'gateway.config.ts': `
+        import { defineConfig } from 'sluice';
+        import demo from 'sluice/channels/demo';
+        import cache from 'sluice/plugins/cache';
+        export default defineConfig({
+          database: '${database}',
+          channels: [demo()],
+          plugins: [cache({ semantic: { model: 'e', store: 'pgvector' } })],
+        });`,
+    });
+  const refused = await check(withDatabase('sqlite::memory:'));
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('needs PostgreSQL');
+  // Nobody listens there: that is all that is wrong.
+  const unreachable = await check(withDatabase('postgres://u:p@127.0.0.1:1/d'));
+  expect(unreachable.stderr).toContain('127.0.0.1:1');
+  expect(unreachable.stderr).not.toContain('pgvector');
+});

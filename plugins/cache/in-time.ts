@@ -1,0 +1,16 @@
+/** Milliseconds that a lookup in the database may take. A call that waits longer asks its provider. */
+const patience = 500;
+
+/** Rejects where a promise takes too long. */
+export async function inTime<Value>(promise: Promise<Value>): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`No answer within ${patience} milliseconds.`)),
+    patience,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,72 @@
+import type { PluginTools, VectorStore } from 'sluice';
+import { DatabaseRest } from '../database-rest.ts';
+import { inTime } from '../in-time.ts';
+import type { Answer, EmbeddedQuestion, Neighbour, Questions } from './questions.ts';
+
+/** Maximum number of vectors that are being written or deleted. Others are left as they are. */
+const mostWrites = 64;
+
+/** Vectors of questions in the gateway's database, where all workers find them. A database that fails has none. */
+export class SharedQuestions implements Questions {
+  readonly #vectors: VectorStore;
+  readonly #lifetime: number;
+  readonly #rest: DatabaseRest;
+  #writes = 0;
+
+  /** `lifetime`: milliseconds for which a response is kept. */
+  constructor(vectors: VectorStore, lifetime: number, log: PluginTools['log']) {
+    this.#vectors = vectors;
+    this.#lifetime = lifetime;
+    this.#rest = new DatabaseRest(
+      log,
+      'the database of vectors failed: questions have exact hits alone for a while',
+    );
+  }
+
+  get isResting(): boolean {
+    return this.#rest.isOn;
+  }
+
+  async nearest({ partition, vector }: EmbeddedQuestion): Promise<Neighbour | undefined> {
+    if (this.isResting) return undefined;
+    try {
+      const nearest = await inTime(this.#vectors.nearest(partition, vector));
+      return nearest === undefined ? undefined : { digest: nearest.id, similarity: nearest.similarity };
+    } catch (error) {
+      this.#rest.begin(error);
+      return undefined;
+    }
+  }
+
+  add({ partition, vector }: EmbeddedQuestion, { digest, scope, at, isShared }: Answer): void {
+    void this.#write(async () => {
+      // A vector that came first would lead other workers to nothing.
+      const isFound = await isShared;
+      const ttl = at + this.#lifetime - Date.now();
+      if (isFound && ttl > 0) await this.#vectors.add({ id: digest, partition, group: scope, vector, ttl });
+    });
+  }
+
+  forget(digest: string): void {
+    void this.#write(() => this.#vectors.delete(digest));
+  }
+
+  async clear(scope: string | undefined): Promise<void> {
+    await this.#vectors.clear(scope);
+  }
+
+  /** The database belongs to the gateway. */
+  close(): void {}
+
+  async #write(work: () => Promise<void>): Promise<void> {
+    if (this.isResting || this.#writes >= mostWrites) return;
+    this.#writes += 1;
+    try {
+      await work();
+    } catch (error) {
+      this.#rest.begin(error);
+    } finally {
+      this.#writes -= 1;
+    }
+  }
+}
