@@ -176,8 +176,10 @@ test('a gateway of the operator’s own choice needs its address and gets it fro
   }
 });
 
-test('every channel kind that speaks chat completions over HTTP stands in a table of tests', () => {
-  const others = readFileSync(join(import.meta.dirname, 'kinds.test.ts'), 'utf8');
+test('every channel kind that is made like those of chat completions stands in a table of tests', () => {
+  const others = ['kinds.test.ts', 'perplexity.test.ts']
+    .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
+    .join('\n');
   const files = readdirSync(folder)
     .filter(
       (file) =>

@@ -164,8 +164,9 @@ describe('speech', () => {
     const response = await client.audio.speech.create({ ...ask, instructions: 'calm' });
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true);
     expect(response.headers.get('x-sluice-loss')).toBe('instructions');
-    expect(provider.paths).toEqual(['POST /v1/tts']);
-    expect(sentJson(provider.requests[0]!)).toEqual({
+    // A video of a test before may still be asked about.
+    expect(provider.paths.filter((path) => !path.includes('/videos/'))).toEqual(['POST /v1/tts']);
+    expect(sentJson(provider.requests.find(({ method }) => method === 'POST')!)).toEqual({
       text: 'Hello there',
       voice_id: 'eve',
       language: 'auto',

@@ -45,10 +45,14 @@ const server = createServer(async (request, response) => {
   const body = headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
   const signal = url.split('/').at(-1) as Seen['signal'];
   const seen = seenIn(signal, headers['content-type'] ?? '', body);
-  report({ type: 'got', seen, headers, taken: !hangs && status === 200 });
-  if (hangs) return;
+  const tell = (): void => report({ type: 'got', seen, headers, taken: !hangs && status === 200 });
+  if (hangs) {
+    tell();
+    return;
+  }
   response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
-  response.end(answer);
+  // Once the answer is on its way, so that a test may kill this process then.
+  response.end(answer, tell);
 });
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   const address = server.address();

@@ -36,7 +36,7 @@ const ask = async (input, more = {}) => {
   });
   return answer.text();
 };
-const tools = [{ type: 'function', name: 'update_plan', parameters: { type: 'object', properties: {} } }];
+const tools = [{ type: 'function', name: 'get_goal', parameters: { type: 'object', properties: {} } }];
 `;
 
 function isAlive(pid: number): boolean {
