@@ -22,6 +22,15 @@ const mostRefreshes = 100;
 /** How often a call that waited for another one's response makes a request, or waits again, when that failed. */
 const mostGenerations = 3;
 
+/** What is known of the question of a call, for semantic hits. */
+interface Question {
+  /** The age in seconds that the client accepts. */
+  readonly maxAge: number;
+  embedded?: EmbeddedQuestion;
+  /** The response to a question that means the same. */
+  found?: Entry;
+}
+
 /** Everything that the calls of one gateway share. */
 export class ResponseCache {
   readonly #options: CacheOptions;
@@ -108,12 +117,12 @@ export class ResponseCache {
     key: CacheKey,
     call: Call,
     next: Next,
-    { noCache }: Directives,
+    { noCache, maxAge = Infinity }: Directives,
     stale: Entry | undefined,
   ): Promise<Reply> {
     try {
       return this.#options.singleFlight && !noCache
-        ? await this.#shared(key, call, next)
+        ? await this.#shared(key, call, next, maxAge)
         : await this.#alone(key, call, next);
     } catch (error) {
       if (stale === undefined || !this.#isWithin(stale, this.#options.staleIfError) || !isOutage(error))
@@ -145,10 +154,10 @@ export class ResponseCache {
   }
 
   /** Joins the request of an equal call, or makes one that others may join. */
-  async #shared(key: CacheKey, call: Call, next: Next): Promise<Reply> {
+  async #shared(key: CacheKey, call: Call, next: Next, maxAge: number): Promise<Reply> {
     for (let generation = 1; ; generation += 1) {
       const known = this.#flights.get(key.digest);
-      if (known?.flight.isOpen !== true) return this.#lead(key, call, next);
+      if (known?.flight.isOpen !== true) return this.#lead(key, call, next, maxAge);
       const { flight, format } = known;
       const reader = flight.join(call, shownTo(call, format));
       try {
@@ -177,9 +186,9 @@ export class ResponseCache {
   }
 
   /** Makes a request that others may join. */
-  async #lead(key: CacheKey, call: Call, next: Next): Promise<Reply> {
+  async #lead(key: CacheKey, call: Call, next: Next, maxAge: number): Promise<Reply> {
     const at = Date.now();
-    const question: { embedded?: EmbeddedQuestion } = {};
+    const question: Question = { maxAge };
     const flight = this.#launch(key, call, (outcome) => {
       if (flight.isFound || !('events' in outcome)) return;
       const isShared = this.#keep(key, call.format.name, at, outcome.events);
@@ -197,21 +206,16 @@ export class ResponseCache {
       return reader.stream;
     }
     this.#calls.add({ result: 'hit', reason: 'semantic' });
-    this.#tell(call, 'hit', 0);
+    this.#tell(call, 'hit', question.found === undefined ? 0 : ageOf(question.found));
     return this.#charged(call, reader.stream);
   }
 
-  async #send(
-    flight: Flight,
-    key: CacheKey,
-    call: Call,
-    next: Next,
-    question: { embedded?: EmbeddedQuestion },
-  ): Promise<void> {
+  async #send(flight: Flight, key: CacheKey, call: Call, next: Next, question: Question): Promise<void> {
     if (this.#semantic !== undefined) {
       const embedded = await this.#semantic.embed(call, key);
-      const entry = embedded === undefined ? undefined : await this.#similar(embedded);
+      const entry = embedded === undefined ? undefined : await this.#similar(embedded, question.maxAge);
       if (entry !== undefined) {
+        question.found = entry;
         flight.serve(entry.events);
         return;
       }
@@ -223,12 +227,13 @@ export class ResponseCache {
     await flight.send(this.#tools.detach(call), next);
   }
 
-  /** The response to a question that means the same, as long as it is fresh. */
-  async #similar(embedded: EmbeddedQuestion): Promise<Entry | undefined> {
+  /** The response to a question that means the same, as long as it is fresh, and fresh enough for the client. */
+  async #similar(embedded: EmbeddedQuestion, maxAge: number): Promise<Entry | undefined> {
     const digest = await this.#semantic?.find(embedded);
     if (digest === undefined) return undefined;
     const entry = await this.#store.find(digest);
-    if (entry !== undefined && ageOf(entry) <= this.#options.ttl) return entry;
+    if (entry !== undefined && ageOf(entry) <= this.#options.ttl)
+      return ageOf(entry) <= maxAge ? entry : undefined;
     if (!this.#store.hasFailed) this.#semantic?.forget(digest);
     return undefined;
   }

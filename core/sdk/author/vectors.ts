@@ -1,4 +1,9 @@
-/** A vector with what it is found by. */
+/**
+ * A vector with what it is found by.
+ *
+ * @example
+ * const stored: StoredVector = { id: 'a', partition: 'english', group: keyId, vector, ttl: 60_000 };
+ */
 export interface StoredVector {
   /** Name of the vector in its collection. Another vector of this name is replaced. */
   readonly id: string;
@@ -12,7 +17,12 @@ export interface StoredVector {
   readonly ttl: number;
 }
 
-/** The vector that is nearest to another one. */
+/**
+ * The vector that is nearest to another one.
+ *
+ * @example
+ * const isSame = nearest !== undefined && nearest.similarity > 0.95;
+ */
 export interface NearestVector {
   readonly id: string;
   /** Cosine similarity, -1 to 1. */
@@ -36,7 +46,12 @@ export interface VectorStore {
   clear(group?: string): Promise<void>;
 }
 
-/** How many vectors a collection keeps. */
+/**
+ * How many vectors a collection keeps.
+ *
+ * @example
+ * const limits: VectorLimits = { perPartition: 1_000, most: 10_000 };
+ */
 export interface VectorLimits {
   /** Maximum number of vectors in one partition. */
   readonly perPartition: number;

@@ -47,6 +47,20 @@ describe('a question that means the same', () => {
     expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
   });
 
+  test('has the same answer with its age, and only if a client takes one so old', async () => {
+    const { gateway, provider } = await started();
+    await chat(gateway, asked('How do I cancel?'));
+    await eventually(async () => {
+      const hit = await chat(gateway, asked('How do I cancel?'));
+      return Number(hit.headers.get('age')) >= 1;
+    });
+    const question = asked('How can I cancel?');
+    const hit = await chat(gateway, question);
+    expect([hit.cache, Number(hit.headers.get('age')) >= 1]).toEqual(['hit', true]);
+    expect((await chat(gateway, question, { 'cache-control': 'max-age=0' })).cache).toBe('miss');
+    expect(provider.requests).toHaveLength(2);
+  });
+
   test('is embedded at the cost of the caller, or of nobody', async () => {
     for (const chargeTo of ['caller', 'operator']) {
       // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
