@@ -76,7 +76,7 @@ export const options = z
           .default(1024 * 1024),
         /** Seconds that a call of a tool may take. */
         seconds: z.number().min(0.1).max(3_600).default(60),
-        /** Sessions of one process, and of one key in it. The one that was unused longest makes room. */
+        /** Sessions that one process has in memory, and those of one key in all processes. The one that was unused longest makes room. */
         sessions: z.int().min(1).max(100_000).default(1_000),
         sessionsPerKey: z.int().min(1).max(10_000).default(20),
         /** Minutes without a request after which a session ends. */

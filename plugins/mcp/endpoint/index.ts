@@ -9,6 +9,8 @@ import { addHandlers, authInfoOf, callOfAuth, capabilitiesOf } from './handlers.
 import { checkOrigin, eventsOf, isEndless, OpenStreams, requestOf, type ReadingWatch } from './http.ts';
 import { Minutes } from './minutes.ts';
 import { nameScheme } from './names.ts';
+import { SessionRecords } from './records.ts';
+import { repeatInitialize } from './restore.ts';
 import { toolRunner } from './run-tool.ts';
 import { loadServerSdk, type McpServerSdk } from './sdk.ts';
 import { Session } from './session.ts';
@@ -42,6 +44,9 @@ class Endpoint {
   readonly #sdk: McpServerSdk;
   readonly #scheme;
   readonly #sessions: Sessions;
+  readonly #records: SessionRecords;
+  /** Sessions that are being set up from their records, by key and id. */
+  readonly #restoring = new Map<string, Promise<Session | undefined>>();
   readonly #shared: readonly Upstream[];
   readonly #subscriptions: Subscriptions;
   readonly #runTool;
@@ -57,7 +62,12 @@ class Endpoint {
     this.#tools = tools;
     this.#sdk = sdk;
     this.#scheme = nameScheme(Object.entries(options.servers).map(([name, { prefix }]) => prefix ?? name));
-    this.#sessions = new Sessions(options.limits, (session) => this.#subscriptions.end(session));
+    this.#records = new SessionRecords(tools.stores, { path: options.path, ...options.limits });
+    this.#sessions = new Sessions(options.limits, {
+      records: this.#records,
+      log: tools.log,
+      ended: (session) => this.#subscriptions.end(session),
+    });
     const events: UpstreamEvents = {
       changed: (upstream, kind) => this.#changed(upstream, kind),
       updated: (upstream, uri) => this.#updated(upstream, uri),
@@ -99,6 +109,7 @@ class Endpoint {
         endless,
       );
     const session = await this.#sessionOf(call, parsedBody);
+    if (call.wire.method === 'GET' && session.record !== undefined) this.#listen(call);
     const response = await session.transport.handleRequest(request, { parsedBody, authInfo });
     return eventsOf(call, response, watchOf(session), endless);
   }
@@ -118,7 +129,7 @@ class Endpoint {
     const keyId = call.get(caller)?.id ?? '';
     const id = call.wire.headers['mcp-session-id'];
     if (typeof id === 'string') {
-      const session = this.#sessions.find(id, keyId);
+      const session = (await this.#sessions.find(id, keyId)) ?? (await this.#restored(call, id, keyId));
       if (session === undefined)
         throw new GatewayError('not_found', 'There is no such session. Begin another one.');
       return session;
@@ -128,22 +139,67 @@ class Endpoint {
         'invalid_request',
         'Send initialize first, and the header mcp-session-id from then on.',
       );
-    return await this.#begin(call, keyId);
+    return await this.#begin(call, keyId, body.params.protocolVersion);
   }
 
-  async #begin(call: Call, keyId: string): Promise<Session> {
+  async #begin(call: Call, keyId: string, version: string): Promise<Session> {
     const retryAfter = this.#begun.take(keyId);
     if (retryAfter > 0)
       throw new GatewayError('rate_limit_exceeded', 'Too many sessions were begun in this minute.', {
         retryAfter,
       });
-    const server = this.#server(true);
     const id = randomUUID();
+    const isBound = this.#isBound(call);
+    if (!isBound) await this.#records.add(id, keyId, version);
+    const session = await this.#open(call, id, keyId, isBound);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** True when the sessions of a caller have connections of their own, and the state behind them, in one worker. */
+  #isBound(call: Call): boolean {
+    const rights = rightsOf(call.get(caller), this.#options);
+    return this.#shared.some(({ config }) => config.connection === 'session' && rights.mayUse(config));
+  }
+
+  /** Returns a session that another worker has begun. It is set up once for requests that come at the same time. */
+  async #restored(call: Call, id: string, keyId: string): Promise<Session | undefined> {
+    if (this.#isBound(call)) return undefined;
+    const name = `${keyId} ${id}`;
+    const restoring =
+      this.#restoring.get(name) ?? this.#restore(call, id, keyId).finally(() => this.#restoring.delete(name));
+    this.#restoring.set(name, restoring);
+    return await restoring;
+  }
+
+  async #restore(call: Call, id: string, keyId: string): Promise<Session | undefined> {
+    const record = await this.#records.find(id, keyId);
+    if (record === undefined || !(await this.#records.renew(id, keyId))) return undefined;
+    const known = await this.#sessions.find(id, keyId);
+    if (known !== undefined) return known;
+    const session = await this.#open(call, id, keyId, false);
+    await repeatInitialize(session.transport, record.version);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** Connects to all servers of a caller who waits for notifications: other requests of the session may reach other workers. */
+  #listen(call: Call): void {
+    void this.#view(call, () => this.#shared).resources();
+  }
+
+  async #open(call: Call, id: string, keyId: string, isBound: boolean): Promise<Session> {
+    const server = this.#server(true);
     const transport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
-      onsessionclosed: (closed) => this.#sessions.remove(closed),
+      onsessionclosed: async () => {
+        this.#sessions.remove(id);
+        if (!isBound) await this.#records.end(id, keyId);
+      },
     });
     const session: Session = new Session(id, keyId, server, transport, this.#tools.log);
+    const now = performance.now();
+    if (!isBound) session.record = { checkedAt: now, renewedAt: now };
     const upstreams = this.#shared.map((shared) =>
       shared.config.connection === 'session' ? this.#ownUpstream(session, shared) : () => shared,
     );
@@ -158,7 +214,6 @@ class Endpoint {
         await own.run((client) => client.sendRootsListChanged()).catch(() => undefined);
     });
     await server.connect(transport);
-    this.#sessions.add(session);
     return session;
   }
 

@@ -25,6 +25,8 @@ export class Session {
   /** Servers to which the session has connections of its own. */
   own: Upstream[] = [];
   lastUsed = performance.now();
+  /** When this worker last read and renewed the record of the session. Absent: the session has none, and lives in this worker alone. */
+  record?: { checkedAt: number; renewedAt: number };
   /** Number of responses that are being written. */
   open = 0;
   /** Number of responses whose client does not read fast enough. */

@@ -1,5 +1,13 @@
 /** The sessions of one process. */
+import type { Log } from 'sluice';
+import type { SessionRecords } from './records.ts';
 import type { Session } from './session.ts';
+
+/** Milliseconds after which a worker looks again whether a session has ended elsewhere. */
+const checkMs = 1_000;
+
+/** Maximum number of milliseconds between two looks for sessions that have ended. */
+const lookMs = 10_000;
 
 /** Bounds of the table. */
 export interface SessionLimits {
@@ -8,19 +16,27 @@ export interface SessionLimits {
   readonly idleMinutes: number;
 }
 
+/** What the table works with. */
+export interface SessionParts {
+  readonly records: SessionRecords;
+  readonly log: Log;
+  /** Called for each session that ends in this process. */
+  readonly ended: (session: Session) => Promise<void>;
+}
+
 /** Sessions by id. Each belongs to the key that opened it. */
 export class Sessions {
   /** In the order of their last use. */
   readonly #all = new Map<string, Session>();
   readonly #limits: SessionLimits;
-  readonly #ended: (session: Session) => Promise<void>;
+  readonly #parts: SessionParts;
   readonly #timer: NodeJS.Timeout;
+  #isLooking = false;
 
-  /** `ended` is called for each session that ends. */
-  constructor(limits: SessionLimits, ended: (session: Session) => Promise<void>) {
+  constructor(limits: SessionLimits, parts: SessionParts) {
     this.#limits = limits;
-    this.#ended = ended;
-    const every = Math.min(30_000, limits.idleMinutes * 30_000);
+    this.#parts = parts;
+    const every = Math.min(lookMs, limits.idleMinutes * 30_000);
     this.#timer = setInterval(() => this.#expire(), every).unref();
   }
 
@@ -28,14 +44,14 @@ export class Sessions {
     return this.#all.size;
   }
 
-  /** Returns a session of the key; undefined for one that is not there, or belongs to another key. */
-  find(id: string, keyId: string): Session | undefined {
+  /** Returns a session of the key; undefined for one that is not in this process, has ended, or belongs to another key. */
+  async find(id: string, keyId: string): Promise<Session | undefined> {
     const session = this.#all.get(id);
     if (session === undefined || session.keyId !== keyId) return undefined;
     session.lastUsed = performance.now();
     this.#all.delete(id);
     this.#all.set(id, session);
-    return session;
+    return (await this.#isAlive(session)) ? session : undefined;
   }
 
   /** Adds a session. Ends those that were unused longest where there are too many. */
@@ -46,6 +62,7 @@ export class Sessions {
     this.#all.set(session.id, session);
   }
 
+  /** Removes a session from this process. */
   remove(id: string): void {
     const session = this.#all.get(id);
     if (session === undefined) return;
@@ -67,7 +84,7 @@ export class Sessions {
   }
 
   async #end(session: Session): Promise<void> {
-    await this.#ended(session);
+    await this.#parts.ended(session);
     await session.close();
   }
 
@@ -86,5 +103,34 @@ export class Sessions {
     const before = performance.now() - this.#limits.idleMinutes * 60_000;
     for (const session of this.#all.values())
       if (session.open === 0 && session.lastUsed < before) this.remove(session.id);
+    void this.#checkOpen();
+  }
+
+  /** Ends open responses of sessions that have ended elsewhere. The records of the others are renewed. */
+  async #checkOpen(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, because nobody waits for it
+    for (const session of this.#all.values()) if (session.open > 0) await this.#isAlive(session);
+    this.#isLooking = false;
+  }
+
+  /** Returns false for a session that has ended elsewhere, and removes it. A database that fails ends none that this process has. */
+  async #isAlive(session: Session): Promise<boolean> {
+    const { record, id, keyId } = session;
+    const { records, log } = this.#parts;
+    const now = performance.now();
+    if (record === undefined || now - record.checkedAt < Math.min(checkMs, records.renewMs)) return true;
+    record.checkedAt = now;
+    try {
+      const isDue = now - record.renewedAt >= records.renewMs;
+      const isAlive = isDue ? await records.renew(id, keyId) : await records.has(id, keyId);
+      if (isDue) record.renewedAt = now;
+      if (!isAlive) this.remove(id);
+      return isAlive;
+    } catch (error) {
+      log.debug({ session: id, error }, 'the record of a session could not be read');
+      return true;
+    }
   }
 }
