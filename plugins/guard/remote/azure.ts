@@ -32,7 +32,7 @@ const shielded = z.object({
 
 /**
  * Azure AI Content Safety: `text:analyze` for harm, and `text:shieldPrompt` for attacks in what users and tools say, in pieces of 10,000
- * characters: https://learn.microsoft.com/rest/api/contentsafety/text-operations.
+ * characters: `@azure-rest/ai-content-safety` 1.0.1, `AnalyzeTextOptions`; https://learn.microsoft.com/azure/ai-services/content-safety/quickstart-jailbreak.
  */
 export function azure(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url: endpoint, apiKey, categories, severity, blocklists, shieldPrompt } = options;

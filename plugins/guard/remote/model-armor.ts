@@ -24,7 +24,7 @@ const answered = z.object({
 
 /**
  * Google Model Armor: `templates.sanitizeUserPrompt` and `templates.sanitizeModelResponse`
- * (https://cloud.google.com/security-command-center/docs/reference/model-armor/rest). A filter that could not run counts as no answer.
+ * (`@google-cloud/modelarmor` 0.6.0, `SanitizationResult`). A filter that could not run counts as no answer.
  */
 export function modelArmor(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { project, location, template, url } = options;
