@@ -20,6 +20,7 @@ export interface Behaviour {
 export type Report =
   | { readonly type: 'listens'; readonly port: number }
   | { readonly type: 'behaves' }
+  | { readonly type: 'answered' }
   | {
       readonly type: 'got';
       readonly seen: Seen;
@@ -45,14 +46,10 @@ const server = createServer(async (request, response) => {
   const body = headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
   const signal = url.split('/').at(-1) as Seen['signal'];
   const seen = seenIn(signal, headers['content-type'] ?? '', body);
-  const tell = (): void => report({ type: 'got', seen, headers, taken: !hangs && status === 200 });
-  if (hangs) {
-    tell();
-    return;
-  }
+  report({ type: 'got', seen, headers, taken: !hangs && status === 200 });
+  if (hangs) return;
   response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
-  // Once the answer is on its way, so that a test may kill this process then.
-  response.end(answer, tell);
+  response.end(answer, () => report({ type: 'answered' }));
 });
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   const address = server.address();

@@ -22,7 +22,7 @@ export interface Collector {
   /** Waits for at least so many spans that fit. */
   waitForSpans(count: number, fits?: (span: SeenSpan) => boolean): Promise<readonly SeenSpan[]>;
   behave(behaviour: Behaviour): Promise<void>;
-  /** Kills it, as a crash would. */
+  /** Kills it, as a crash would, once it has answered what it has taken. */
   kill(): Promise<void>;
 }
 
@@ -37,11 +37,13 @@ export async function startCollector(
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const got: Got[] = [];
+  let answered = 0;
   const listening = Promise.withResolvers<number>();
   let behaves = Promise.withResolvers<void>();
   child.on('message', (message: Report) => {
     if (message.type === 'listens') listening.resolve(message.port);
     else if (message.type === 'behaves') behaves.resolve();
+    else if (message.type === 'answered') answered += 1;
     else got.push(message);
   });
   child.on('exit', (code) => listening.reject(new Error(`The receiver ended with ${code}.`)));
@@ -79,6 +81,11 @@ export async function startCollector(
       child.send(next);
       await behaves.promise;
     },
-    kill,
+    async kill() {
+      await eventually(() => {
+        if (answered < taken().length) throw new Error('The receiver has not answered yet.');
+      });
+      await kill();
+    },
   };
 }
