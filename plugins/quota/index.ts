@@ -182,13 +182,14 @@ export default definePlugin({
       const sent = await reserve(call, key, budgets, claim);
       const services = requested(sent);
       // Plugins behind this one may ask for another model, for more, or twice.
-      const claims = new CallClaims(call, bookkeeper, claim);
+      let claims: CallClaims | undefined;
       const meterOf = async (now: Call, own: Claim, before?: Amounts): Promise<Meter> => {
         const asked = await reserve(now, key, budgets, own, before);
         return new Meter(asked, bound, own, requested(asked));
       };
       const again: Handler = async (now, send) => {
         if (claim.isTaken) {
+          claims ??= new CallClaims(call, bookkeeper, claim);
           const meter = await claims.further((own, before) => meterOf(now, own, before));
           return meter.send(send);
         }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { Amounts } from '../../model/usage-record.ts';
+import { fits, sum } from '../ledger/amounts.ts';
 import type { HeldReservation } from './claim.ts';
 
 /** Cost of what a call has used. */
@@ -15,11 +16,12 @@ export interface Charge {
 }
 
 /**
- * Adds two charges of one call. The price is that of the second, where it has one, and the reservation is the larger one: what is reserved
+ * Adds two charges of one call. The price is that of the second, where it has one. The reservation is one that covers both: what is reserved
  * for a further request covers the charges before it, too.
  */
 export function sumOfCharges(before: Charge, more: Charge): Charge {
-  const reservation = larger(before.reservation, more.reservation);
+  const amounts = sum(before.amounts, more.amounts);
+  const reservation = covering(amounts, before.reservation, more.reservation);
   const usage =
     before.usage === undefined || more.usage === undefined
       ? (before.usage ?? more.usage)
@@ -27,21 +29,17 @@ export function sumOfCharges(before: Charge, more: Charge): Charge {
   return {
     ...before,
     ...more,
-    amounts: {
-      microDollars: before.amounts.microDollars + more.amounts.microDollars,
-      tokens: before.amounts.tokens + more.amounts.tokens,
-    },
+    amounts,
     ...(usage === undefined ? {} : { usage }),
     ...(reservation === undefined ? {} : { reservation }),
   };
 }
 
-/** Returns the reservation of more money, or of more tokens where neither is of money. */
-function larger(
-  one: HeldReservation | undefined,
-  other: HeldReservation | undefined,
+/** Returns the reservation that covers the amounts; the later one where none does, because a provider charged more than it was allowed. */
+function covering(
+  amounts: Amounts,
+  earlier: HeldReservation | undefined,
+  later: HeldReservation | undefined,
 ): HeldReservation | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  const isMore = one.most.microDollars - other.most.microDollars || one.most.tokens - other.most.tokens;
-  return isMore > 0 ? one : other;
+  return [later, earlier].find((one) => one !== undefined && fits(amounts, one.most)) ?? later ?? earlier;
 }

@@ -30,11 +30,6 @@ export class Claim {
     return this.#reservation?.most;
   }
 
-  /** Amounts that are reserved and pay for nothing yet; undefined where there are none. */
-  get most(): Amounts | undefined {
-    return this.isTaken ? undefined : this.#reservation?.most;
-  }
-
   /** True while something is reserved that pays for nothing yet. */
   get isFree(): boolean {
     return !this.isTaken && this.#reservation !== undefined;

@@ -7,7 +7,7 @@ import { accountOf } from './index.ts';
 
 /**
  * Everything that one call has claimed of its key's budgets. A further claim covers what was claimed and charged before it, because the
- * charges of a call are settled together, by its largest reservation.
+ * charges of a call are settled together, by one reservation that covers them.
  */
 export class CallClaims {
   readonly #call: Call;
@@ -15,11 +15,11 @@ export class CallClaims {
   #claims: readonly Claim[];
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** `first`: the claim with which the call was admitted, if any. */
-  constructor(call: Call, bookkeeper: Bookkeeper, first?: Claim) {
+  /** `first`: the claim with which the call was admitted. */
+  constructor(call: Call, bookkeeper: Bookkeeper, first: Claim) {
     this.#call = call;
     this.#bookkeeper = bookkeeper;
-    this.#claims = first === undefined ? [] : [first];
+    this.#claims = [first];
   }
 
   /**

@@ -38,7 +38,7 @@ import type { AccountServices, Recorder } from './services.ts';
  * - Hedges and requests for parallel answers: reserved together. Those that were given up are charged with their input, because their
  *   providers had it to read.
  * - A plugin that sends several requests: each is charged, and the charges are added. What is reserved for a request covers the requests
- *   before it, too, so that the largest reservation is settled and the others are released.
+ *   before it, too, so that one reservation is settled and the others are released.
  * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges what was seen, or the input once a provider
  *   had it.
  * - A call that goes on without its client (background responses, tasks, objects): the detached lifetime owns the account from `detach` on.
@@ -116,7 +116,7 @@ export class Account implements CallAccount, EndedCall {
     return this.#charged;
   }
 
-  /** Adds a charge. Of two reservations the larger one settles the sum, and the other is released. */
+  /** Adds a charge. Of two reservations one that covers the sum settles it, and the other is released. */
   charge(more: Charge): void {
     if (this.#state !== 'open') {
       this.#release(more.reservation);
@@ -140,17 +140,16 @@ export class Account implements CallAccount, EndedCall {
       return;
     }
     const cost = this.priced(model, usage, undefined);
-    const most = this.#claim?.most;
+    const free = this.#claim?.isFree === true ? this.#claim.handOver() : undefined;
     const amounts = {
       microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
       tokens: Math.ceil((usage.input + usage.output) * share),
     };
-    const reservation = most === undefined ? undefined : this.#claim?.handOver();
     this.charge({
-      amounts: most === undefined ? amounts : smaller(amounts, most),
+      amounts: free === undefined ? amounts : smaller(amounts, free.most),
       usage,
       ...(cost?.price === undefined ? {} : { price: cost.price }),
-      ...(reservation === undefined ? {} : { reservation }),
+      ...(free === undefined ? {} : { reservation: free }),
     });
   }
 

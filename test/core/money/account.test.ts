@@ -159,6 +159,29 @@ describe('a reservation is settled or released exactly once, and the call is cha
     expect(fate(one)).toEqual({ settled: ['b'], charged: [30], released: ['a'], watched: [] });
   });
 
+  const ample = { microDollars: 5_000, tokens: 9_000 };
+  test.each([
+    ['the later one', ample, ample, 'b'],
+    ['the earlier one, where the later has too few tokens', ample, { ...ample, tokens: 5_000 }, 'a'],
+    ['the earlier one, where the later has too little money', ample, { ...ample, microDollars: 1_000 }, 'a'],
+    ['the later one, where the earlier has too few tokens', { ...ample, tokens: 100 }, ample, 'b'],
+    ['the later one, where the earlier has more money', { microDollars: 90_000, tokens: 100 }, ample, 'b'],
+  ])(
+    'when there are two charges, by a reservation that covers both: %s',
+    async (_which, first, second, id) => {
+      const one = opened();
+      await one.send(async () => NEVER);
+      const held = (name: string, most: typeof ample) => ({ id: name, most, unwatch: () => {} });
+      one.account.charge({ amounts: { microDollars: 900, tokens: 100 }, reservation: held('a', first) });
+      one.account.charge({ amounts: { microDollars: 1_000, tokens: 5_000 }, reservation: held('b', second) });
+      one.end();
+      expect(one.booked).toMatchObject([
+        { reservation: id, charged: { microDollars: 1_900, tokens: 5_100 } },
+      ]);
+      expect(one.released).toEqual([id === 'a' ? 'b' : 'a']);
+    },
+  );
+
   test('when its figures cannot be made', async () => {
     const one = opened();
     const claim = one.claimed('a');
