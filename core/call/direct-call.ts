@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { Exchange } from './exchange.ts';
+import { ownExchange, ownPost } from './own-exchange.ts';
 import { firstView } from './view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
@@ -15,16 +14,7 @@ export function createDirectCalls(
     const format = formatNamed(name);
     const codec = format?.codecs.chat;
     if (format === undefined || codec === undefined) throw new Error(`No format "${name}" has chats.`);
-    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, 'chat', format, codec, {
-      method: 'POST',
-      path: format.routes.find(({ operation }) => operation === 'chat')?.path ?? '/',
-      query: new URLSearchParams(),
-      headers: { 'content-type': 'application/json' },
-      params: {},
-      ip: '127.0.0.1',
-      bytes: Buffer.alloc(0),
-      body: undefined,
-    });
+    const exchange = ownExchange('chat', format, codec, ownPost(format, 'chat'));
     exchange.understand(Buffer.from(JSON.stringify(body)), body);
     exchange.decoded = codec.validate(body, {});
     const call = firstView(exchange).with({ decoded: true });

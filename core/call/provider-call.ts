@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { Exchange } from './exchange.ts';
+import { ownExchange } from './own-exchange.ts';
 import { firstView } from './view.ts';
 import type { Format } from '../sdk/format.ts';
 import type { ProviderCalls } from '../sdk/direct-call.ts';
@@ -10,16 +9,7 @@ export function createProviderCalls(formatNamed: (name: string) => Format | unde
     const format = formatNamed(name);
     const codec = format?.codecs.chat;
     if (format === undefined || codec === undefined) throw new Error(`No format "${name}" has chats.`);
-    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, 'state', format, codec, {
-      method: 'GET',
-      path: '/',
-      query: new URLSearchParams(),
-      headers: {},
-      params: {},
-      ip: '127.0.0.1',
-      bytes: Buffer.alloc(0),
-      body: {},
-    });
+    const exchange = ownExchange('state', format, codec);
     exchange.model = target.model;
     return { call: firstView(exchange).with({ target }), end: () => exchange.end() };
   };

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { Exchange } from './exchange.ts';
+import { ownExchange, ownPost } from './own-exchange.ts';
 import { firstView } from './view.ts';
 import { caller } from '../sdk/caller.ts';
 import type { Call } from '../sdk/call.ts';
@@ -23,16 +22,8 @@ export function createSubcalls(
       const able = formats.filter(({ codecs }) => operation in codecs).map((one) => `"${one.name}"`);
       throw new Error(`The format "${name}" has no operation "${operation}". Use one of ${able.join(', ')}.`);
     }
-    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, operation, format, codec, {
-      method: 'POST',
-      path: format.routes.find((route) => route.operation === operation)?.path ?? '/',
-      query: new URLSearchParams(),
-      headers: { 'content-type': 'application/json' },
-      params: {},
-      ip: parent.wire.ip,
-      bytes: Buffer.alloc(0),
-      body: undefined,
-    });
+    const { ip } = parent.wire;
+    const exchange = ownExchange(operation, format, codec, { ...ownPost(format, operation), ip });
     exchange.parent = parent;
     exchange.understand(Buffer.from(JSON.stringify(body)), body);
     exchange.decoded = codec.validate(body, {});

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { Exchange } from './exchange.ts';
+import { ownExchange } from './own-exchange.ts';
 import { firstView } from './view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
@@ -18,16 +17,7 @@ export function createTaskCalls(
     const format = formatNamed(request.format) ?? formatNamed('videos');
     if (format === undefined || codec === undefined)
       throw new Error(`The format "${request.format}" has no ${operation}.`);
-    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, operation, format, codec, {
-      method: 'GET',
-      path: '/',
-      query: new URLSearchParams(),
-      headers: {},
-      params: {},
-      ip: '127.0.0.1',
-      bytes: Buffer.alloc(0),
-      body: {},
-    });
+    const exchange = ownExchange(operation, format, codec);
     exchange.model = request.model;
     exchange.decoded = request;
     const call = firstView(exchange).with({ decoded: true });

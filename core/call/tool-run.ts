@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { of } from 'rxjs';
 import { caller } from '../sdk/caller.ts';
 import { callKey } from '../sdk/call-key.ts';
@@ -8,7 +7,7 @@ import type { ToolRuns } from '../sdk/direct-call.ts';
 import { gathered } from '../sdk/operators.ts';
 import { toolPrice } from '../sdk/tool-price.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import { Exchange } from './exchange.ts';
+import { ownExchange } from './own-exchange.ts';
 import { firstView } from './view.ts';
 
 /** The work of a call whose operation is `tool`. */
@@ -18,7 +17,7 @@ const toolWork = callKey<(call: Call) => Promise<void>>('tool work');
 export function createToolRuns(pipeline: Next): ToolRuns {
   return async (parent, { name, microDollars = 0 }, run) => {
     const { format, codec, wire } = parent;
-    const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, 'tool', format, codec, {
+    const exchange = ownExchange('tool', format, codec, {
       ...wire,
       headers: { ...wire.headers },
       bytes: Buffer.alloc(0),

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
 import { pathProblem } from '../upstream/body-edits.ts';
+import { connectionHeaders } from '../sdk/header-fields.ts';
 import type { ChannelConfig, ChannelEntry, ChannelOptions, OAuth2Identity } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
 import { secret, secretUrl } from '../settings/secret.ts';
@@ -10,22 +11,11 @@ import { modelsProblem } from './channel-models.ts';
 
 const milliseconds = z.int().min(50);
 
-/** Headers that say where a message ends or what becomes of its connection: whoever sends it writes them. */
-const framing = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
 function headerProblem(name: string): string | undefined {
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'is no name of a header';
-  return framing.has(name.toLowerCase()) ? 'belongs to the connection: it cannot be changed' : undefined;
+  return connectionHeaders.has(name.toLowerCase())
+    ? 'belongs to the connection: it cannot be changed'
+    : undefined;
 }
 
 /** Names that `problemOf` finds sound. */

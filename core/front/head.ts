@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
-import { validateHeaderName, validateHeaderValue } from '../upstream/node-http.ts';
+import { isSendable } from '../sdk/header-fields.ts';
 import { computedHeaders, replyHeaders } from '../sdk/reply-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export function addedHeaders({ id, values }: Exchange, log: Log): Headers | unde
 /** Returns headers of plugins without those that no response can carry: these are told to the log. */
 export function soundHeaders(headers: Headers, id: string, log: Log): Headers {
   const isUsable = (name: string, value: string): boolean =>
-    !reserved.has(name.toLowerCase()) && isSound(name, value);
+    !reserved.has(name.toLowerCase()) && isSendable(name, value);
   for (const name in headers)
     if (!isUsable(name, headers[name] ?? '')) return without(headers, isUsable, id, log);
   return headers;
@@ -62,7 +62,7 @@ export function writeHead(
     if (response.headersSent) throw error;
     const sendable = Number.isInteger(status) && status >= 200 && status <= 599;
     if (!sendable) log.error({ id, status }, 'an answer had a status that does not exist: 500 is sent');
-    response.writeHead(sendable ? status : 500, without(headers, isSound, id, log));
+    response.writeHead(sendable ? status : 500, without(headers, isSendable, id, log));
   }
 }
 
@@ -78,14 +78,4 @@ function without(
   if (dropped.length > 0)
     log.error({ id, headers: dropped.slice(0, 20) }, 'headers that no reply can carry were left out');
   return Object.fromEntries(all.filter(([name, value]) => isUsable(name, value)));
-}
-
-function isSound(name: string, value: string): boolean {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    return true;
-  } catch {
-    return false;
-  }
 }

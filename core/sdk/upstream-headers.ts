@@ -1,28 +1,12 @@
 import { callKey } from './call-key.ts';
 import type { Call, Target } from './author/call.ts';
-
-// An import of node:http would load the second HTTP client that it exports: see core/upstream/node-http.ts.
-const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http');
+import { isRequestHeader, isSendable } from './header-fields.ts';
 
 /** Headers that a plugin adds to one request to a provider. */
 type MakeHeaders = (target: Target) => Readonly<Record<string, string>> | undefined;
 
 /** What plugins add to the requests that a call sends to providers. */
 const upstreamHeaders = callKey<readonly MakeHeaders[]>('upstream headers');
-
-/** Headers that belong to the connection or to the framing of a request. */
-const reserved = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /**
  * Adds headers to the requests that a call sends to providers. `make` runs for each HTTP request of each attempt, right before it is sent, and
@@ -47,17 +31,6 @@ export function withUpstreamHeaders(
   const added: Record<string, string> = {};
   for (const make of makers)
     for (const [name, value] of Object.entries(make(target) ?? {}))
-      if (canCarry(name, value)) added[name.toLowerCase()] = value;
+      if (isRequestHeader(name) && isSendable(name, value)) added[name.toLowerCase()] = value;
   return { ...added, ...headers };
-}
-
-function canCarry(name: string, value: string): boolean {
-  if (reserved.has(name.toLowerCase())) return false;
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    return true;
-  } catch {
-    return false;
-  }
 }

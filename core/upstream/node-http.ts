@@ -7,12 +7,4 @@ import type * as Http from 'node:http';
 const http: typeof Http = process.getBuiltinModule('node:http');
 
 /** Each is what `node:http` calls so. */
-export const {
-  Agent,
-  createServer,
-  request,
-  ServerResponse,
-  STATUS_CODES,
-  validateHeaderName,
-  validateHeaderValue,
-} = http;
+export const { Agent, createServer, request, ServerResponse, STATUS_CODES } = http;

@@ -1,9 +1,9 @@
-import type { Attributes, SpanContext, SpanKind, SpanStatus } from '@opentelemetry/api';
+import type { SpanContext, SpanStatus } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { SpanProcessor } from '@opentelemetry/sdk-trace';
 import { callKey, type Call, type CallAttempt, type PluginTime } from 'sluice';
 import { contentAttributes, startOf, type EndedCall } from './call-attributes.ts';
-import { EndedSpan } from './ended-span.ts';
+import { EndedSpan, type SpanFacts } from './ended-span.ts';
 import type { TelemetryOptions } from './options.ts';
 import type { Packages } from './packages.ts';
 import type { Redactor } from './redact.ts';
@@ -24,16 +24,7 @@ export interface SpanWriterOptions {
 }
 
 /** What differs between the spans of one call. */
-interface Part {
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly context: SpanContext;
-  readonly parent: SpanContext | undefined;
-  readonly start: number;
-  readonly end: number;
-  readonly attributes: Attributes;
-  readonly status: SpanStatus;
-}
+type Part = Omit<SpanFacts, 'resource'>;
 
 /** Writes the spans of calls that have ended: one for the call, below it one for each attempt, and for plugins where that is on. */
 export class SpanWriter {

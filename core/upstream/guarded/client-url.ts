@@ -2,17 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { addressList } from '../../model/addresses.ts';
 import type { FetchClientUrl } from '../../sdk/author/client-url.ts';
+import { isRequestHeader } from '../../sdk/header-fields.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
 import { askGuarded, type GuardedParts } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
 /** Largest response body in bytes, and milliseconds until the head of a response, unless a plugin says otherwise. */
 const usual = { maxBytes: 4 * 1024 * 1024, timeoutMs: 15_000 };
-
-/** Headers that say how a request is framed, or where it goes: these are the gateway's own. */
-const ownHeaders = new Set(
-  'connection content-length expect host keep-alive te trailer transfer-encoding upgrade'.split(' '),
-);
 
 /** Returns the requests that plugins make to URLs that clients gave, with these settings. */
 export function createFetchClientUrl(
@@ -49,7 +45,7 @@ export function createFetchClientUrl(
 }
 
 function forwarded(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const kept = Object.entries(headers).filter(([name]) => !ownHeaders.has(name.toLowerCase()));
+  const kept = Object.entries(headers).filter(([name]) => isRequestHeader(name));
   return Object.fromEntries(kept);
 }
 

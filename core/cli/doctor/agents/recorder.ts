@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from '../../../upstream/node-http.ts';
 import { openServices } from '../../../upstream/services.ts';
+import { isRequestHeader } from '../../../sdk/header-fields.ts';
 import { WholeBytes } from '../../../sdk/whole-bytes.ts';
 
 /** One request of an agent, and how it was answered. */
@@ -29,18 +30,6 @@ const maxRequests = 1_000;
 
 /** Longest wait for the gateway, in milliseconds. */
 const patience = 120_000;
-
-/** Headers of a connection, which are not passed on. */
-const ofConnection = new Set([
-  'host',
-  'connection',
-  'content-length',
-  'transfer-encoding',
-  'keep-alive',
-  'expect',
-  'te',
-  'upgrade',
-]);
 
 /** What the tools of a request, and what they gave, look like in the four formats. */
 const tools = /"(?:tools|functionDeclarations|additional_tools)"\s*:\s*\[\s*\{|"additional_tools"/;
@@ -107,7 +96,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 function passedOn(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined || ofConnection.has(name) ? [] : [[name, String(value)]],
+      value === undefined || !isRequestHeader(name) ? [] : [[name, String(value)]],
     ),
   );
 }
