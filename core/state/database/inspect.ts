@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { appliedInPostgres, appliedInSqlite, missingSteps } from './migrations.ts';
 import { openPostgresServer } from './postgres-server.ts';
-import { lookInto, pathIn } from './index.ts';
+import { isPostgres, lookInto, pathIn } from './index.ts';
 import { schema } from './tables/index.ts';
 
-/** What a look at a database finds. Times are in milliseconds. */
+/** Facts about a database. Times are in milliseconds. */
 export interface DatabaseFacts {
   readonly kind: 'sqlite' | 'postgres';
   readonly version: string;
@@ -14,8 +14,8 @@ export interface DatabaseFacts {
   readonly bytes: number;
   /** Changes of the tables that the next start will make. */
   readonly pending: number;
-  /** The server's clock, and how long it took to read it. */
-  readonly clock?: { readonly at: number; readonly roundTrip: number };
+  /** The server's clock, this machine's right after the answer, and how long the answer took. */
+  readonly clock?: { readonly at: number; readonly localAt: number; readonly roundTrip: number };
   readonly connections?: { readonly used: number; readonly max: number };
   /** False when this user may not make tables. */
   readonly canCreate: boolean;
@@ -23,9 +23,12 @@ export interface DatabaseFacts {
   readonly records?: { readonly count: number; readonly oldest: number; readonly newest: number };
 }
 
-/** Looks at the database that a URL names, and changes nothing. Undefined for a file that the first start will make. Rejects with an Error for the operator. */
-export async function inspectDatabase(url: string): Promise<DatabaseFacts | undefined> {
-  return /^postgres(ql)?:/i.test(url) ? inspectPostgres(url) : inspectSqlite(url);
+/**
+ * Inspects the database that a URL names, and changes nothing. `now` reads the clock of this machine. Resolves with undefined for a file that
+ * the first start will make. Rejects with an Error for the operator.
+ */
+export async function inspectDatabase(url: string, now: () => number): Promise<DatabaseFacts | undefined> {
+  return isPostgres(url) ? inspectPostgres(url, now) : inspectSqlite(url);
 }
 
 function inspectSqlite(url: string): DatabaseFacts | undefined {
@@ -53,19 +56,19 @@ function inspectSqlite(url: string): DatabaseFacts | undefined {
   });
 }
 
-async function inspectPostgres(url: string): Promise<DatabaseFacts> {
+async function inspectPostgres(url: string, now: () => number): Promise<DatabaseFacts> {
   const server = openPostgresServer(url);
   const rows = server.query;
   try {
-    // The first statement connects; the second tells how long an answer takes.
+    // The first statement connects, so that the time of the second one is that of an answer alone.
     const [facts] = await rows(
       `SELECT current_setting('server_version') AS version, current_setting('max_connections')::int AS max,
         (SELECT count(*)::int FROM pg_stat_activity) AS used, pg_database_size(current_database()) AS bytes,
         has_schema_privilege(current_schema(), 'CREATE') AS create, to_regclass('usage_records') IS NOT NULL AS has`,
     );
-    const before = Date.now();
+    const before = now();
     const [clock] = await rows('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at');
-    const roundTrip = Date.now() - before;
+    const localAt = now();
     const applied = await server.session(appliedInPostgres);
     const [records] =
       facts?.['has'] === true
@@ -78,7 +81,7 @@ async function inspectPostgres(url: string): Promise<DatabaseFacts> {
       version: String(facts?.['version']),
       bytes: Number(facts?.['bytes']),
       pending: missingSteps({ steps: schema, url: server.url }, applied).length,
-      clock: { at: Number(clock?.['at']), roundTrip },
+      clock: { at: Number(clock?.['at']), localAt, roundTrip: localAt - before },
       connections: { used: Number(facts?.['used']), max: Number(facts?.['max']) },
       canCreate: facts?.['create'] === true,
       ...recordsOf(records),

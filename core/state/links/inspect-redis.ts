@@ -1,47 +1,85 @@
-/** What a look at a Redis finds. Times are in milliseconds. */
+import { readSharedAddress } from '../../settings/shared-address.ts';
+import type { SharedStoreSettings } from '../../settings/shared.ts';
+import { discard, SharedServers, type StoreClient } from './shared-connection.ts';
+import { checkSharedStore } from './shared-link.ts';
+import { SharedStoreMistake } from './shared-mistakes.ts';
+import { within } from './within.ts';
+
+/** Facts about the server of a shared store. Times are in milliseconds. */
 export interface RedisFacts {
-  readonly version: string;
-  /** `maxmemory-policy`: which keys go when the memory is full. */
-  readonly policy: string;
-  /** Bytes that it may take; 0: no limit of its own. */
-  readonly maxMemory: number;
-  readonly usedMemory: number;
-  readonly clock: { readonly at: number; readonly roundTrip: number };
+  /** Absent where the user may not run INFO. */
+  readonly info?: {
+    readonly version: string;
+    /** `maxmemory-policy`: which keys go when the memory is full. */
+    readonly policy: string;
+    /** Bytes that it may take; 0: no limit of its own. */
+    readonly maxMemory: number;
+    readonly usedMemory: number;
+  };
+  /** The server's clock, this machine's right after the answer, and how long the answer took. */
+  readonly clock: { readonly at: number; readonly localAt: number; readonly roundTrip: number };
 }
 
-/** Longest wait for a connection, and for an answer. */
-const patience = 3_000;
+/** Beginning of the names of the rate limits: in a cluster one node has them all. */
+const ratesPrefix = 'sluice:{rates}:';
 
-/** Looks at the Redis that a URL names, and changes nothing. Rejects with an Error for the operator, without the password. */
-export async function inspectRedis(url: string): Promise<RedisFacts> {
-  const { createClient } = await import('@redis/client');
-  const client = createClient({
-    url,
-    RESP: 2,
-    commandOptions: { timeout: patience },
-    socket: { connectTimeout: patience, reconnectStrategy: false },
-  });
-  client.on('error', () => {});
+/** Longest wait for an answer, in milliseconds. */
+const timeoutMs = 3_000;
+
+/**
+ * Inspects the server that has the rate limits: it is connected to as a gateway does, with all settings, and a key is written that expires
+ * after a second. Rejects with an Error for the operator, without the password. `now` reads the clock of this machine.
+ */
+export async function inspectRedis(store: SharedStoreSettings, now: () => number): Promise<RedisFacts> {
+  let client: StoreClient | undefined;
   try {
-    await client.connect();
-    const info = String(await client.sendCommand(['INFO']));
-    const before = Date.now();
-    const [seconds = '0', micros = '0'] = (await client.sendCommand(['TIME'])) as unknown as string[];
-    const roundTrip = Date.now() - before;
+    await checkSharedStore(store);
+    ({ client } = await new SharedServers(store).connectTo(ratesPrefix, () => {}));
+    const info = await infoOf(client);
+    const before = now();
+    const [seconds = '0', micros = '0'] = await within(timeoutMs, client.sendCommand<string[]>(['TIME']));
+    const localAt = now();
     return {
-      version: fieldOf(info, 'redis_version'),
-      policy: fieldOf(info, 'maxmemory_policy'),
-      maxMemory: Number(fieldOf(info, 'maxmemory')),
-      usedMemory: Number(fieldOf(info, 'used_memory')),
-      clock: { at: Number(seconds) * 1_000 + Number(micros) / 1_000, roundTrip },
+      ...(info === undefined ? {} : { info }),
+      clock: {
+        at: Number(seconds) * 1_000 + Number(micros) / 1_000,
+        localAt,
+        roundTrip: localAt - before,
+      },
     };
   } catch (error) {
-    const { host } = new URL(url);
+    if (error instanceof SharedStoreMistake) throw error;
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`The Redis at ${host} cannot be used: ${why}`, { cause: error });
+    throw new Error(`The Redis at ${hostsOf(store)} cannot be used: ${why.replace(/\.$/, '')}.`, {
+      cause: error,
+    });
   } finally {
-    client.destroy();
+    if (client !== undefined) discard(client);
   }
+}
+
+/** Runs INFO; undefined where the user has no permission for it: a gateway needs none. */
+async function infoOf(client: StoreClient): Promise<RedisFacts['info']> {
+  let text: string;
+  try {
+    text = String(await within(timeoutMs, client.sendCommand(['INFO'])));
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('NOPERM')) return undefined;
+    throw error;
+  }
+  return {
+    version: fieldOf(text, 'redis_version'),
+    policy: fieldOf(text, 'maxmemory_policy'),
+    maxMemory: Number(fieldOf(text, 'maxmemory')),
+    usedMemory: Number(fieldOf(text, 'used_memory')),
+  };
+}
+
+function hostsOf({ url }: SharedStoreSettings): string {
+  const nodes = readSharedAddress(url).address?.nodes ?? [];
+  return nodes
+    .map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+    .join(', ');
 }
 
 function fieldOf(info: string, name: string): string {

@@ -1,3 +1,4 @@
+import type { DatabaseFacts } from '../../../state/database/inspect.ts';
 import { findingsOf, type Finding } from '../finding.ts';
 
 /** Differences in milliseconds from which on budgets and windows of gateways disagree. */
@@ -6,11 +7,10 @@ const limits = { warning: 1_000, error: 10_000 };
 /** Compares the clock of a server with that of this machine. Half of the time of an answer cannot be told from a difference. */
 export function clockFindings(
   server: string,
-  { at, roundTrip }: { readonly at: number; readonly roundTrip: number },
-  now: number,
+  { at, localAt, roundTrip }: NonNullable<DatabaseFacts['clock']>,
 ): readonly Finding[] {
   const { ok, warning, error } = findingsOf('clock');
-  const difference = Math.round(now - roundTrip / 2 - at);
+  const difference = Math.round(localAt - roundTrip / 2 - at);
   const certain = Math.abs(difference) - roundTrip / 2;
   const ahead = difference > 0 ? 'ahead of' : 'behind';
   const message = `The clock of this machine is ${Math.abs(difference)} ms ${ahead} that of ${server}.`;

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { inspectDatabase, type DatabaseFacts } from '../../../state/database/inspect.ts';
+import { usualPoolSize } from '../../../state/database/postgres-pool.ts';
 import { findingsOf, shownBytes, type Check, type Examined, type Finding } from '../finding.ts';
 import { clockFindings } from './clock.ts';
 
@@ -8,16 +9,13 @@ const { ok, warning, error } = findingsOf('database');
 /** The oldest PostgreSQL that still gets corrections, November 2026. */
 const oldestPostgres = 14;
 
-/** Connections that one process uses at most unless the config says otherwise. */
-const usualPoolSize = 8;
-
 /** The database: reachable, recent, writable, up to date, with room for connections; its clock, and how fast it grows. */
 export const database: Check = {
   name: 'database',
   async look(examined) {
     let facts: DatabaseFacts | undefined;
     try {
-      facts = await inspectDatabase(examined.databaseUrl);
+      facts = await inspectDatabase(examined.databaseUrl, () => examined.now());
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       return [error(message, 'Start the database server, or correct "database" (SLUICE_DATABASE).')];
@@ -25,7 +23,7 @@ export const database: Check = {
     if (facts === undefined) return [ok('There is no database yet: the first start makes it.')];
     return [
       ...stateFindings(facts, examined),
-      ...(facts.clock === undefined ? [] : clockFindings('PostgreSQL', facts.clock, examined.now())),
+      ...(facts.clock === undefined ? [] : clockFindings('PostgreSQL', facts.clock)),
       ...growthFindings(facts, examined),
     ];
   },
@@ -53,9 +51,11 @@ function stateFindings(facts: DatabaseFacts, { config }: Examined): readonly Fin
         'Nothing, if no gateway of this version runs yet: its start makes them. Back up the database before.',
       ),
     );
-  const { workers, database: given } = config.settings;
+  const { workers, spareWorker, database: given } = config.settings;
   const { poolSize = usualPoolSize } = typeof given === 'object' ? given : {};
-  const wanted = poolSize * (workers === 'auto' ? availableParallelism() : workers);
+  // A spare worker opens a pool of its own.
+  const processes = (workers === 'auto' ? availableParallelism() : workers) + (spareWorker ? 1 : 0);
+  const wanted = poolSize * processes;
   if (connections !== undefined && connections.max - connections.used < wanted)
     found.push(
       warning(

@@ -4,36 +4,46 @@ import { clockFindings } from './clock.ts';
 
 const { ok, warning, error } = findingsOf('redis');
 
-/** The oldest Redis that is tried. */
+/** Oldest major version of Redis that is tested. */
 const oldest = 6;
 
-/** Share of its memory from which on a Redis is nearly full. */
+/** Share of its memory from which on a Redis counts as nearly full. */
 const nearlyFull = 0.8;
 
 /** The shared store: reachable, recent, and not about to lose what it holds. */
 export const redis: Check = {
   name: 'redis',
   async look({ config, now }) {
-    const { url, whenDown } = config.settings.shared;
-    if (!/^rediss?:/i.test(url)) return [ok('Limits are counted in memory: there is no shared store.')];
+    const { shared } = config.settings;
+    if (/^memory:/i.test(shared.url)) return [ok('Limits are counted in memory: there is no shared store.')];
     let facts: RedisFacts;
     try {
-      facts = await inspectRedis(url);
+      facts = await inspectRedis(shared, now);
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       const effect =
-        whenDown === 'refuse' ? 'Calls with limits are refused.' : 'Each process counts for itself.';
-      return [error(`${message}. ${effect}`, 'Start the server, or correct "shared.url" (SLUICE_SHARED).')];
+        shared.whenDown === 'refuse' ? 'Calls with limits are refused.' : 'Each process counts for itself.';
+      return [error(`${message} ${effect}`, 'Start the server, or correct "shared.url" (SLUICE_SHARED).')];
     }
+    const { info, clock } = facts;
     return [
-      ok(`Redis ${facts.version} answers. It holds ${shownBytes(facts.usedMemory)}.`),
-      ...memoryFindings(facts),
-      ...clockFindings('Redis', facts.clock, now()),
+      ...(info === undefined
+        ? [ok('Redis answers. Its user may not run INFO: version and memory are not checked.')]
+        : [
+            ok(`Redis ${info.version} answers. It holds ${shownBytes(info.usedMemory)}.`),
+            ...memoryFindings(info),
+          ]),
+      ...clockFindings('Redis', clock),
     ];
   },
 };
 
-function memoryFindings({ version, policy, maxMemory, usedMemory }: RedisFacts): readonly Finding[] {
+function memoryFindings({
+  version,
+  policy,
+  maxMemory,
+  usedMemory,
+}: NonNullable<RedisFacts['info']>): readonly Finding[] {
   const found: Finding[] = [];
   if (Number.parseInt(version, 10) < oldest)
     found.push(

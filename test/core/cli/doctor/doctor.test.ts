@@ -22,6 +22,13 @@ import { freePort } from '../../../support/free-port.ts';
 import { operatorFolder } from '../../../support/operator-folder.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../../../support/redis.ts';
+import {
+  sentinelPassword,
+  serverPassword,
+  startRedisCluster,
+  startRedisServer,
+  startSentinels,
+} from '../../../support/redis-topologies.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { startUpstream } from '../../../support/upstream.ts';
 import { sluice } from '../_process.ts';
@@ -191,6 +198,12 @@ describe.skipIf(withoutPostgres() !== undefined)(`PostgreSQL ${withoutPostgres()
       /of 200 connections are in use; this gateway needs up to 512/,
       /max_connections/,
     );
+    expectOne(
+      await found('database', { config: { database: url, workers: 64, spareWorker: true } }),
+      'warning',
+      /needs up to 520/,
+      /max_connections/,
+    );
   });
 
   test('of a newer version is an error', async () => {
@@ -211,6 +224,16 @@ describe.skipIf(withoutPostgres() !== undefined)(`PostgreSQL ${withoutPostgres()
     const url = await made();
     const findings = await found('clock', { config: { database: url }, now: () => Date.now() + skew });
     expectOne(findings, status, message, /chrony/);
+  });
+
+  test('that is slow after it told its time has no wrong clock', async () => {
+    const url = await made();
+    await postgres.run(
+      url,
+      'ALTER TABLE usage_records RENAME TO old_records; CREATE VIEW usage_records AS SELECT 1::bigint AS at FROM pg_sleep(3)',
+    );
+    const findings = await found('clock', { config: { database: url } });
+    expect([findings.length, wrong(findings)]).toEqual([1, []]);
   });
 });
 
@@ -249,6 +272,82 @@ describe.skipIf(withoutRedis() !== undefined)(`Redis ${withoutRedis() ?? ''}`, (
     expect(JSON.stringify(findings)).not.toContain('a-secret-password');
   });
 });
+
+describe.skipIf(withoutRedis() !== undefined)(
+  `Redis as docs/guides/databases.md has it ${withoutRedis() ?? ''}`,
+  () => {
+    const sound = async (shared: object): Promise<readonly string[]> => {
+      const findings = [
+        ...(await found('redis', { config: { shared } })),
+        ...(await found('clock', { config: { shared } })),
+      ];
+      expect(wrong(findings)).toEqual([]);
+      return findings.map(({ message }) => message);
+    };
+
+    test('is connected to with the credentials that stand outside the URL', async () => {
+      const server = await startRedisServer('--requirepass', serverPassword);
+      onTestFinished(() => server.close());
+      await until(() => server.cli(server.port, 'PING').includes('PONG'));
+      expect(await sound({ url: server.url, password: serverPassword })).toEqual([
+        expect.stringMatching(/^Redis \d+\./),
+        expect.stringContaining('The clock agrees'),
+      ]);
+      expectOne(
+        await found('redis', { config: { shared: { url: server.url, password: 'not-the-password' } } }),
+        'error',
+        /refuses the user or the password.*Each process counts for itself/,
+        /SLUICE_SHARED/,
+      );
+    });
+
+    test('is sound for the user of the page, who may not run INFO; one who may not write is an error', async () => {
+      const server = await startRedisServer('--requirepass', serverPassword);
+      onTestFinished(() => server.close());
+      await until(() => server.cli(server.port, 'PING').includes('PONG'));
+      const page = readFileSync(new URL('../../../../docs/guides/databases.md', import.meta.url), 'utf8');
+      const [, rules = ''] = /^redis-cli (ACL SETUSER sluice .*)$/m.exec(page) ?? [];
+      const words = rules.replaceAll("'", '').replace('PASSWORD', 'user-password').split(' ');
+      expect(server.cli(server.port, ...words)).toContain('OK');
+      const shared = { url: server.url, username: 'sluice', password: 'user-password' };
+      expect(await sound(shared)).toEqual([
+        'Redis answers. Its user may not run INFO: version and memory are not checked.',
+        expect.stringContaining('The clock agrees'),
+      ]);
+      server.cli(server.port, 'ACL', 'SETUSER', 'sluice', '-set');
+      expectOne(
+        await found('redis', { config: { shared } }),
+        'error',
+        /does not give the user the permissions/,
+        /SLUICE_SHARED/,
+      );
+    });
+
+    test('may be a cluster', async () => {
+      const cluster = await startRedisCluster();
+      onTestFinished(() => cluster.close());
+      expect(await sound({ url: cluster.url })).toContainEqual(expect.stringMatching(/^Redis \d+\./));
+    });
+
+    test('may be behind Sentinels, whose map of addresses is used', async () => {
+      const sentinels = await startSentinels();
+      onTestFinished(() => sentinels.close());
+      const shared = { url: sentinels.url, sentinelPassword };
+      expect(await sound(shared)).toContainEqual(expect.stringMatching(/^Redis \d+\./));
+      const nodeAddressMap = { [`127.0.0.1:${sentinels.master()}`]: `127.0.0.1:${await freePort()}` };
+      expectOne(
+        await found('redis', { config: { shared: { ...shared, nodeAddressMap } } }),
+        'error',
+        /The Redis at 127\.0\.0\.1:\d+, .* cannot be used: connect ECONNREFUSED/,
+        /SLUICE_SHARED/,
+      );
+    });
+
+    async function until(check: () => boolean): Promise<void> {
+      await expect.poll(check).toBe(true);
+    }
+  },
+);
 
 describe('usage records', () => {
   const day = 86_400_000;
