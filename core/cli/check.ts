@@ -66,17 +66,33 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
   },
 };
 
-/** All problems of a config, of whatever kind; without any, a description of what it would run. Writes nothing. */
+/** Returns all problems of a config and its stores; without any, a description of what it would run. Changes no data. */
 export async function examine(
   option: string | undefined,
 ): Promise<{ readonly problems: readonly string[]; readonly description: string }> {
+  const { problems, description, config } = await examineConfig(option);
+  const refused = config === undefined ? [] : (await storeProblems(config)).map(maskSecrets);
+  return { problems: [...new Set([...problems, ...refused])], description };
+}
+
+/** Result of {@link examineConfig}. */
+interface ConfigExamination {
+  readonly problems: readonly string[];
+  readonly description: string;
+  /** Everything in the config that is sound; absent when the file cannot be loaded. */
+  readonly config?: LoadedConfig;
+}
+
+/** Returns the problems of a config, its plugins and its channels. Connects to no store. */
+export async function examineConfig(option: string | undefined): Promise<ConfigExamination> {
   const problems: string[] = [];
   let description = '';
+  let config: LoadedConfig | undefined;
   try {
     const { exported, file } = await importConfig(option);
     const inspected = inspectConfig(exported, file);
-    const { config } = inspected;
-    problems.push(...inspected.problems, ...(await storeProblems(config)));
+    ({ config } = inspected);
+    problems.push(...inspected.problems);
     description = await tryGateway(config, async (gateway) => {
       const names = await listedModels(gateway);
       return [
@@ -98,7 +114,11 @@ export async function examine(
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
   }
-  return { problems: [...new Set(problems.map(maskSecrets))], description: maskSecrets(description) };
+  return {
+    problems: [...new Set(problems.map(maskSecrets))],
+    description: maskSecrets(description),
+    ...(config === undefined ? {} : { config }),
+  };
 }
 
 /** What the database and the shared store refuse. */

@@ -1,10 +1,11 @@
-import { importConfig, inspectConfig, ConfigError } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
-import { examine } from './check.ts';
+import { examineConfig } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { agentsHelp } from './doctor/agents/help.ts';
 import { examineAll } from './doctor/examine.ts';
-import type { Finding } from './doctor/finding.ts';
+import { findingsOf, type Finding } from './doctor/finding.ts';
+
+const { ok, error } = findingsOf('config');
 
 const gibibyte = 1024 ** 3;
 
@@ -55,35 +56,11 @@ async function findingsOfConfig(
   option: string | undefined,
   options: { readonly minFree: number; readonly certificateDays: number; readonly asksProviders: boolean },
 ): Promise<readonly Finding[]> {
-  try {
-    const { exported, file } = await importConfig(option);
-    const { config } = inspectConfig(exported, file);
-    const url = databaseUrl(config);
-    const { problems } = await examine(option);
-    const found = await examineAll({ config, databaseUrl: url, now: Date.now, ...options });
-    // What is wrong with the database has a finding of its own.
-    const known = new Set(found.map(({ message }) => message));
-    return [
-      ...configFindings(
-        file,
-        problems.filter((problem) => !known.has(problem)),
-      ),
-      ...found,
-    ];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return configFindings('', error.problems);
-  }
-}
-
-function configFindings(file: string, problems: readonly string[]): readonly Finding[] {
-  if (problems.length === 0) return [{ check: 'config', status: 'ok', message: `${file} is sound.` }];
-  return problems.map((message) => ({
-    check: 'config',
-    status: 'error',
-    message,
-    fix: 'Correct the config, and run: sluice check',
-  }));
+  const { problems, config } = await examineConfig(option);
+  const findings = problems.map((message) => error(message, 'Correct the config, and run: sluice check'));
+  if (config === undefined) return findings;
+  const found = await examineAll({ config, databaseUrl: databaseUrl(config), now: Date.now, ...options });
+  return [...(findings.length === 0 ? [ok(`${config.file} is sound.`)] : findings), ...found];
 }
 
 /** The page: errors first. */
@@ -96,5 +73,6 @@ function shown(findings: readonly Finding[]): string {
     return fix === undefined ? head : `${head}\n${indent}${fix}\n${indent}${page}#${check}`;
   });
   const count = (wanted: string): number => findings.filter(({ status }) => status === wanted).length;
-  return `${lines.join('\n')}\n\n${count('error')} errors, ${count('warning')} warnings, ${count('ok')} ok.`;
+  const counted = (wanted: string): string => `${count(wanted)} ${wanted}${count(wanted) === 1 ? '' : 's'}`;
+  return `${lines.join('\n')}\n\n${counted('error')}, ${counted('warning')}, ${count('ok')} ok.`;
 }

@@ -1,15 +1,15 @@
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { TlsOptions } from './connections.ts';
 
-/** What an address answers with. */
+/** Result of a probe of an address. */
 export interface Probed {
-  /** When its certificate ends, in milliseconds since 1970; absent without TLS. */
+  /** Time when the certificate of the address expires, in milliseconds since 1970; absent without TLS. */
   readonly certificateEnds?: number;
 }
 
 /** Longest wait for a connection and its handshake, in milliseconds. */
-const patience = 5_000;
+const timeoutMs = 5_000;
 
 /** Connects to the host of a URL, with TLS where it is https. Rejects with the reason when it does not answer, or its certificate is not valid. */
 export function probe(url: string, { ca, servername, verify = true }: TlsOptions = {}): Promise<Probed> {
@@ -18,7 +18,7 @@ export function probe(url: string, { ca, servername, verify = true }: TlsOptions
   const isTls = protocol === 'https:' || protocol === 'wss:';
   const target = { host, port: port === '' ? (isTls ? 443 : 80) : Number(port) };
   return new Promise((resolve, reject) => {
-    const name = servername ?? (/[a-z]/i.test(host) && !host.includes(':') ? host : undefined);
+    const name = servername ?? (isIP(host) === 0 ? host : undefined);
     const socket = isTls
       ? connectTls({
           ...target,
@@ -27,7 +27,7 @@ export function probe(url: string, { ca, servername, verify = true }: TlsOptions
           ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
         })
       : connectTcp(target);
-    socket.setTimeout(patience, () => socket.destroy(new Error(`no answer within ${patience} ms`)));
+    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)));
     socket.once('error', reject);
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       const ends = isTls ? Date.parse((socket as TLSSocket).getPeerCertificate().valid_to) : Number.NaN;

@@ -8,6 +8,7 @@ import { redis } from './checks/redis.ts';
 import { runtime } from './checks/runtime.ts';
 import { secrets } from './checks/secrets.ts';
 import type { Check, Examined, Finding } from './finding.ts';
+import { withTimeLimit } from './time-limit.ts';
 
 /** All checks, in the order of the page. */
 export const checks: readonly Check[] = [
@@ -23,7 +24,7 @@ export const checks: readonly Check[] = [
 ];
 
 /** Longest time for one check, in milliseconds. */
-const patience = 60_000;
+const timeoutMs = 60_000;
 
 /** Runs all checks at once. Secrets in what they find are masked. */
 export async function examineAll(examined: Examined, some = checks): Promise<readonly Finding[]> {
@@ -35,15 +36,10 @@ async function lookOf(check: Check, examined: Examined): Promise<readonly Findin
   const failed = (message: string): readonly Finding[] => [
     { check: check.name, status: 'error', message, fix: 'Correct what the message names, and look again.' },
   ];
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<readonly Finding[]>((resolve) => {
-    timer = setTimeout(() => resolve(failed(`The check did not end within ${patience} ms.`)), patience);
-  });
   try {
-    return await Promise.race([Promise.resolve().then(() => check.look(examined)), late]);
+    const looking = Promise.resolve().then(() => check.look(examined));
+    return await withTimeLimit(looking, timeoutMs, `The check did not end within ${timeoutMs} ms.`);
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));
-  } finally {
-    clearTimeout(timer);
   }
 }

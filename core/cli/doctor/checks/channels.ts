@@ -3,6 +3,7 @@ import type { TlsOptions } from '../../../upstream/connections.ts';
 import { probe } from '../../../upstream/probe.ts';
 import { tryGateway } from '../../try-gateway.ts';
 import { findingsOf, type Check, type Examined, type Finding } from '../finding.ts';
+import { withTimeLimit } from '../time-limit.ts';
 
 const { ok, warning, error } = findingsOf('providers');
 
@@ -10,7 +11,7 @@ type ChannelEntry = LoadedConfig['channels'][number]['entry'];
 
 const day = 86_400_000;
 
-/** Addresses that channels name themselves, and proxies: whether they answer, and how long their certificates are valid. */
+/** Connects to the addresses and proxies that channels name, and reads how long their certificates are valid. */
 export const addresses: Check = {
   name: 'providers',
   async look(examined) {
@@ -55,11 +56,11 @@ async function addressFinding(
     return days < examined.certificateDays
       ? [
           warning(
-            `${channel}: the certificate of ${host} ends in ${days} days.`,
+            `${channel}: the certificate of ${host} ${days < 0 ? 'has expired' : days === 0 ? 'ends today' : `ends in ${shownDays(days)}`}.`,
             'Renew it, or have its owner renew it. Calls fail from then on.',
           ),
         ]
-      : [ok(`${channel}: ${host} answers. Its certificate is valid for ${days} days.`)];
+      : [ok(`${channel}: ${host} answers. Its certificate is valid for ${shownDays(days)}.`)];
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     return [
@@ -71,8 +72,12 @@ async function addressFinding(
   }
 }
 
+function shownDays(days: number): string {
+  return days === 1 ? '1 day' : `${days} days`;
+}
+
 /** Longest wait for a provider's list, in milliseconds. */
-const patience = 20_000;
+const timeoutMs = 20_000;
 
 /** Asks each provider for its models, with the key of its channel. Costs nothing. */
 export const providers: Check = {
@@ -84,7 +89,7 @@ export const providers: Check = {
         catalog.channels.map(async ({ id, listModels }) => {
           if (listModels === undefined) return ok(`${id}: its provider has no list of models to ask for.`);
           try {
-            const names = await withPatience(listModels());
+            const names = await withTimeLimit(listModels(), timeoutMs, `no answer within ${timeoutMs} ms`);
             return ok(`${id}: the provider takes the key and lists ${names.length} models.`);
           } catch (thrown) {
             const why = thrown instanceof Error ? thrown.message : String(thrown);
@@ -98,15 +103,3 @@ export const providers: Check = {
     );
   },
 };
-
-async function withPatience<Value>(promise: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

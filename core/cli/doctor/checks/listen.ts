@@ -2,7 +2,7 @@ import { findingsOf, type Check } from '../finding.ts';
 
 const { ok, warning } = findingsOf('listen');
 
-/** Whether the gateway can be reached from elsewhere without TLS in front of it. */
+/** Warns when other machines can reach the gateway and no proxy with TLS is known to stand in front of it. */
 export const listen: Check = {
   name: 'listen',
   look({ config }) {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { maskSecrets } from '../../../log.ts';
+import { isPostgres, pathIn } from '../../../state/database/index.ts';
 import { findingsOf, type Check, type Examined, type Finding } from '../finding.ts';
 
 const { ok, warning, error } = findingsOf('secrets');
@@ -18,11 +19,11 @@ export const secrets: Check = {
 };
 
 function fileFindings({ config, databaseUrl }: Examined): readonly Finding[] {
-  const database = /^sqlite:(?!:memory:)(.+)/i.exec(databaseUrl)?.[1];
+  const database = isPostgres(databaseUrl) ? ':memory:' : pathIn(databaseUrl);
   const files = [
     { path: join(config.root, '.env'), isSecret: true },
     { path: config.file, isSecret: false },
-    ...(database === undefined ? [] : [{ path: database, isSecret: true }]),
+    ...(database === ':memory:' ? [] : [{ path: database, isSecret: true }]),
   ];
   return files.flatMap(({ path, isSecret }) => {
     if (process.platform === 'win32' || !existsSync(path)) return [];

@@ -85,7 +85,7 @@ describe('sluice doctor', () => {
     const { code, stdout, stderr } = await sluice(['doctor'], {}, folder);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^ok +config +.*gateway\.config\.ts is sound\.$/m);
-    expect(stdout).toMatch(/\n0 errors, \d+ warnings, \d+ ok\.\n$/);
+    expect(stdout).toMatch(/\n0 errors, \d+ warnings?, \d+ ok\.\n$/);
   });
 
   test('puts errors first, says what to do, and ends with code 1; as JSON too', async () => {
@@ -96,6 +96,7 @@ describe('sluice doctor', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^error +secrets/);
     expect(stdout).toMatch(/The admin password is easy to guess\.\n +Set another one/);
+    expect(stdout).toMatch(/\n1 error, /);
     const json = await sluice(['doctor', '--json'], {}, folder);
     expect(JSON.parse(json.stdout)).toContainEqual(
       expect.objectContaining({ check: 'secrets', status: 'error' }),
@@ -301,6 +302,19 @@ describe.skipIf(withoutRedis() !== undefined)(
       );
     });
 
+    test('is named once where it refuses the password', async () => {
+      const server = await startRedisServer('--requirepass', serverPassword);
+      onTestFinished(() => server.close());
+      await until(() => server.cli(server.port, 'PING').includes('PONG'));
+      const folder = operatorFolder({
+        'gateway.config.ts': `import demo from 'sluice/channels/demo';
+        export default { channels: [demo()], shared: { url: '${server.url}', password: 'not-the-password' } };`,
+      });
+      const { stdout } = await sluice(['doctor', '--json'], {}, folder);
+      const errors = (JSON.parse(stdout) as Finding[]).filter(({ status }) => status === 'error');
+      expect(errors.map(({ check }) => check)).toEqual(['redis']);
+    });
+
     test('is sound for the user of the page, who may not run INFO; one who may not write is an error', async () => {
       const server = await startRedisServer('--requirepass', serverPassword);
       onTestFinished(() => server.close());
@@ -418,6 +432,9 @@ describe('files and the machine', () => {
     expectOne(await found('secrets', { folder }), 'warning', /gateway\.config\.ts holds secrets/, /chmod/);
     write('gateway.config.ts', "export default { key: env('KEY') };", 0o644);
     expect(wrong(await found('secrets', { folder }))).toEqual([]);
+    write('sluice.db', '', 0o644);
+    const config = { database: `SQLITE://${join(folder, 'sluice.db')}` };
+    expectOne(await found('secrets', { folder, config }), 'warning', /sluice\.db holds secrets/, /chmod/);
   });
 
   test('weak passwords and a bootstrap key are found', async () => {
@@ -531,6 +548,11 @@ describe('providers', () => {
       expectOne(soon, 'warning', /the certificate of localhost:\d+ ends in (9|10) days/, /Renew/);
       const later = await found('providers', { ...channel(url, { tls }), certificateDays: 5 });
       expect(wrong(later)).toEqual([]);
+      const after = await found('providers', {
+        ...channel(url, { tls }),
+        now: () => Date.now() + 13 * 86_400_000,
+      });
+      expectOne(after, 'warning', /the certificate of localhost:\d+ has expired\./, /Renew/);
       expectOne(await found('providers', channel(url)), 'error', /self-signed certificate/, /tls/);
     },
   );
