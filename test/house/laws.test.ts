@@ -423,7 +423,6 @@ describe('one of a kind', () => {
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
     'core/upstream/probe.ts', // connects and hangs up, for `sluice doctor`
-    'core/state/links/inspect-redis.ts', // looks at a Redis, for the same
     'core/upstream/undici.ts', // what those below connect with:
     'core/upstream/send.ts', // through the connections that follow,
     'core/upstream/services.ts',
