@@ -1,11 +1,11 @@
 /** The file of a backup: lines of JSON, compressed with gzip. A header, the tables with their rows, and an end with the checksum of all. */
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { once } from 'node:events';
-import { finished } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { isObject, parsedLine } from './archive-lines.ts';
+import { isObject } from '../../model/json.ts';
 
 /** The newest form of archives that this version reads, and the one that it writes. */
 const form = 1;
@@ -35,19 +35,28 @@ const together = 64 * 1024;
 /** Writes an archive row by row. */
 export class ArchiveWriter {
   readonly #gzip = createGzip();
+  readonly #file: WriteStream;
+  readonly #about: Omit<Header, 'steps'>;
   readonly #done: Promise<void>;
   readonly #all = createHash('sha256');
   readonly #tables: TableCount[] = [];
   #waiting = '';
   #table: { readonly name: string; rows: number; readonly hash: Hash } | undefined;
 
-  /** The file must not exist; nobody else may read it. */
-  constructor(path: string, header: Header) {
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    this.#done = finished(this.#gzip.pipe(file));
+  /** The file must not exist; no other user may read it. */
+  constructor(path: string, about: Omit<Header, 'steps'>) {
+    this.#about = about;
+    this.#file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+    this.#done = pipeline(this.#gzip, this.#file).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`The backup cannot be written: ${reason}.`, { cause: error });
+    });
     this.#done.catch(() => {});
-    file.on('error', (error) => this.#gzip.destroy(error));
-    this.#line({ sluice: 'backup', form, ...header });
+  }
+
+  /** Writes the header. */
+  start(steps: readonly string[]): void {
+    this.#line({ sluice: 'backup', form, ...this.#about, steps });
   }
 
   begin(table: string, columns: readonly string[]): void {
@@ -83,9 +92,12 @@ export class ArchiveWriter {
     return this.#tables;
   }
 
-  /** Gives up. */
-  destroy(): void {
+  /** Gives the archive up. Resolves when its file is closed. */
+  async destroy(): Promise<void> {
     this.#gzip.destroy();
+    this.#file.destroy();
+    await this.#done.catch(() => {});
+    if (!this.#file.closed) await once(this.#file, 'close');
   }
 
   #line(value: object): void {
@@ -100,7 +112,10 @@ export class ArchiveWriter {
   async #flush(): Promise<void> {
     const text = this.#waiting;
     this.#waiting = '';
-    if (!this.#gzip.write(text)) await Promise.race([once(this.#gzip, 'drain'), this.#done]);
+    if (this.#gzip.write(text)) return;
+    // A stream that was destroyed emits no "drain".
+    if (this.#gzip.destroyed) await this.#done;
+    else await once(this.#gzip, 'drain').catch(() => this.#done);
   }
 }
 
@@ -177,6 +192,15 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
     file.destroy();
   }
   if (rest.join('') !== '') yield rest.join('');
+}
+
+/** Returns the value of a line of JSON; undefined for other text. */
+function parsedLine(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Waits until a file is on the disk. */

@@ -4,24 +4,25 @@ import type { ArchiveWriter, Header, Value } from './archive.ts';
 /** A database that is saved. */
 export interface Source {
   readonly kind: Header['kind'];
-  /** Names of the steps that it has. */
-  steps(): Promise<readonly string[]>;
-  /** Writes all of its tables, as they were at one moment. */
+  /**
+   * Writes the header with the migration steps of the database, and all of its tables, from one snapshot. Rejects for a database that has no
+   * tables of Sluice.
+   */
   save(writer: ArchiveWriter): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A database that is filled. It is as before until {@link Target.finish}. */
+/** A database that a restore fills. It does not change before {@link Target.finish}. */
 export interface Target {
   isEmpty(): Promise<boolean>;
-  /** Makes the tables of these steps, in place of those that are there. */
+  /** Creates the tables of these migration steps, which replace the tables that exist. */
   make(steps: readonly Step[]): Promise<void>;
   fill(
     table: string,
     columns: readonly string[],
   ): Promise<{ add(values: readonly Value[]): Promise<void>; done(): Promise<void> }>;
   count(table: string): Promise<number>;
-  /** Puts the new tables in the place of the old ones. Returns where the old ones are kept, if they are. */
+  /** Replaces the old tables with the new ones. Returns the path under which the old file is kept; undefined where nothing is kept. */
   finish(): Promise<string | undefined>;
   close(): Promise<void>;
 }

@@ -29,15 +29,9 @@ export async function backUp(database: DatabaseSettings, file: string, version: 
   const url = urlOf(database);
   const source = isPostgres(url) ? openPostgresSource(url) : openSqliteSource(pathIn(url));
   const partial = `${file}.partial-${process.pid}`;
-  let writer: ArchiveWriter | undefined;
+  const { kind } = source;
+  const writer = new ArchiveWriter(partial, { version, made: new Date().toISOString(), kind });
   try {
-    const { kind } = source;
-    writer = new ArchiveWriter(partial, {
-      version,
-      made: new Date().toISOString(),
-      kind,
-      steps: await source.steps(),
-    });
     await source.save(writer);
     await writer.close();
     const contents = await checkArchive(partial);
@@ -45,7 +39,7 @@ export async function backUp(database: DatabaseSettings, file: string, version: 
     renameSync(partial, file);
     return contents;
   } catch (error) {
-    writer?.destroy();
+    await writer.destroy();
     rmSync(partial, { force: true });
     throw error;
   } finally {
@@ -107,7 +101,13 @@ export async function restore(
         throw new Error(`The table ${table} has ${count} rows in place of ${rows}: nothing was changed.`);
     }
     const before = await target.finish();
-    await bringUpToDate(database);
+    await bringUpToDate(database).catch((error: unknown) => {
+      const kept = before === undefined ? '' : `; the database from before is kept as ${before}`;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`${file} was restored${kept}. Its tables could not be brought up to date: ${reason}`, {
+        cause: error,
+      });
+    });
     return { ...contents, before };
   } finally {
     await target.close();

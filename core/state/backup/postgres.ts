@@ -11,8 +11,10 @@ import { filledByTriggers, savedTables, stepsNamed } from './tables.ts';
 const patience = { patience: 600_000 };
 /** Characters that are read and written at once, about. */
 const atOnce = 4_000_000;
-/** The most rows at once. */
+/** Maximum number of rows in one INSERT. */
 const mostRows = 5_000;
+/** Maximum number of rows in one FETCH. Rows of a megabyte may follow rows of a few bytes. */
+const mostFetched = 200;
 
 /** Opens a database to save it: all of it as it was at one moment, in one transaction that only reads. */
 export function openPostgresSource(url: string): Source {
@@ -25,15 +27,15 @@ export function openPostgresSource(url: string): Source {
   };
   return {
     kind: 'postgres',
-    steps: () => server.session(applied),
     save: (writer) =>
       server.transaction(async (session) => {
         await session.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
         await session.query(
           'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',
         );
-        const steps = stepsNamed(await applied(session), server.url);
-        for (const { name, columns } of savedTables(steps)) {
+        const steps = await applied(session);
+        writer.start(steps);
+        for (const { name, columns } of savedTables(stepsNamed(steps, server.url))) {
           writer.begin(name, columns);
           // oxlint-disable-next-line no-await-in-loop -- one connection
           await saveTable(session, name, columns, writer);
@@ -57,7 +59,7 @@ async function saveTable(
     [],
     patience,
   );
-  let count = 100;
+  let count = 10;
   for (;;) {
     // oxlint-disable no-await-in-loop -- one connection, and the disk sets the pace
     const rows = await session.query(`FETCH ${count} FROM saved`, [], patience);
@@ -69,8 +71,7 @@ async function saveTable(
     }
     if (rows.length < count) break;
     // oxlint-enable no-await-in-loop
-    // Rows may be small or have megabytes.
-    count = Math.max(1, Math.min(mostRows, 2 * count, Math.floor((atOnce / size) * rows.length)));
+    count = Math.max(1, Math.min(mostFetched, 2 * count, Math.floor((atOnce / size) * rows.length)));
   }
   await session.query('CLOSE saved');
 }
@@ -83,9 +84,12 @@ async function typesOf(session: PostgresSession, table: string): Promise<Readonl
   return new Map(rows.map((row) => [String(row['column_name']), String(row['data_type'])]));
 }
 
+/** `application_name` of the connections of a restore. */
+const restoreName = 'sluice-restore';
+
 /** Opens a database to fill it: all in one transaction, so that it is as before until the end. */
 export function openPostgresTarget(url: string): Target {
-  const server = openPostgresServer(`${url}${url.includes('?') ? '&' : '?'}application_name=sluice-restore`);
+  const server = openPostgresServer(`${url}${url.includes('?') ? '&' : '?'}application_name=${restoreName}`);
   const began = Promise.withResolvers<PostgresSession>();
   const ended = Promise.withResolvers<void>();
   let work: Promise<void> | undefined;
@@ -153,18 +157,20 @@ async function fillTable(session: PostgresSession, table: string, columns: reado
 }
 
 /**
- * A gateway that runs would go on with what it has in memory. It asks the database at least once a second, while connections that a pooler
- * keeps stay idle.
+ * Throws an Error while a gateway uses the database, because the gateway would go on with what it has in memory. A gateway queries the database
+ * at least once a second; the idle connections of a pooler do not count. The URL of a gateway may set another `application_name`, so connections
+ * of the same user count as well.
  */
 async function refuseOthers(session: PostgresSession, url: string): Promise<void> {
   const gateways = await session.query(
     `SELECT 1 FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'sluice'
+     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+       AND application_name <> '${restoreName}' AND (application_name = 'sluice' OR usename = current_user)
        AND (state <> 'idle' OR state_change > clock_timestamp() - interval '5 seconds') LIMIT 1`,
   );
   if (gateways.length > 0)
     throw new Error(
-      `Gateways use the database ${url}, or did until a moment ago: stop them, wait five seconds, and restore again.`,
+      `Gateways, or other programs of the same user, use the database ${url}, or did until a moment ago: stop them, wait five seconds, and restore again.`,
     );
 }
 

@@ -7,19 +7,21 @@ import { syncFile, type ArchiveWriter, type Value } from './archive.ts';
 import type { Source, Target } from './ends.ts';
 import { filledByTriggers, savedTables, stepsNamed } from './tables.ts';
 
-/** Opens a file to save it. What it reads is what had been committed when it began. */
+/** Opens a file to save it. Its transaction reads what was committed before it began. */
 export function openSqliteSource(path: string): Source {
   if (path === ':memory:' || !existsSync(path))
     throw new Error(`There is no database at ${path}: nothing can be saved.`);
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
-  // Readers do not hold up writers, because the gateway keeps a write-ahead log.
-  connection.exec('BEGIN');
-  const { migrations, additions } = appliedInSqlite(connection);
-  const steps = [...migrations, ...additions];
   return {
     kind: 'sqlite',
-    steps: async () => steps,
     async save(writer: ArchiveWriter) {
+      // Readers do not hold up writers, because the gateway keeps a write-ahead log.
+      connection.exec('BEGIN');
+      const { migrations, additions } = appliedInSqlite(connection);
+      if (migrations.length === 0)
+        throw new Error(`The database ${path} has no tables of Sluice: nothing can be saved.`);
+      const steps = [...migrations, ...additions];
+      writer.start(steps);
       for (const { name, columns } of savedTables(stepsNamed(steps, path))) {
         writer.begin(name, columns);
         const rows = connection.prepare(`SELECT ${columns.join(', ')} FROM ${name}`).iterate();

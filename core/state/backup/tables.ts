@@ -9,26 +9,26 @@ export interface SavedTable {
 }
 
 /**
- * Tables that are not saved: triggers and the first start fill them from the others, or they count writes for processes that run. The notes
- * about the steps are in the header of an archive.
+ * Names of the tables that are not saved. Triggers or the first start fill some of them from other tables; others count writes for running
+ * processes. The header of an archive lists the migration steps.
  */
 const derived = /^(?:sqlite_|sluice_|api_keys|keyv_changes$|keyv_revisions$)/;
 
-/** Tables that triggers fill with rows of others: they are emptied before their own rows come. */
+/** Tables that triggers fill with rows of other tables. A restore empties them before it inserts their own rows. */
 export const filledByTriggers: readonly string[] = ['usage_unsummed', 'usage_late'];
 
-/** Returns the steps of these names. Throws an Error for the operator where a newer version of Sluice has made others. */
+/** Returns the migration steps with these names. Throws an Error for the operator if a name belongs to a newer version of Sluice. */
 export function stepsNamed(names: readonly string[], where: string): readonly Step[] {
   const known = new Set(schema.map(({ name }) => name));
   const newer = names.find((name) => !known.has(name));
   if (newer !== undefined)
     throw new Error(
-      `${where} is of a newer version of Sluice (its step "${newer}" is not known here). Use that version.`,
+      `${where} was made by a newer version of Sluice (this version does not know its step "${newer}"). Use that version.`,
     );
   return schema.filter(({ name }) => names.includes(name));
 }
 
-/** Returns the tables that these steps make and that are saved, the same in both kinds of databases. */
+/** Returns the tables that these steps create and that are saved. They are the same for SQLite and PostgreSQL. */
 export function savedTables(steps: readonly Step[]): readonly SavedTable[] {
   const connection = new DatabaseSync(':memory:');
   try {
@@ -37,7 +37,7 @@ export function savedTables(steps: readonly Step[]): readonly SavedTable[] {
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
       .all();
     const names = tables.map(({ name }) => String(name)).filter((name) => !derived.test(name));
-    // Those that triggers fill come last.
+    // Tables that triggers fill come last.
     const isFilled = (name: string): number => (filledByTriggers.includes(name) ? 1 : 0);
     return names
       .toSorted((one, other) => isFilled(one) - isFilled(other))

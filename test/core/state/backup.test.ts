@@ -1,10 +1,13 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync, WriteStream } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import { createApiKeys } from '../../../core/state/api-keys/open.ts';
+import { ArchiveWriter } from '../../../core/state/backup/archive.ts';
 import { backUp, checkArchive, restore } from '../../../core/state/backup/index.ts';
 import { migrateSqlite } from '../../../core/state/database/migrations.ts';
 import { schema } from '../../../core/state/database/tables/index.ts';
@@ -134,6 +137,77 @@ test.each(kinds)(
   },
 );
 
+/** Names of the files in this folder that the process has open. */
+function openFilesBeside(file: string): readonly string[] {
+  const targets = readdirSync('/proc/self/fd').map((number) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${number}`);
+    } catch {
+      return '';
+    }
+  });
+  return targets.filter((target) => target.startsWith(dirname(file)));
+}
+
+describe('a backup that fails', () => {
+  test('because the folder does not exist is refused with the reason', async () => {
+    const { url } = await filled('sqlite');
+    const file = join(temporaryFolder(), 'missing', 'backup.sluice');
+    await expect(backUp(url, file, '1')).rejects.toThrow(/cannot be written: ENOENT/);
+  });
+
+  test('when the disk does not take more is refused with the reason', async () => {
+    const writer = new ArchiveWriter(newFile(), { version: '1', made: '', kind: 'sqlite' });
+    onTestFinished(() => writer.destroy());
+    writer.begin('big', ['text']);
+    const noise = randomBytes(60_000).toString('hex');
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    const write = vi.spyOn(WriteStream.prototype, '_write');
+    onTestFinished(() => write.mockRestore());
+    write.mockImplementation((_chunk, _encoding, done) => done(full));
+    const fill = async (): Promise<void> => {
+      for (let row = 0; row < 100; row += 1) await writer.row([noise]);
+      await writer.close();
+    };
+    await expect(fill()).rejects.toThrow(/cannot be written: ENOSPC/);
+  });
+
+  test('leaves no file, and none open', async () => {
+    const file = newFile();
+    const path = join(dirname(file), 'other.db');
+    new DatabaseSync(path).close();
+    await expect(backUp(`sqlite:${path}`, file, '1')).rejects.toThrow(/no tables of Sluice/);
+    expect(readdirSync(dirname(file))).toEqual(['other.db']);
+    expect(openFilesBeside(file)).toEqual([]);
+    expect(() => writeFileSync(file, '', { flag: 'wx' })).not.toThrow();
+  });
+
+  test.skipIf(missing !== undefined)(`of PostgreSQL leaves no file, and none open ${missing ?? ''}`, async () => {
+    const file = newFile();
+    await expect(backUp(await newDatabase('postgres'), file, '1')).rejects.toThrow(/no tables of Sluice/);
+    expect(readdirSync(dirname(file))).toEqual([]);
+    expect(openFilesBeside(file)).toEqual([]);
+  });
+});
+
+test.skipIf(missing !== undefined)(
+  `rows of a megabyte after many small ones are saved in small pieces ${missing ?? ''}`,
+  async () => {
+    const { url } = await filled('postgres');
+    await server?.run(
+      url,
+      `INSERT INTO keyv (namespace, key, value) SELECT 'small', n::text, '{}' FROM generate_series(1, 3000) AS n`,
+    );
+    const most = vi.fn();
+    const query = vi.spyOn(Client.prototype, 'query');
+    onTestFinished(() => query.mockRestore());
+    await backUp(url, newFile(), '1');
+    for (const [text] of query.mock.calls) most(Number(/^FETCH (\d+)/.exec(String(text))?.[1] ?? 0));
+    const counts = most.mock.calls.map(([count]) => Number(count));
+    expect(Math.max(...counts)).toBe(200);
+  },
+);
+
 describe('a restore', () => {
   test.each(kinds)('into %s with rows is refused, and done with --replace', async (kind) => {
     const { url, key } = await filled(kind);
@@ -158,6 +232,42 @@ describe('a restore', () => {
     await stores.health();
     await expect(restore(url, file, { replace: true })).rejects.toThrow(/stop/);
     expect(await stores.namespace<string>('texts').get('odd')).toContain('quoted');
+  });
+
+  test.skipIf(missing !== undefined)(
+    `is refused while a gateway uses the database under another application_name ${missing ?? ''}`,
+    async () => {
+      const { url } = await filled('postgres');
+      const file = newFile();
+      await backUp(url, file, '1');
+      const stores = open(`${url}${url.includes('?') ? '&' : '?'}application_name=payments`);
+      // The connections of the backup must not count.
+      await eventually(async () => {
+        const rows = await server?.run(
+          url,
+          `SELECT 1 FROM pg_stat_activity WHERE application_name = 'sluice' AND datname = current_database()`,
+        );
+        expect(rows).toEqual([]);
+      });
+      await stores.health();
+      await expect(restore(url, file, { replace: true })).rejects.toThrow(/stop/);
+    },
+  );
+
+  test('whose tables cannot be brought up to date says where the database from before is kept', async () => {
+    const { url } = await filled('sqlite');
+    const file = newFile();
+    await backUp(url, file, '1');
+    const run = DatabaseSync.prototype.exec;
+    const exec = vi.spyOn(DatabaseSync.prototype, 'exec');
+    onTestFinished(() => exec.mockRestore());
+    exec.mockImplementation(function fail(this: DatabaseSync, sql) {
+      if (sql === 'PRAGMA synchronous = NORMAL') throw new Error('the disk is full');
+      run.call(this, sql);
+    });
+    await expect(restore(url, file, { replace: true })).rejects.toThrow(
+      /was restored; the database from before is kept as \S+\.before-restore-\S+\. .*the disk is full/,
+    );
   });
 
   const changed = async (change: (text: string) => string): Promise<string> => {
