@@ -79,7 +79,7 @@ const HEALTH_EVERY = 1_000;
  * by whoever asks first: a start waits for `ready`, so that one that is down is told at once.
  */
 export function openStores(target: DatabaseSettings, report: ReportError = () => {}): Stores {
-  const database = openDatabase(target);
+  const database = openDatabase(target, report);
   const stopSweeping = startSweeping(
     async () => {
       const found =

@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -101,7 +102,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   const ofProcess = { ...identity, cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   const data = join(folder, 'data');
   succeed(spawnSync('cp', ['-a', emptyServer(programs), data], { encoding: 'utf8' }));
-  const own = ownFiles(data, options, identity);
+  writeOwnFiles(data, options, identity);
   const port = await freePort();
   let server: ChildProcess | undefined;
   let databases = 0;
@@ -110,7 +111,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     `postgres://tester:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
 
   async function start(): Promise<void> {
-    const settings = [...own, 'fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
+    const settings = ['fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
     const child = spawn(
       join(programs, 'postgres'),
       [
@@ -171,23 +172,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   };
 }
 
-/** Writes what these options ask for among the files of a server. Returns the settings that name it. */
-function ownFiles(
+/** Writes what these options ask for among the files of a server. `ALTER SYSTEM` can change it. */
+function writeOwnFiles(
   data: string,
   { tls, access }: PostgresOptions,
   identity: { readonly uid: number; readonly gid: number } | undefined,
-): string[] {
+): void {
   const write = (name: string, text: string): void => {
     const file = join(data, name);
     writeFileSync(file, text, { mode: 0o600 });
     if (identity !== undefined) chownSync(file, identity.uid, identity.gid);
   };
   if (access !== undefined) write('pg_hba.conf', access);
-  if (tls === undefined) return [];
+  if (tls === undefined) return;
   write('server.crt', tls.cert);
   write('server.key', tls.key);
   write('ca.crt', tls.ca);
-  return ['ssl=on', 'ssl_ca_file=ca.crt'];
+  appendFileSync(join(data, 'postgresql.conf'), "ssl = on\nssl_ca_file = 'ca.crt'\n");
 }
 
 /**

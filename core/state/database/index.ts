@@ -47,11 +47,12 @@ const SQLITE_BUSY = 5;
 
 /**
  * Opens the database that a URL names. A file and its folder are made when they do not exist, readable by this user alone; a server is
- * connected to by the first that asks something. Throws an Error whose message can be shown to the operator.
+ * connected to by the first that asks something. `report` is called when a read replica begins to fail. Throws an Error whose message can be
+ * shown to the operator.
  */
-export function openDatabase(target: DatabaseSettings): Database {
+export function openDatabase(target: DatabaseSettings, report?: (error: Error) => void): Database {
   const url = urlOf(target);
-  return isPostgres(url) ? openPostgres(target, schema) : openSqlite(url);
+  return isPostgres(url) ? openPostgres(target, schema, report) : openSqlite(url);
 }
 
 /** As {@link openDatabase}, for a URL that names a file or `:memory:`. */

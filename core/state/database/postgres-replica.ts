@@ -17,27 +17,51 @@ export interface Replica {
     options: Parameters<PostgresSession['query']>[2],
   ): Promise<readonly PostgresRow[] | undefined>;
   readonly connections: PoolState;
+  /** Connects. Rejects with an Error for the operator. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a replica, which is connected to by the first that reads. No tables are made there: it follows the primary. */
-export function openReplica(url: string, poolSize: number | undefined): Replica {
+/**
+ * Opens a replica; the first read connects. No tables are made there, because it follows the primary. `report` is called when the replica
+ * begins to fail, and not again before it has answered.
+ */
+export function openReplica(
+  url: string,
+  poolSize: number | undefined,
+  report: (error: Error) => void,
+): Replica {
   const server = openPostgresServer(url, poolSize);
+  let isFailing = false;
   let failedAt = Number.NEGATIVE_INFINITY;
   return {
     async read(sql, values, options) {
       if (performance.now() - failedAt < rest) return undefined;
       try {
-        return await server.query(sql, values, options);
+        const rows = await server.query(sql, values, options);
+        isFailing = false;
+        return rows;
       } catch (error) {
         if (error instanceof PostgresError && error.code === tooSlow) throw error;
         failedAt = performance.now();
+        if (!isFailing && server.isOpen) report(replicaError(error, 'The primary serves its reads.'));
+        isFailing = true;
         return undefined;
       }
     },
     get connections() {
       return server.connections;
     },
+    async check() {
+      await server.query('SELECT 1').catch((error: unknown) => {
+        throw replicaError(error, 'Correct "database.replica", or remove it.');
+      });
+    },
     close: () => server.close(),
   };
+}
+
+function replicaError(error: unknown, effect: string): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`The read replica cannot be used. ${reason} ${effect}`, { cause: error });
 }

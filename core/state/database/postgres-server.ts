@@ -53,9 +53,13 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
     return finding;
   }
 
-  /** The server has changed how it is connected to. */
-  function forget(): void {
-    way?.pool.end().catch(() => {});
+  /**
+   * Ends the pool of a way that failed, because the server has changed how it is connected to. Does nothing where another call has found a new
+   * way since.
+   */
+  function forget(failed: Way): void {
+    if (way !== failed) return;
+    failed.pool.end().catch(() => {});
     way = undefined;
     finding = undefined;
   }
@@ -65,18 +69,18 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   ): Promise<Result> {
     if (closing !== undefined) throw new PostgresError(`The database ${masked} is closed.`);
     let client: PoolClient;
-    let pooling: Way['pooling'];
+    let found: Way | undefined;
     try {
-      const found = await find();
-      ({ pooling } = found);
+      found = await find();
       client = await found.pool.connect();
     } catch (error) {
       if (error instanceof PostgresError) throw error;
-      if (isOfAnotherWay(error)) forget();
+      if (found !== undefined && isOfAnotherWay(error)) forget(found);
       // The driver has several words for it, and no code.
       const late = error instanceof Error && /timeout/.test(error.message) && !('code' in error);
       throw late ? silence(masked) : explain(masked, error);
     }
+    const { pooling } = found;
     let broken = false;
     const run: PostgresConnection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
       try {

@@ -20,7 +20,7 @@ export interface PostgresDatabase extends PostgresSession {
   transaction<Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result>;
   /** Connects, and makes or changes tables where that is due; what is asked before waits for it. Rejects as `query` does. */
   ready(): Promise<void>;
-  /** Connects and changes nothing. Rejects as `ready` would. */
+  /** Connects, to the read replica as well, and changes nothing. Rejects as `ready` would. */
   check(): Promise<void>;
   /**
    * As `query`, for what an operator reads: from the read replica, which may be some time behind, where there is one that answers.
@@ -37,14 +37,18 @@ export interface PostgresDatabase extends PostgresSession {
 }
 
 /**
- * The database that a `postgres://` URL names; nothing is connected yet. `steps` are what its tables consist of. Throws an Error for the
- * operator when the URL cannot be read.
+ * Opens the database that a `postgres://` URL names; nothing is connected yet. `steps` are what its tables consist of. `report` is called when
+ * the read replica begins to fail. Throws an Error for the operator when the URL cannot be read.
  */
-export function openPostgres(target: string | PostgresSettings, steps: readonly Step[]): PostgresDatabase {
+export function openPostgres(
+  target: string | PostgresSettings,
+  steps: readonly Step[],
+  report: (error: Error) => void = () => {},
+): PostgresDatabase {
   const { url, poolSize, replica: replicaUrl } = typeof target === 'string' ? { url: target } : target;
   const server = openPostgresServer(url, poolSize);
   const migration: Migration = { steps, url: server.url };
-  const replica = replicaUrl === undefined ? undefined : openReplica(replicaUrl, poolSize);
+  const replica = replicaUrl === undefined ? undefined : openReplica(replicaUrl, poolSize, report);
   let opening: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
@@ -70,7 +74,10 @@ export function openPostgres(target: string | PostgresSettings, steps: readonly 
     url: server.url,
     patience: server.limits.connect,
     ready,
-    check: async () => void (await missing()),
+    async check() {
+      await missing();
+      await replica?.check();
+    },
     async query(sql, values, options) {
       await ready();
       return server.query(sql, values, options);

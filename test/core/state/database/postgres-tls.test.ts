@@ -105,6 +105,31 @@ describe.skipIf(missing !== undefined)(
       expect(await database.query('SELECT current_user AS name')).toEqual([{ name: 'certified' }]);
     });
 
+    test('a server that speaks TLS no longer is connected to anew, once, by many calls that fail together', async () => {
+      const own = await server.createDatabase();
+      const database = openDatabase(`${own}${own.includes('?') ? '&' : '?'}sslmode=prefer`);
+      if (database.kind !== 'postgres') throw new Error('This is another kind.');
+      onTestFinished(() => database.close());
+      await database.ready();
+      await server.run(own, 'ALTER SYSTEM SET ssl = off');
+      onTestFinished(async () => {
+        await server.run(own, 'ALTER SYSTEM RESET ssl');
+        await server.kill();
+        await server.start();
+      });
+      await server.kill();
+      await server.start();
+      const ask = (): Promise<unknown> => database.query('SELECT pg_sleep(0.2)');
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => ask().catch(ask)));
+      expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
+      await Promise.all(Array.from({ length: 8 }, ask));
+      const [row] = await server.run(
+        own,
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",
+      );
+      expect(row?.['n']).toBeLessThanOrEqual(8);
+    });
+
     test('a server that takes some users with TLS alone is reached by allow', async () => {
       await server.run(url, `CREATE ROLE only_tls LOGIN SUPERUSER PASSWORD 'x'`);
       const own = url.replace(/\/\/.*@/, '//only_tls:x@');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { checkDatabase } from '../../../../core/state/database/index.ts';
 import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
 import { startGateway } from '../../../support/gateway.ts';
@@ -39,6 +40,21 @@ describe.skipIf(missing !== undefined)(
       const url = await server.createDatabase();
       const gone = open(url, `postgres://tester:x@127.0.0.1:${await freePort()}/none`);
       expect(await gone.read('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
+
+    test('that fails is reported once, and refused by a check', async () => {
+      const url = await server.createDatabase();
+      const replica = `postgres://tester:x@127.0.0.1:${await freePort()}/none`;
+      const reported: string[] = [];
+      const database = openPostgres({ url, replica }, schema, ({ message }) => reported.push(message));
+      onTestFinished(() => database.close());
+      await Promise.all(Array.from({ length: 5 }, () => database.read('SELECT 1')));
+      await database.read('SELECT 1');
+      expect(reported).toEqual([expect.stringMatching(/read replica cannot be used.*ECONNREFUSED.*primary/)]);
+      await expect(checkDatabase({ url, replica })).rejects.toThrow(
+        /replica.*ECONNREFUSED.*database\.replica/,
+      );
+      await checkDatabase({ url, replica: await server.createDatabase() });
     });
 
     test('tells its connections beside those of the primary, of which there are never more than the pool has', async () => {
