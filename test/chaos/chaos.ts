@@ -3,7 +3,8 @@
  * another channel behind it and without; clients that leave, and that read slowly. Each call is judged, and then what it left behind.
  *
  * `--seed N` draws the same cases in the same order again, `--only TEXT` keeps those whose line holds the text, `--long` goes on for about ten
- * minutes, `--table [--calls N]` shows what failing over does for each fault, `--soak [MINUTES]` is mixed load for a while.
+ * minutes, `--table [--calls N]` shows what failing over does for each fault, `--soak [MINUTES]` is mixed load for a while,
+ * with `--rate N` at most N calls in a second.
  * The last line says what must be zero, and the exit code is 1 unless it is.
  */
 import { parseArgs } from 'node:util';
@@ -20,6 +21,7 @@ const { values, positionals } = parseArgs({
     long: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
+    rate: { type: 'string' },
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
@@ -30,7 +32,12 @@ say(`seed ${seed}`);
 const { cases, violations } = values.table
   ? await failover({ calls: Number(values.calls), only: values.only, say })
   : values.soak
-    ? await soak({ seed, minutes: Number(positionals[0] ?? '5'), say })
+    ? await soak({
+        seed,
+        minutes: Number(positionals[0] ?? '5'),
+        rate: values.rate === undefined ? undefined : Number(values.rate),
+        say,
+      })
     : await everything();
 
 async function everything() {

@@ -17,6 +17,8 @@ import { buildStage } from './stage.ts';
 export interface SoakOptions {
   readonly seed: number;
   readonly minutes: number;
+  /** The most calls in a second; as many as the machine can when undefined. */
+  readonly rate?: number | undefined;
   readonly say?: (line: string) => void;
 }
 
@@ -27,7 +29,7 @@ const warmUp = 0.3;
 const growth = 0.1;
 
 /** Mixed load for some minutes: what is held at the end must be what was held after the warm-up. */
-export async function soak({ seed, minutes, say = () => {} }: SoakOptions): Promise<{
+export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions): Promise<{
   readonly cases: number;
   readonly violations: readonly string[];
 }> {
@@ -40,11 +42,21 @@ export async function soak({ seed, minutes, say = () => {} }: SoakOptions): Prom
   const began = performance.now();
   const passed = (): number => (performance.now() - began) / 60_000;
   let number = 0;
+  let times: number[] = [];
+  let due = began;
+  const turn = async (): Promise<void> => {
+    if (rate === undefined) return;
+    due = Math.max(due, performance.now() - 1000) + 1000 / rate;
+    await pause(Math.max(0, due - performance.now()));
+  };
 
   const worker = async (until: number): Promise<void> => {
     while (passed() < until) {
+      await turn();
       number += 1;
+      const asked = performance.now();
       const { name, seen, outcome, problems } = await oneCall(random, clients, number);
+      times.push(performance.now() - asked);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       made.push({ name, id: seen.id, status: seen.status, outcome });
       for (const problem of problems) violations.push(`${name}: ${problem}`);
@@ -54,10 +66,18 @@ export async function soak({ seed, minutes, say = () => {} }: SoakOptions): Prom
     const working = Promise.all(Array.from({ length: parallel }, () => worker(until)));
     const state = { over: false };
     const sampling = (async () => {
-      for (; !state.over; await pause(Math.min(10_000, minutes * 3000)))
+      for (; !state.over; await pause(Math.min(10_000, minutes * 3000))) {
+        const sorted = times.toSorted((one, other) => one - other);
+        times = [];
         say(
-          `${(passed() * 60).toFixed(0).padStart(5)} s  ${String(number).padStart(8)} calls  ${mebibytes(await stage.gateway.ask<number>('rss'))}`,
+          [
+            `${(passed() * 60).toFixed(0).padStart(5)} s`,
+            `${String(number).padStart(8)} calls`,
+            mebibytes(await stage.gateway.ask<number>('rss')),
+            `half of the calls within ${(sorted[sorted.length >> 1] ?? 0).toFixed(0)} ms`,
+          ].join('  '),
         );
+      }
     })();
     await working;
     state.over = true;
