@@ -69,7 +69,12 @@ export function openServices(): Services & { close(): Promise<void> } {
           bodyTimeout: 0,
         });
         body.once('close', forget);
-        return { status: statusCode, headers, body: body as AsyncIterable<Buffer> };
+        return {
+          status: statusCode,
+          headers,
+          body: body as AsyncIterable<Buffer>,
+          close: () => leave(undefined),
+        };
       } catch (error) {
         forget();
         throw notAsked(request.url, isLate, timeout, error);

@@ -79,17 +79,27 @@ function guarded({ fetchClientUrl, log, stores }: PluginTools): ConnectionTools 
           ...(signal === undefined ? {} : { signal }),
           ...(timeout === undefined ? {} : { timeoutMs: timeout }),
         });
+        const reader = response.body?.getReader();
+        const close = (): void => void reader?.cancel().catch(() => undefined);
         return {
           status: response.status,
           headers: Object.fromEntries(response.headers),
-          body: chunksOf(response.body),
+          body: chunksOf(reader, close),
+          close,
         };
       },
     },
   };
 }
 
-async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Buffer> {
-  if (body === null) return;
-  for await (const chunk of body) yield Buffer.from(chunk);
+async function* chunksOf(
+  reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+  close: () => void,
+): AsyncGenerator<Buffer> {
+  try {
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read())
+      yield Buffer.from(read.value);
+  } finally {
+    close();
+  }
 }

@@ -53,6 +53,8 @@ export interface ServiceStream {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** For one reader, at the reader's pace. Leaving the loop closes the connection. */
   readonly body: AsyncIterable<Buffer>;
+  /** Closes the connection of a response whose body is not read, or not to its end. */
+  close(): void;
 }
 
 /**

@@ -110,14 +110,14 @@ describe('a service that an operator has named', () => {
   });
 
   test('is read as it comes, for as long as its reader stays', async () => {
-    let hasLeft = false;
+    let leavers = 0;
     const endless = await startUpstream((request, response) => {
       if (request.url === '/silent') return;
       response.writeHead(206, { 'x-kind': 'endless' });
       const timer = setInterval(() => response.write('tick '), 5);
       response.on('close', () => {
         clearInterval(timer);
-        hasLeft = true;
+        leavers += 1;
       });
     });
     const stream = await services.open({ url: endless.url, json: {} });
@@ -128,7 +128,7 @@ describe('a service that an operator has named', () => {
       if (text.length > 20) break;
     }
     expect(text).toMatch(/^(tick )+$/);
-    await expect.poll(() => hasLeft).toBe(true);
+    await expect.poll(() => leavers).toBe(1);
     await expect(services.open({ url: `${endless.url}/silent`, timeout: 50 })).rejects.toThrow(
       `The service at ${new URL(endless.url).host} could not be asked: it did not answer within 50 ms.`,
     );
@@ -136,6 +136,9 @@ describe('a service that an operator has named', () => {
     const other = await services.open({ url: endless.url, signal: left.signal });
     left.abort(new Error('enough'));
     await expect(Array.fromAsync(other.body)).rejects.toThrow('enough');
+    await expect.poll(() => leavers).toBe(2);
+    (await services.open({ url: endless.url })).close();
+    await expect.poll(() => leavers).toBe(3);
     await endless.close();
   });
 });
