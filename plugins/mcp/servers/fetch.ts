@@ -1,6 +1,6 @@
 /** The gateway's own `fetch` for the SDK: over kept-alive connections, with bounds on bytes and time. */
 import type { FetchLike } from '@modelcontextprotocol/client';
-import type { Services } from 'sluice';
+import type { Services, ServiceStream } from 'sluice';
 
 /** Bounds of the requests to one server. */
 export interface FetchBounds {
@@ -21,7 +21,7 @@ export function boundedFetch(http: Pick<Services, 'open'>, bounds: FetchBounds):
     const text = request.body === null ? undefined : await request.text();
     const ends = request.method === 'GET' ? [] : [AbortSignal.timeout(bounds.timeoutMs)];
     if (given) ends.push(given);
-    const { status, headers, body } = await http.open({
+    const opened = await http.open({
       url: request.url,
       method: request.method as 'GET' | 'POST' | 'DELETE',
       headers: Object.fromEntries(request.headers),
@@ -29,31 +29,57 @@ export function boundedFetch(http: Pick<Services, 'open'>, bounds: FetchBounds):
       timeout: bounds.timeoutMs,
       ...(ends.length === 0 ? {} : { signal: AbortSignal.any(ends) }),
     });
+    const { status, headers, body } = opened;
     const isStream = /^text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
     const counted = bounded(body, bounds.maxBytes, isStream);
     const bytes = isStream && text !== undefined ? answered(counted, text) : counted;
-    return new Response(bodiless.has(status) ? await drained(bytes) : ReadableStream.from(bytes), {
-      status,
-      headers: flat(headers),
-    });
+    const isBodiless = bodiless.has(status);
+    if (isBodiless) await finished(bytes, opened);
+    return new Response(isBodiless ? null : streamOf(bytes, opened), { status, headers: flat(headers) });
   };
 }
 
-/** Passes chunks on until there are too many bytes: of all, or between two empty lines. */
+/** Passes chunks on until there are too many bytes: of all, or of one event. */
 async function* bounded(
   body: AsyncIterable<Buffer>,
   maxBytes: number,
   isStream: boolean,
 ): AsyncGenerator<Uint8Array> {
+  const events = new EventLengths();
   let length = 0;
   for await (const chunk of body) {
-    length += chunk.length;
+    length = isStream ? events.longest(chunk) : length + chunk.length;
     if (length > maxBytes) throw new Error(`The response is longer than ${maxBytes} bytes.`);
-    if (isStream) {
-      const end = Math.max(chunk.lastIndexOf('\n\n'), chunk.lastIndexOf('\n\r\n'));
-      if (end !== -1) length = chunk.length - end;
-    }
     yield chunk;
+  }
+}
+
+const lineFeed = 10;
+const carriageReturn = 13;
+
+/** Counts the bytes of each event of a stream. An event ends with an empty line, and a line with CR, LF or both. */
+class EventLengths {
+  #length = 0;
+  #isLineEmpty = true;
+  #isAfterReturn = false;
+
+  /** Takes a chunk. Returns the number of bytes so far of the longest event that has a part in the chunk. */
+  longest(chunk: Uint8Array): number {
+    let longest = 0;
+    for (let index = 0; index < chunk.length; index += 1) {
+      const byte = chunk[index];
+      const isSecondHalf = byte === lineFeed && this.#isAfterReturn;
+      this.#isAfterReturn = byte === carriageReturn;
+      this.#length += 1;
+      if (isSecondHalf) continue;
+      const endsLine = byte === lineFeed || byte === carriageReturn;
+      if (endsLine && this.#isLineEmpty) {
+        longest = Math.max(longest, this.#length);
+        this.#length = 0;
+      }
+      this.#isLineEmpty = endsLine;
+    }
+    return Math.max(longest, this.#length);
   }
 }
 
@@ -90,9 +116,28 @@ function requestId(request: string): string | number | undefined {
   }
 }
 
-async function drained(bytes: AsyncGenerator<Uint8Array>): Promise<null> {
-  await bytes.return(undefined);
-  return null;
+/** Reads the end of a response that has no body. Closes the response when it sends one nevertheless. */
+async function finished(bytes: AsyncGenerator<Uint8Array>, opened: ServiceStream): Promise<void> {
+  const { done } = await bytes.next();
+  if (done !== true) opened.close();
+}
+
+/** Returns the bytes as a stream. Its cancellation closes the response, also before anything of it was read. */
+function streamOf(bytes: AsyncGenerator<Uint8Array>, opened: ServiceStream): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const read = await bytes.next();
+        if (read.done === true) controller.close();
+        else controller.enqueue(read.value);
+      },
+      async cancel() {
+        opened.close();
+        await bytes.return(undefined).catch(() => undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
