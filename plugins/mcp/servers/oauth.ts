@@ -28,28 +28,32 @@ export function oauthTokens(
       ? clientCredentials(config, sdk)
       : new RefreshTokenProvider(config, vault);
   let renewing: Promise<void> | undefined;
+  /** Token of the latest request. Kept in memory, because the vault reads the database. */
   let used: string | undefined;
   let renewedAt = -Infinity;
   const renew: NonNullable<AuthProvider['onUnauthorized']> = async ({ response, serverUrl }) => {
     const { resourceMetadataUrl, scope } = sdk.extractWWWAuthenticateParams(response);
-    const obtain = async (): Promise<void> => {
+    const refused = used;
+    const obtain = async (ending?: AbortSignal): Promise<void> => {
       // Another worker may have been faster.
-      if (((await provider.tokens())?.access_token ?? used) !== used) return;
+      used = (await provider.tokens())?.access_token ?? refused;
+      if (used !== refused) return;
       const outcome = await sdk.auth(provider, {
         serverUrl,
         // Not the fetch of the connection, which sends the configured headers along.
-        fetchFn: fetch,
+        fetchFn: ending === undefined ? fetch : fetchUntil(ending, fetch),
         ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
         ...(scope === undefined ? {} : { scope }),
       });
       if (outcome !== 'AUTHORIZED') throw new sdk.UnauthorizedError();
+      used = (await provider.tokens())?.access_token;
     };
     await (config.refreshToken === undefined ? obtain() : vault.alone(obtain));
     renewedAt = performance.now();
   };
   return {
     async token() {
-      return (used = (await provider.tokens())?.access_token);
+      return (used ??= (await provider.tokens())?.access_token);
     },
     async onUnauthorized(context) {
       // The refusal of a request that was sent with the token before.
@@ -58,6 +62,12 @@ export function oauthTokens(
       await renewing;
     },
   };
+}
+
+/** Returns a fetch whose requests end when `ending` aborts. */
+function fetchUntil(ending: AbortSignal, send: FetchLike): FetchLike {
+  return (url, init) =>
+    send(url, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, ending]) : ending });
 }
 
 function clientCredentials(
