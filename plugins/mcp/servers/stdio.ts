@@ -39,11 +39,6 @@ export class ProcessTransport implements Transport {
     this.#parts = parts;
   }
 
-  /** Id of the process. */
-  get pid(): number | undefined {
-    return this.#process?.pid;
-  }
-
   start(): Promise<void> {
     const { command, args, env, cwd } = this.#config;
     return new Promise((resolve, reject) => {
@@ -92,18 +87,14 @@ export class ProcessTransport implements Transport {
     const child = this.#process;
     this.#closed();
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    const waited = (): Promise<boolean> =>
-      Promise.race([
-        exited.then(() => true),
-        new Promise<boolean>((resolve) => void setTimeout(() => resolve(false), graceMs)),
-      ]);
     child.stdin?.end();
-    if (await waited()) return;
-    this.#kill('SIGTERM');
-    if (await waited()) return;
+    if (!(await hasExited(child))) {
+      this.#kill('SIGTERM');
+      await hasExited(child);
+    }
+    // Also after the process has exited, because its children may ignore the end of their input and SIGTERM.
     this.#kill('SIGKILL');
-    await waited();
+    await hasExited(child);
   }
 
   #read(bytes: Buffer): void {
@@ -146,4 +137,20 @@ export class ProcessTransport implements Transport {
       // It has ended.
     }
   }
+}
+
+/** Resolves with true once a process has exited, or with false after the grace period. */
+function hasExited(child: ChildProcess): Promise<boolean> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const exited = (): void => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    const timer = setTimeout(() => {
+      child.off('exit', exited);
+      resolve(false);
+    }, graceMs);
+    child.once('exit', exited);
+  });
 }
