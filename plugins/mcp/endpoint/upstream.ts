@@ -4,13 +4,20 @@ import type {
   ClientOptions,
   Notification,
   Prompt,
+  RequestOptions,
   Resource,
   ResourceTemplateType,
   Tool,
 } from '@modelcontextprotocol/client';
-import { GatewayError } from 'sluice';
 import type { ServedConfig } from '../options.ts';
-import { openToolServer, type ConnectionTools, type ToolServer } from '../servers/index.ts';
+import {
+  openToolServer,
+  readPages,
+  type ConnectionTools,
+  type Page,
+  type PageCursor,
+  type ToolServer,
+} from '../servers/index.ts';
 import type { NameScheme } from './names.ts';
 
 /** Kinds of lists that a server has. */
@@ -22,11 +29,13 @@ export interface Exposed<T> {
   readonly entry: T;
 }
 
-/** Receives what a server says by itself. */
+/** Receives the notifications of a server. */
 export interface UpstreamEvents {
   changed(upstream: Upstream, kind: ListKind): void;
   /** A resource has changed that somebody subscribed to. */
   updated(upstream: Upstream, uri: string): void;
+  /** The connection has ended, and the server's subscriptions with it. */
+  ended?(upstream: Upstream): void;
   /** Any other notification, such as a line for the log. */
   notified?(upstream: Upstream, notification: Notification): void;
   /** Called with each new client before it connects, for the requests that the server may make. */
@@ -42,9 +51,6 @@ export interface UpstreamSpec {
   readonly events: UpstreamEvents;
   readonly capabilities?: NonNullable<ClientOptions['capabilities']>;
 }
-
-/** Maximum number of pages of prompts and resources. */
-const maxPages = 64;
 
 /** A server with its lists. */
 export class Upstream {
@@ -71,6 +77,11 @@ export class Upstream {
       ...(spec.capabilities === undefined ? {} : { capabilities: spec.capabilities }),
       prepare: (client) => this.#prepare(client),
       changed: () => this.#changed('tools'),
+      ended: () => {
+        this.#changed('prompts');
+        this.#changed('resources');
+        spec.events.ended?.(this);
+      },
     });
   }
 
@@ -115,7 +126,11 @@ export class Upstream {
     const entries = this.server.run((client, options) =>
       client.getServerCapabilities()?.[kind] === undefined
         ? Promise.resolve([])
-        : readPages((cursor) => read(client, cursor, options), this.name, this.config.maxTools),
+        : readPages((cursor, bounds) => read(client, cursor, bounds), options, {
+            name: this.name,
+            maxEntries: this.config.maxTools,
+            maxBytes: this.config.maxMessageBytes,
+          }),
     );
     const listed = { until: performance.now() + this.config.toolsTtl * 1000, entries };
     this.#lists.set(key, listed);
@@ -143,29 +158,4 @@ export class Upstream {
   }
 }
 
-type Cursor = { readonly params?: { readonly cursor: string } };
-
-type ReadPage<T> = (
-  client: Client,
-  cursor: Cursor,
-  options: Parameters<Parameters<ToolServer['run']>[0]>[1],
-) => Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | undefined }>;
-
-async function readPages<T>(
-  read: (cursor: Cursor) => ReturnType<ReadPage<T>>,
-  name: string,
-  most: number,
-): Promise<readonly T[]> {
-  const all: T[] = [];
-  let cursor: Cursor = {};
-  for (let page = 0; page < maxPages; page += 1) {
-    const { entries, nextCursor } = await read(cursor);
-    for (const entry of entries) all.push(entry);
-    if (all.length > most) break;
-    if (nextCursor === undefined) return all;
-    cursor = { params: { cursor: nextCursor } };
-  }
-  throw new GatewayError('upstream_error', `The MCP server "${name}" lists too much.`, {
-    origin: 'upstream',
-  });
-}
+type ReadPage<T> = (client: Client, cursor: PageCursor, options: RequestOptions) => Promise<Page<T>>;

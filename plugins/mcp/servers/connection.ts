@@ -1,15 +1,18 @@
 /** One connection to an MCP server: opened when it is needed, and again after a failure. */
 import type { Client, ClientOptions, Transport } from '@modelcontextprotocol/client';
-import { GatewayError, type Log, type Services, type Stores } from 'sluice';
+import { GatewayError, type Log, type Services } from 'sluice';
 import { boundedFetch } from './fetch.ts';
 import type { AddressConfig, ServerConfig } from './config.ts';
 import { oauthTokens } from './oauth.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 import { ProcessTransport } from './stdio.ts';
-import { openTokenVault } from './token-vault.ts';
+import { openTokenVault, type VaultStores } from './token-vault.ts';
 
 /** Milliseconds before another attempt after the first failure in a row, and the maximum. */
 const backoff = { firstMs: 500, mostMs: 60_000 };
+
+/** Milliseconds that a server has to end its session before the connection is closed. */
+const sessionEndMs = 2_000;
 
 /** Maximum number of lines of standard error that are logged in a minute. */
 const loggedLines = 60;
@@ -19,7 +22,7 @@ export interface ConnectionTools {
   readonly log: Log;
   /** Opens requests to addresses. Addresses that clients gave need one that guards. */
   readonly http: Pick<Services, 'open'>;
-  readonly stores: Pick<Stores, 'namespace' | 'add'>;
+  readonly stores: VaultStores;
 }
 
 /** What one connection is opened with. */
@@ -41,6 +44,8 @@ export interface ConnectionSpec {
 export class Connection {
   readonly #spec: ConnectionSpec;
   #opening: Promise<Client> | undefined;
+  /** The client that is connected now. */
+  #client: Client | undefined;
   #sdk: McpSdk | undefined;
   #failures = 0;
   #notBefore = 0;
@@ -69,34 +74,43 @@ export class Connection {
     return opening;
   }
 
-  /** Ends the present connection. The next request opens another. */
-  async drop(): Promise<void> {
-    const opening = this.#opening;
-    this.#opening = undefined;
-    try {
-      await (await opening)?.close();
-    } catch {
-      // It was never open, or is gone.
-    }
+  /** Closes the connection of this client unless another has replaced it. The next request opens another. */
+  async drop(client: Client): Promise<void> {
+    if (this.retire(client)) await client.close().catch(() => undefined);
   }
 
-  /** Ends the connection for good. */
-  close(): Promise<void> {
+  /** Uses this client for no further request. Returns false where it was not the present one. The caller closes it. */
+  retire(client: Client): boolean {
+    if (!this.#forget(client)) return false;
+    this.#spec.ended();
+    return true;
+  }
+
+  /** Ends the connection for good, and the session at the server with it. */
+  async close(): Promise<void> {
     this.#isClosed = true;
-    return this.drop();
+    const opening = this.#opening;
+    this.#opening = this.#client = undefined;
+    const client = await opening?.catch(() => undefined);
+    if (client !== undefined) await endClient(client);
   }
 
   async #open(): Promise<Client> {
-    const { name, config, tools } = this.#spec;
+    const { name, tools } = this.#spec;
     const sdk = (this.#sdk = await loadSdk());
+    const client = await this.#negotiate(sdk);
+    this.#failures = 0;
+    tools.log.info(
+      { server: name, version: client.getNegotiatedProtocolVersion() },
+      'connected to an MCP server',
+    );
+    return client;
+  }
+
+  async #negotiate(sdk: McpSdk): Promise<Client> {
+    const { config } = this.#spec;
     try {
-      const client = await this.#connect(sdk, config.protocol);
-      this.#failures = 0;
-      tools.log.info(
-        { server: name, version: client.getNegotiatedProtocolVersion() },
-        'connected to an MCP server',
-      );
-      return client;
+      return await this.#connect(sdk, config.protocol);
     } catch (error) {
       // Servers that end at whatever comes before `initialize`.
       if (
@@ -129,9 +143,10 @@ export class Connection {
       throw error;
     }
     if (this.#isClosed) {
-      await client.close();
+      await endClient(client);
       throw this.#unavailable('The gateway is closing.');
     }
+    this.#client = client;
     Object.assign(client, { onclose: () => this.#lost(client) });
     return client;
   }
@@ -159,13 +174,16 @@ export class Connection {
 
   #lost(client: Client): void {
     const { name, tools } = this.#spec;
-    const opening = this.#opening;
-    void opening?.then((current) => {
-      if (current !== client || this.#opening !== opening) return;
-      this.#opening = undefined;
-      if (!this.#isClosed) tools.log.warn({ server: name }, 'an MCP server closed its connection');
-      this.#spec.ended();
-    });
+    if (!this.#forget(client)) return;
+    tools.log.warn({ server: name }, 'an MCP server closed its connection');
+    this.#spec.ended();
+  }
+
+  /** Returns false where another client has replaced this one, or none is wanted any more. */
+  #forget(client: Client): boolean {
+    if (this.#client !== client) return false;
+    this.#opening = this.#client = undefined;
+    return true;
   }
 
   #failed(opening: Promise<Client>, error: unknown): void {
@@ -205,4 +223,20 @@ export class Connection {
       },
     );
   }
+}
+
+/** Ends the session of a client at its server, where there is one, and closes the client. */
+async function endClient(client: Client): Promise<void> {
+  const { transport } = client;
+  if (transport !== undefined && 'terminateSession' in transport) {
+    const { terminateSession } = transport as Transport & { terminateSession(): Promise<void> };
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([
+      // A server need not let clients end sessions.
+      terminateSession.call(transport).catch(() => undefined),
+      new Promise<void>((resolve) => (timer = setTimeout(resolve, sessionEndMs))),
+    ]);
+    clearTimeout(timer);
+  }
+  await client.close().catch(() => undefined);
 }

@@ -10,7 +10,9 @@ import { GatewayError, type JsonObject } from 'sluice';
 import { Connection, type ConnectionTools } from './connection.ts';
 import type { ServerConfig } from './config.ts';
 import { isLostSession, serverError } from './errors.ts';
-import { Slots } from './slots.ts';
+import { readPages } from './pages.ts';
+import { Permits } from './permits.ts';
+import { RetiringClients } from './retiring-clients.ts';
 
 /** A tool as its server declares it: name, description, inputSchema, annotations and whatever else. */
 export type ServedTool = Tool;
@@ -21,7 +23,7 @@ export type ToolResult = CallToolResult;
 /** Bounds of one request. */
 export interface RequestBounds {
   readonly signal?: AbortSignal | undefined;
-  /** Maximum duration in milliseconds, with the wait for a slot and for a connection. Default 60,000. */
+  /** Maximum duration in milliseconds, with the wait for a permit and for a connection. Default 60,000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -48,16 +50,18 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-/** What a server may ask of its client, and is told to it. Absent members: nothing. */
+/** Handlers of what a server sends by itself. A server may not ask its client for anything that `capabilities` does not name. */
 export interface ToolServerHooks {
   readonly capabilities?: NonNullable<ClientOptions['capabilities']>;
   /** Called with each new client before it connects. */
   prepare?(client: Client): void;
-  /** Called when the server's lists may have changed, or its connection has ended. */
+  /** Called when the server's tools may have changed. */
   changed?(): void;
+  /** Called when an open connection has ended: all lists may have changed, and subscriptions are gone. */
+  ended?(): void;
 }
 
-/** How a server is opened. */
+/** Options of {@link openToolServer}. */
 export interface ToolServerSpec extends ToolServerHooks {
   readonly name: string;
   readonly config: ServerConfig;
@@ -66,7 +70,7 @@ export interface ToolServerSpec extends ToolServerHooks {
   readonly maxRequestMs?: number;
 }
 
-/** Timeouts in a row after which the connection is dropped: the server hangs. */
+/** Number of requests in a row that a connected server did not answer in time, after which its connection is closed. */
 const maxTimeouts = 3;
 
 const defaults = { timeoutMs: 60_000, maxBytes: 1024 * 1024, maxRequestMs: 600_000 };
@@ -86,21 +90,25 @@ class ConnectedServer implements ToolServer {
   readonly #spec: ToolServerSpec;
   readonly #maxRequestMs: number;
   readonly #connection: Connection;
-  readonly #slots: Slots;
+  readonly #permits: Permits;
   #listed: ListedTools | undefined;
   #timeouts = 0;
+  readonly #clients = new RetiringClients();
 
   constructor(spec: ToolServerSpec) {
     this.name = spec.name;
     this.#spec = spec;
     this.#maxRequestMs = spec.maxRequestMs ?? defaults.maxRequestMs;
-    this.#slots = new Slots(spec.name, spec.config.concurrency);
+    this.#permits = new Permits(spec.name, spec.config.concurrency);
     this.#connection = new Connection({
       ...spec,
       maxRequestMs: this.#maxRequestMs,
       capabilities: spec.capabilities ?? {},
       prepare: (client) => this.#prepare(client),
-      ended: () => this.#changed(),
+      ended: () => {
+        this.#changed();
+        spec.ended?.();
+      },
     });
   }
 
@@ -122,9 +130,16 @@ class ConnectedServer implements ToolServer {
   async callTool(
     name: string,
     args: JsonObject,
-    { maxBytes = defaults.maxBytes, meta, onProgress, ...bounds }: ToolCallOptions = {},
+    {
+      maxBytes = defaults.maxBytes,
+      meta,
+      onProgress,
+      signal,
+      timeoutMs = defaults.timeoutMs,
+    }: ToolCallOptions = {},
   ): Promise<ToolResult> {
-    const tool = (await this.#listWithin(bounds)).find((one) => one.name === name);
+    const deadline = performance.now() + timeoutMs;
+    const tool = (await this.#listWithin({ signal, timeoutMs })).find((one) => one.name === name);
     if (tool === undefined)
       throw new GatewayError(
         'not_found',
@@ -138,7 +153,7 @@ class ConnectedServer implements ToolServer {
           { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) },
           { ...options, toolDefinition, ...(onProgress === undefined ? {} : { onprogress: onProgress }) },
         ),
-      bounds,
+      { signal, timeoutMs: Math.max(1, Math.ceil(deadline - performance.now())) },
     );
     const bytes = Buffer.byteLength(JSON.stringify(result));
     if (bytes > maxBytes)
@@ -174,10 +189,8 @@ class ConnectedServer implements ToolServer {
     const ends = signal === undefined ? late : AbortSignal.any([signal, late]);
     let release: (() => void) | undefined;
     try {
-      release = await this.#slots.take(ends);
-      const result = await this.#attempt(job, ends, deadline, signal);
-      this.#timeouts = 0;
-      return result;
+      release = await this.#permits.acquire(ends);
+      return await this.#attempt(job, ends, deadline, signal);
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#failure(error, late.aborted);
@@ -192,45 +205,55 @@ class ConnectedServer implements ToolServer {
     deadline: number,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const once = async (): Promise<T> => {
-      const client = await unlessAborted(this.#connection.client(), ends);
+    const send = async (client: Client): Promise<T> => {
       const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
-      return await job(client, {
-        timeout,
-        maxTotalTimeout: timeout,
-        ...(signal === undefined ? {} : { signal }),
-      });
+      const bounds = { timeout, maxTotalTimeout: timeout, ...(signal === undefined ? {} : { signal }) };
+      this.#clients.begin(client);
+      try {
+        const result = await job(client, bounds);
+        this.#timeouts = 0;
+        return result;
+      } catch (error) {
+        if (signal?.aborted !== true) this.#count(error, client);
+        const { sdk } = this.#connection;
+        if (sdk !== undefined && isLostSession(error, sdk) && this.#connection.retire(client))
+          this.#clients.retire(client);
+        throw error;
+      } finally {
+        this.#clients.end(client);
+      }
     };
+    const client = await unlessAborted(this.#connection.client(), ends);
     try {
-      return await once();
+      return await send(client);
     } catch (error) {
       const { sdk } = this.#connection;
       if (sdk === undefined || !isLostSession(error, sdk)) throw error;
-      await this.#connection.drop();
-      return await once();
     }
+    return await send(await unlessAborted(this.#connection.client(), ends));
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#connection.close(), this.#clients.close()]);
   }
 
   #failure(error: unknown, isLate: boolean): GatewayError {
-    const failure =
-      isLate && !(error instanceof GatewayError)
-        ? new GatewayError('upstream_timeout', `The MCP server "${this.name}" did not answer in time.`, {
-            origin: 'upstream',
-          })
-        : serverError(this.name, error, this.#connection.sdk);
-    if (failure.code === 'upstream_timeout') {
-      this.#timeouts += 1;
-      if (this.#timeouts >= maxTimeouts) {
-        this.#timeouts = 0;
-        this.#spec.tools.log.warn({ server: this.name }, 'an MCP server hangs: its connection is closed');
-        void this.#connection.drop();
-      }
-    } else if (failure.code !== 'upstream_cut') this.#timeouts = 0;
-    return failure;
+    return isLate && !(error instanceof GatewayError)
+      ? new GatewayError('upstream_timeout', `The MCP server "${this.name}" did not answer in time.`, {
+          origin: 'upstream',
+        })
+      : serverError(this.name, error, this.#connection.sdk);
+  }
+
+  /** Counts a request that failed at a connected server. Closes the connection after too many timeouts in a row. */
+  #count(error: unknown, client: Client): void {
+    const { code } = serverError(this.name, error, this.#connection.sdk);
+    if (code === 'upstream_timeout') this.#timeouts += 1;
+    else if (code !== 'upstream_cut') this.#timeouts = 0;
+    if (this.#timeouts < maxTimeouts) return;
+    this.#timeouts = 0;
+    this.#spec.tools.log.warn({ server: this.name }, 'an MCP server hangs: its connection is closed');
+    void this.#connection.drop(client);
   }
 
   #prepare(client: Client): void {
@@ -243,27 +266,17 @@ class ConnectedServer implements ToolServer {
     this.#spec.changed?.();
   }
 
-  /** Reads all pages. Throws when there are more tools, pages or bytes than allowed. */
   async #readTools(client: Client, options: RequestOptions): Promise<readonly ServedTool[]> {
     if (client.getServerCapabilities()?.tools === undefined) return [];
-    const { maxTools, maxMessageBytes } = this.#spec.config;
-    const tools: ServedTool[] = [];
-    let bytes = 0;
-    let cursor: string | undefined;
-    for (let page = 0; page < 64; page += 1) {
-      const read: { tools: Tool[]; nextCursor?: string | undefined } = await client.request(
-        { method: 'tools/list', ...(cursor === undefined ? {} : { params: { cursor } }) },
-        options,
-      );
-      for (const tool of read.tools) tools.push(tool);
-      bytes += Buffer.byteLength(JSON.stringify(read.tools));
-      if (tools.length > maxTools || bytes > maxMessageBytes) break;
-      cursor = read.nextCursor;
-      if (cursor === undefined) return tools;
-    }
-    throw new GatewayError('upstream_error', `The MCP server "${this.name}" lists too many tools.`, {
-      origin: 'upstream',
-    });
+    const { maxTools: maxEntries, maxMessageBytes: maxBytes } = this.#spec.config;
+    return await readPages(
+      async (cursor, bounds) => {
+        const { tools, nextCursor } = await client.request({ method: 'tools/list', ...cursor }, bounds);
+        return { entries: tools, nextCursor };
+      },
+      options,
+      { name: this.name, maxEntries, maxBytes },
+    );
   }
 }
 

@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { entriesOf, openStores } from '../../../core/state/stores.ts';
 import { openServices } from '../../../core/upstream/services.ts';
 import {
   addressSchema,
@@ -8,6 +10,8 @@ import {
   type ToolServer,
   type ToolServerHooks,
 } from '../../../plugins/mcp/servers/index.ts';
+import { boundedFetch } from '../../../plugins/mcp/servers/fetch.ts';
+import { openTokenVault } from '../../../plugins/mcp/servers/token-vault.ts';
 import { eventually } from '../../support/eventually.ts';
 import { keptLog } from '../../support/log.ts';
 import { startMcpServer, type HttpMcpServer } from '../../support/mcp/http-server.ts';
@@ -20,28 +24,21 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-const kept = new Map<string, unknown>();
-const stores = {
-  add: async (_name: string, key: string, value: unknown) => {
-    const isFree = !kept.has(key);
-    if (isFree) kept.set(key, value);
-    return isFree;
-  },
-  namespace: () => ({
-    get: async (key: string) => kept.get(key),
-    set: async (key: string, value: unknown) => kept.set(key, value),
-    delete: async (key: string) => kept.delete(key),
-  }),
-};
+const stores = openStores('sqlite::memory:');
+afterAll(() => stores.close());
 
-function open(config: Record<string, unknown>, hooks: ToolServerHooks & { maxRequestMs?: number } = {}) {
+function open(
+  config: Record<string, unknown>,
+  hooks: ToolServerHooks & { maxRequestMs?: number } = {},
+  own = stores,
+) {
   const { log, lines } = keptLog();
   const http = openServices();
   const schema = 'command' in config ? processSchema : addressSchema;
   const server = openToolServer({
     name: 'odd',
     config: schema.parse(config),
-    tools: { log, http, stores: stores as never },
+    tools: { log, http, stores: own },
     ...hooks,
   });
   closing.push(
@@ -119,6 +116,33 @@ describe('a server that the gateway starts', () => {
     expect(isAlive(pid)).toBe(true);
     await server.close();
     await eventually(() => !isAlive(pid));
+  });
+
+  test('ends with its children also when these ignore the end of their input', async () => {
+    const { server, lines } = open({
+      command: 'sh',
+      args: ['-c', `sleep 600 & echo "child $!" >&2; exec "${process.execPath}" "${script}" odd`],
+    });
+    await server.listTools();
+    const child = await eventually(() => {
+      const line = lines.map(({ line: text }) => String(text)).find((text) => text.startsWith('child '));
+      expect(line).toBeDefined();
+      return Number(line?.slice('child '.length));
+    });
+    expect(isAlive(child)).toBe(true);
+    await server.close();
+    await eventually(() => expect(isAlive(child)).toBe(false));
+  });
+
+  test('is not closed because calls wait in vain for those before them', async () => {
+    const { server, lines } = startProcess({ concurrency: 1 });
+    await server.listTools();
+    const running = server.callTool('sleep', { ms: 1_000 });
+    const waiting = [1, 2, 3, 4].map(() => server.callTool('echo', { text: 'late' }, { timeoutMs: 100 }));
+    for (const outcome of await Promise.allSettled(waiting))
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'upstream_timeout' } });
+    expect(textOf(await running)).toBe('slept');
+    expect(lines.map(({ msg }) => msg)).not.toContain('an MCP server hangs: its connection is closed');
   });
 
   test('fails only the call whose answer is too long', async () => {
@@ -238,6 +262,46 @@ describe('a server behind HTTP', () => {
     expect(textOf(await server.callTool('echo', { text: 'again' }))).toBe('odd: again');
   });
 
+  test('that lost its sessions gets one new session from many requests, and is asked for its tools again', async () => {
+    const upstream = await startHttp();
+    const { server } = open({ url: upstream.url });
+    await server.listTools();
+    upstream.forget();
+    const calls = Array.from({ length: 8 }, (_, n) => server.callTool('echo', { text: `${n}` }));
+    expect((await Promise.all(calls)).map(textOf)).toEqual(calls.map((_, n) => `odd: ${n}`));
+    await server.listTools();
+    const sent = (method: string): number =>
+      upstream.requests.filter(({ body }) => body.includes(`"method":"${method}"`)).length;
+    expect(sent('initialize')).toBe(2);
+    expect(sent('tools/list')).toBe(2);
+  });
+
+  test('is told that its session has ended', async () => {
+    const upstream = await startHttp();
+    const { server } = open({ url: upstream.url });
+    await server.listTools();
+    expect(upstream.sessions()).toBe(1);
+    await server.close();
+    expect(upstream.sessions()).toBe(0);
+  });
+
+  test('that is not found is connected to once for each request', async () => {
+    let posts = 0;
+    const upstream = await startHttp({
+      gate: (_request, response) => {
+        posts += 1;
+        response.writeHead(404).end();
+        return true;
+      },
+    });
+    const { server } = open({ url: upstream.url, protocol: '2025' });
+    await expect(server.listTools()).rejects.toMatchObject({
+      code: 'upstream_error',
+      message: 'The MCP server "odd" cannot be reached.',
+    });
+    expect(posts).toBe(1);
+  });
+
   test('that is gone is an error that names no address', async () => {
     const upstream = await startHttp();
     await upstream.close();
@@ -300,7 +364,9 @@ describe('a server that wants OAuth', () => {
     auth.revoke();
     expect(textOf(await open(config).server.callTool('echo', { text: 'on' }))).toBe('odd: on');
     expect(auth.grants).toEqual(['refresh_token', 'refresh_token']);
-    expect(JSON.stringify([...kept.values()])).not.toContain('refresh-');
+    const kept = await Array.fromAsync(entriesOf(stores.namespace('mcp-tokens')));
+    expect(kept.length).toBeGreaterThan(0);
+    expect(JSON.stringify(kept)).not.toContain('refresh-');
   });
 
   test('gets no credentials when it names another issuer, and refused ones are an error', async () => {
@@ -314,5 +380,102 @@ describe('a server that wants OAuth', () => {
     await expect(open({ url: upstream.url, oauth: wrong }).server.listTools()).rejects.toMatchObject({
       code: 'upstream_error',
     });
+  });
+});
+
+describe('tokens of several workers', () => {
+  test('are renewed by one worker at a time', async () => {
+    const vaults = [1, 2, 3].map(() => openTokenVault(stores, 'shared'));
+    let running = 0;
+    let most = 0;
+    const job = async (): Promise<void> => {
+      most = Math.max(most, (running += 1));
+      await stores.namespace('mcp-tokens').get('anything');
+      running -= 1;
+    };
+    await Promise.all(vaults.map((vault) => vault.alone(job)));
+    expect(most).toBe(1);
+  });
+
+  test('stay locked for a worker that took over an expired lock', async () => {
+    const lock = `lock ${createHash('sha256').update('id slow').digest('base64url')}`;
+    const entries = stores.namespace<string>('mcp-tokens');
+    await openTokenVault(stores, 'slow').alone(async () => {
+      await entries.set(lock, 'another worker', 60_000);
+    });
+    expect(await entries.get(lock)).toBe('another worker');
+    await entries.delete(lock);
+  });
+
+  test('are read from the database once for many requests', async () => {
+    const auth = await startOAuthServer({ clientId: 'gateway', clientSecret: 's3cret', refreshToken: 'one' });
+    closing.push(() => auth.close());
+    const upstream = await startHttp({ gate: auth.gate });
+    let reads = 0;
+    const counting: typeof stores = {
+      ...stores,
+      namespace<Value>(name: string) {
+        const entries = stores.namespace<Value>(name);
+        const get = entries.get.bind(entries);
+        return Object.assign(entries, {
+          get: ((key: string) => {
+            reads += 1;
+            return get(key);
+          }) as typeof entries.get,
+        });
+      },
+    };
+    const oauth = { clientId: 'gateway', clientSecret: 's3cret', refreshToken: 'one', issuer: auth.url };
+    const { server } = open({ url: upstream.url, oauth }, {}, counting);
+    await server.callTool('echo', { text: 'first' });
+    const before = reads;
+    for (let n = 0; n < 5; n += 1) await server.callTool('echo', { text: 'next' });
+    expect(reads).toBe(before);
+  });
+});
+
+describe('the bytes of a response', () => {
+  const fetched = (pieces: readonly string[], type: string, status = 200) => {
+    const seen = { isClosed: false };
+    const fetch = boundedFetch(
+      {
+        async open() {
+          const body = (async function* () {
+            for (const piece of pieces) yield Buffer.from(piece);
+          })();
+          const close = (): void => void (seen.isClosed = true);
+          return { status, headers: { 'content-type': type }, body, close };
+        },
+      },
+      { timeoutMs: 60_000, maxBytes: 20 },
+    );
+    return { seen, response: Promise.resolve(fetch('http://server.test/', {})) };
+  };
+
+  test.each([
+    ['LF', ['data: 1234567\n', '\ndata: 1234567\n', '\n']],
+    ['CR', ['data: 1234567\r\rdata: 1234567\r\r']],
+    ['CRLF', ['data: 1234567\r\n\r', '\ndata: 1234567\r', '\n\r\n']],
+    ['several in one piece', ['data: 1\n\ndata: 2\n\ndata: 3\n\n']],
+  ])('of a stream are counted for each event: %s', async (_, pieces) => {
+    const text = await (await fetched(pieces, 'text/event-stream').response).text();
+    expect(text).toBe(pieces.join(''));
+  });
+
+  test.each([
+    ['text/event-stream', ['data: 123456\n', 'data: 1234567\n\n']],
+    ['application/json', ['1234567890\n\n', '1234567890']],
+  ])('are limited: %s', async (type, pieces) => {
+    const response = await fetched(pieces, type).response;
+    await expect(response.text()).rejects.toThrow('longer than 20 bytes');
+  });
+
+  test('are given up when nobody wants them, or none may come', async () => {
+    const left = fetched(['data: 1\n\n'], 'text/event-stream');
+    await (await left.response).body?.cancel();
+    expect(left.seen.isClosed).toBe(true);
+    const empty = fetched(['surplus'], 'text/plain', 204);
+    expect((await empty.response).body).toBeNull();
+    expect(empty.seen.isClosed).toBe(true);
   });
 });

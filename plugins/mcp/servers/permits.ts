@@ -2,7 +2,7 @@
 import { GatewayError } from 'sluice';
 
 /** A counting semaphore whose queue is bounded. */
-export class Slots {
+export class Permits {
   readonly #name: string;
   readonly #limit: number;
   readonly #maxWaiting: number;
@@ -16,13 +16,8 @@ export class Slots {
     this.#maxWaiting = 4 * limit;
   }
 
-  /** Number of requests that run. */
-  get running(): number {
-    return this.#running;
-  }
-
-  /** Takes a slot, which the returned function gives back. Rejects when the queue is full or `signal` aborts. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  /** Acquires a permit, which the returned function releases. Rejects when the queue is full or `signal` aborts. */
+  async acquire(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#running < this.#limit) this.#running += 1;
     else {
@@ -38,7 +33,7 @@ export class Slots {
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.#pass();
+      this.#release();
     };
   }
 
@@ -57,7 +52,7 @@ export class Slots {
     });
   }
 
-  #pass(): void {
+  #release(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#running -= 1;
     else {
