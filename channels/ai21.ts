@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** AI21 Labs: Jamba. https://docs.ai21.com/reference/jamba-1-6-api-ref */
 export default openaiLike({

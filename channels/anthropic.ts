@@ -1,5 +1,5 @@
 import type { ModelTraits } from 'sluice';
-import { apiKey, httpChannel } from './_http.ts';
+import { apiKey, httpChannel } from './_kit/http/http-channel.ts';
 
 /** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
 export default httpChannel({

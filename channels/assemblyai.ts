@@ -11,9 +11,9 @@ import {
   type Form,
   type TranscribeRequest,
 } from 'sluice/internal';
-import { bareFiles } from './_bare-files.ts';
-import { overHttp, plainKind } from './_http.ts';
-import { answerOf, ask, askFree, settled, stepOf, went } from './_jobs.ts';
+import { bareFiles } from './_kit/media/bare-files.ts';
+import { overHttp, plainKind } from './_kit/http/http-channel.ts';
+import { answerOf, ask, askFree, settled, stepOf, went } from './_kit/jobs/jobs.ts';
 import {
   confidenceIn,
   secondsOf,
@@ -21,7 +21,7 @@ import {
   wantsSpeakers,
   type Heard,
   type HeardWord,
-} from './_transcripts.ts';
+} from './_kit/media/transcripts.ts';
 
 /** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
 function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineChannel, type UpstreamRequest } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
-import { azureDeployments, azureListing } from './_azure-deployments.ts';
-import { entraIdentity } from './_entra-identity.ts';
-import { overHttp } from './_http.ts';
-import { openModel } from './_open-models.ts';
-import { isOpenai, onV1, openaiTraits } from './_openai-models.ts';
+import { azureDeployments, azureListing } from './_kit/http/azure-deployments.ts';
+import { entraIdentity } from './_kit/identity/entra.ts';
+import { overHttp } from './_kit/http/http-channel.ts';
+import { openModel } from './_kit/dialect/open-models.ts';
+import { isOpenai, onV1, openaiTraits } from './_kit/dialect/openai-models.ts';
 import { claudeTraits } from './anthropic.ts';
 import { signedIn } from './azure-openai.ts';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
 import { authorized, bearerTokens, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { azureDeployments, azureListing } from './_azure-deployments.ts';
-import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identity.ts';
-import { overHttp } from './_http.ts';
-import { overSockets } from './_realtime.ts';
-import { tellingRefusals } from './_refusals.ts';
-import { isOpenai, onV1, openaiTraits, thinking } from './_openai-models.ts';
+import { azureDeployments, azureListing } from './_kit/http/azure-deployments.ts';
+import { entraIdentity, entraTokens, type EntraIdentity } from './_kit/identity/entra.ts';
+import { overHttp } from './_kit/http/http-channel.ts';
+import { overSockets } from './_kit/http/realtime.ts';
+import { tellingRefusals } from './_kit/http/refusals.ts';
+import { isOpenai, onV1, openaiTraits, thinking } from './_kit/dialect/openai-models.ts';
 
 /** Deployments have names of their own, which say nothing of the model: the config's `traits` tell more. */
 const traits: ModelTraits = { refuses: ['topK', 'customTools'], serverTools: 'responses' };

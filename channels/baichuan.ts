@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Baichuan. https://platform.baichuan-ai.com/docs/api */
 export default openaiLike({

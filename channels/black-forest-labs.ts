@@ -10,9 +10,17 @@ import {
   type ImageRequest,
   type MadeImage,
 } from 'sluice/internal';
-import { overHttp, plainKind } from './_http.ts';
-import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
-import { bytesOf, leaveOut, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
+import { overHttp, plainKind } from './_kit/http/http-channel.ts';
+import { answerOf, ask, settled, stepOf, went } from './_kit/jobs/jobs.ts';
+import {
+  bytesOf,
+  leaveOut,
+  modelPath,
+  pictureAt,
+  pictureCodecs,
+  ratioFor,
+  sidesFor,
+} from './_kit/media/pictures.ts';
 
 const home = 'https://api.bfl.ai/v1';
 

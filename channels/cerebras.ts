@@ -1,5 +1,5 @@
-import { gptOss } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { gptOss } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Members beyond the common ones. @cerebras/cerebras_cloud_sdk 1.91.0, resources/chat/completions.d.ts */
 const cerebrasMembers = [

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import { bearer, overHttp } from './_http.ts';
-import { gptOss } from './_open-models.ts';
+import { bearer, overHttp } from './_kit/http/http-channel.ts';
+import { gptOss } from './_kit/dialect/open-models.ts';
 
 /** Cloudflare Workers AI: the account stands in the address. https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/ */
 export default defineChannel({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
-import { bearer, overHttp } from './_http.ts';
+import { bearer, overHttp } from './_kit/http/http-channel.ts';
 import { claudeTraits } from './anthropic.ts';
 
 /**

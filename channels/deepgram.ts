@@ -11,9 +11,9 @@ import {
   type SpeakRequest,
   type TranscribeRequest,
 } from 'sluice/internal';
-import { bareFiles } from './_bare-files.ts';
-import { overHttp, plainKind } from './_http.ts';
-import { soundFor, speechCodec, voiceName } from './_speech.ts';
+import { bareFiles } from './_kit/media/bare-files.ts';
+import { overHttp, plainKind } from './_kit/http/http-channel.ts';
+import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
 import {
   confidenceIn,
   secondsOf,
@@ -21,7 +21,7 @@ import {
   wantsSpeakers,
   type Heard,
   type HeardWord,
-} from './_transcripts.ts';
+} from './_kit/media/transcripts.ts';
 
 /** https://developers.deepgram.com/docs/tts-media-output-settings */
 const sounds: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** DeepInfra. https://deepinfra.com/docs/openai_api */
 export default openaiLike({

@@ -1,7 +1,7 @@
 import type { ModelTraits } from 'sluice';
-import { apiKey } from './_http.ts';
-import { inBoth } from './_messages-side.ts';
-import { openaiLike } from './_openai-like.ts';
+import { apiKey } from './_kit/http/http-channel.ts';
+import { inBoth } from './_kit/dialect/messages-side.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** https://api-docs.deepseek.com/guides/thinking_mode: it maps them to its own low, high and max. */
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];

@@ -1,4 +1,4 @@
-import { bearer, httpChannel } from './_http.ts';
+import { bearer, httpChannel } from './_kit/http/http-channel.ts';
 
 /** Doubao's videos, behind Volcengine Ark. */
 export default httpChannel({

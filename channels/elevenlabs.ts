@@ -10,9 +10,9 @@ import {
   type SpeakRequest,
   type TranscribeRequest,
 } from 'sluice/internal';
-import { overHttp, plainKind } from './_http.ts';
-import { ownWords } from './_own-words.ts';
-import { soundFor, speechCodec, voiceName } from './_speech.ts';
+import { overHttp, plainKind } from './_kit/http/http-channel.ts';
+import { ownWords } from './_kit/dialect/own-words.ts';
+import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
 import {
   logprobIn,
   secondsOf,
@@ -20,7 +20,7 @@ import {
   wantsSpeakers,
   type Heard,
   type HeardWord,
-} from './_transcripts.ts';
+} from './_kit/media/transcripts.ts';
 
 /** `output_format`: codec, samples a second, kilobits a second. */
 const sounds = {

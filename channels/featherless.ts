@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Featherless. https://featherless.ai/docs/api-overview-and-common-options */
 export default openaiLike({

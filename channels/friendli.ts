@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Friendli serverless endpoints. https://friendli.ai/docs/openapi/serverless/chat-completions */
 export default openaiLike({

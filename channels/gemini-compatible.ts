@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import { compatible, requiredBaseUrl } from './_compatible.ts';
-import { bearer, overHttp } from './_http.ts';
+import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
+import { bearer, overHttp } from './_kit/http/http-channel.ts';
 
 const options = z.object({
   /** How the key is shown. */

@@ -1,6 +1,6 @@
 import type { ChannelTools } from 'sluice/internal';
-import { httpChannel, traitsByModel } from './_http.ts';
-import { geminiLive } from './_live/addresses.ts';
+import { httpChannel, traitsByModel } from './_kit/http/http-channel.ts';
+import { geminiLive } from './_kit/live/addresses.ts';
 
 /** github:vercel/ai#8943, github:google-gemini/cookbook#1290: from 2.5 on "Penalty is not enabled for this model". */
 const noPenalties = { refuses: ['frequencyPenalty', 'presencePenalty'] } as const;

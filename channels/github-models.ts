@@ -1,7 +1,7 @@
 import type { ModelTraits } from 'sluice';
-import { bearer, httpChannel, traitsByModel } from './_http.ts';
-import { openaiTraits } from './_openai-models.ts';
-import { thinksAlike } from './_open-models.ts';
+import { bearer, httpChannel, traitsByModel } from './_kit/http/http-channel.ts';
+import { openaiTraits } from './_kit/dialect/openai-models.ts';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
 
 /** What holds for every model. The service of Azure behind it answers 400 to members that it does not know: github:zed-industries/zed#52000. */
 const common = {

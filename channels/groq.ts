@@ -1,5 +1,5 @@
-import { gptOss } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { gptOss } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Members beyond the common ones that its API takes. https://console.groq.com/docs/api-reference#chat-create */
 const groqMembers = [

@@ -1,6 +1,6 @@
-import { huggingfacePrices } from './_listed-prices.ts';
-import { gptOss } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { huggingfacePrices } from './_kit/http/listed-prices.ts';
+import { gptOss } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** The router of Hugging Face: `owner/model`, or `owner/model:provider`. https://huggingface.co/docs/inference-providers/tasks/chat-completion */
 export default openaiLike({

@@ -1,5 +1,5 @@
-import { thinksAlike } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Tencent Hunyuan. https://cloud.tencent.com/document/product/1729/111007 */
 export default openaiLike({

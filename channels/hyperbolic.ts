@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Hyperbolic. https://docs.hyperbolic.xyz/docs/rest-api */
 export default openaiLike({

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 const mercury = { reasoning: 'effort', efforts: ['low', 'medium', 'high'], thinksByDefault: true } as const;
 

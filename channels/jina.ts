@@ -7,7 +7,7 @@ import {
   type EmbedPurpose,
   type EmbedRequest,
 } from 'sluice/internal';
-import { bearer, overHttp, plainKind } from './_http.ts';
+import { bearer, overHttp, plainKind } from './_kit/http/http-channel.ts';
 
 const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
   query: 'retrieval.query',

@@ -1,4 +1,4 @@
-import { bearer, httpChannel } from './_http.ts';
+import { bearer, httpChannel } from './_kit/http/http-channel.ts';
 
 /** A LiteLLM proxy behind `baseUrl`: it speaks every format to every model. https://docs.litellm.ai/docs/supported_endpoints */
 export default httpChannel({

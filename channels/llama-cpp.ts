@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** The server of llama.cpp. https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
 export default openaiLike({

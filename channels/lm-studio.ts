@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** LM Studio. https://lmstudio.ai/docs/developer/openai-compat */
 export default openaiLike({

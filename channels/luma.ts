@@ -16,8 +16,8 @@ import {
   type VideoRequest,
   wordTable,
 } from 'sluice/internal';
-import { plainKind } from './_http.ts';
-import { nearestLength, videosAlone } from './_videos.ts';
+import { plainKind } from './_kit/http/http-channel.ts';
+import { nearestLength, videosAlone } from './_kit/media/videos.ts';
 
 const format = 'luma';
 const ratios = '1:1 16:9 9:16 4:3 3:4 21:9 9:21'.split(' ');

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** ModelScope API-Inference. https://modelscope.cn/docs/model-service/API-Inference/intro */
 export default openaiLike({

@@ -1,7 +1,7 @@
-import { bearer } from './_http.ts';
-import { inBoth } from './_messages-side.ts';
-import { thinksAlike } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { bearer } from './_kit/http/http-channel.ts';
+import { inBoth } from './_kit/dialect/messages-side.ts';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 const thinks = {
   thinksByDefault: true,

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Nebius Token Factory, once AI Studio. https://docs.tokenfactory.nebius.com/api-reference/introduction */
 export default openaiLike({

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Novita AI. https://novita.ai/docs/guides/llm-api */
 export default openaiLike({

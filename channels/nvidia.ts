@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** NVIDIA NIM, in its catalogue or (`baseUrl`) on machines of your own. https://docs.api.nvidia.com/nim/reference/llm-apis */
 export default openaiLike({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import { compatible, requiredBaseUrl } from './_compatible.ts';
-import { bearer, overHttp } from './_http.ts';
+import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
+import { bearer, overHttp } from './_kit/http/http-channel.ts';
 
 const operations = [
   'chat',
@@ -87,4 +87,4 @@ const kind = defineChannel({
  */
 export default compatible(kind);
 
-export { openaiLike, type OpenaiLike } from './_openai-like.ts';
+export { openaiLike, type OpenaiLike } from './_kit/dialect/openai-like.ts';

@@ -1,5 +1,5 @@
-import { customTools, openaiTable, thinking } from './_openai-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { customTools, openaiTable, thinking } from './_kit/dialect/openai-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** OpenAI. Chat completions and responses for most models; `max_completion_tokens` carries the output limit in chat completions. */
 export default openaiLike({

@@ -1,8 +1,8 @@
 import { isObject } from 'sluice/internal';
-import { openrouterPrices } from './_listed-prices.ts';
-import { bearer } from './_http.ts';
-import { claudeBehindSlash } from './_messages-side.ts';
-import { openaiLike } from './_openai-like.ts';
+import { openrouterPrices } from './_kit/http/listed-prices.ts';
+import { bearer } from './_kit/http/http-channel.ts';
+import { claudeBehindSlash } from './_kit/dialect/messages-side.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
 export default openaiLike({

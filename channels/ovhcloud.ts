@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** OVHcloud AI Endpoints. https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started */
 export default openaiLike({

@@ -1,5 +1,5 @@
-import { thinksAlike } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Baidu Qianfan: ERNIE and others. https://cloud.baidu.com/doc/qianfan-api/s/3m9b5lqft */
 export default openaiLike({

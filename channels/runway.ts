@@ -13,8 +13,8 @@ import {
   type VideoReport,
   type VideoRequest,
 } from 'sluice/internal';
-import { plainKind } from './_http.ts';
-import { nearestLength, offeredResolution, videosAlone } from './_videos.ts';
+import { plainKind } from './_kit/http/http-channel.ts';
+import { nearestLength, offeredResolution, videosAlone } from './_kit/media/videos.ts';
 
 /** The version that these words are of: https://docs.dev.runwayml.com/api-details/versioning */
 const version = '2024-11-06';

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** SambaNova Cloud. https://docs.sambanova.ai/docs/en/api-reference/endpoints/chat */
 export default openaiLike({

@@ -1,5 +1,5 @@
-import { gptOss } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { gptOss } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Scaleway Generative APIs. https://www.scaleway.com/en/docs/generative-apis/ */
 export default openaiLike({

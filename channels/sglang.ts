@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** SGLang. https://docs.sglang.ai/basic_usage/openai_api_completions.html */
 export default openaiLike({

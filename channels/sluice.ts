@@ -1,4 +1,4 @@
-import { bearer, httpChannel } from './_http.ts';
+import { bearer, httpChannel } from './_kit/http/http-channel.ts';
 
 /** Another Sluice behind `baseUrl`: every format passes through, and it decides who answers. */
 export default httpChannel({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import { bearer, overHttp } from './_http.ts';
+import { bearer, overHttp } from './_kit/http/http-channel.ts';
 import { claudeTraits } from './anthropic.ts';
 
 /**

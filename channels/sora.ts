@@ -1,4 +1,4 @@
-import { bearer, httpChannel } from './_http.ts';
+import { bearer, httpChannel } from './_kit/http/http-channel.ts';
 
 /** Sora, and every gateway that offers `/v1/videos` as it does: name its address as `baseUrl`, up to and including `/v1`. */
 export default httpChannel({

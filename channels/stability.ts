@@ -10,8 +10,8 @@ import {
   type ImageRequest,
   type MadeImage,
 } from 'sluice/internal';
-import { bearer, overHttp, plainKind } from './_http.ts';
-import { bytesOf, pictureCodecs, ratioFor } from './_pictures.ts';
+import { bearer, overHttp, plainKind } from './_kit/http/http-channel.ts';
+import { bytesOf, pictureCodecs, ratioFor } from './_kit/media/pictures.ts';
 
 const ratios = '21:9 16:9 3:2 5:4 1:1 4:5 2:3 9:16 9:21'.split(' ');
 

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** StepFun. Outside China, `baseUrl: 'https://api.stepfun.ai/v1'`. https://platform.stepfun.com/docs/zh/api-reference/chat/chat-completion-create */
 export default openaiLike({

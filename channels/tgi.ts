@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Text Generation Inference. It serves one model, whatever the request calls it. https://huggingface.co/docs/text-generation-inference/messages_api */
 export default openaiLike({

@@ -1,6 +1,6 @@
-import { bearer } from './_http.ts';
-import { claudeBehindSlash } from './_messages-side.ts';
-import { openaiLike } from './_openai-like.ts';
+import { bearer } from './_kit/http/http-channel.ts';
+import { claudeBehindSlash } from './_kit/dialect/messages-side.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Vercel AI Gateway: `vendor/model`. https://vercel.com/docs/ai-gateway/openai-compat */
 export default openaiLike({

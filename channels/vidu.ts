@@ -1,4 +1,4 @@
-import { httpChannel } from './_http.ts';
+import { httpChannel } from './_kit/http/http-channel.ts';
 
 /** Vidu. */
 export default httpChannel({

@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** vLLM on this machine, or anywhere that `baseUrl` says. https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html */
 export default openaiLike({

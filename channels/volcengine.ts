@@ -1,5 +1,5 @@
-import { thinksAlike } from './_open-models.ts';
-import { openaiLike } from './_openai-like.ts';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Volcengine Ark: Doubao and others. Thinking is switched on and off. https://www.volcengine.com/docs/82379/1494384 */
 export default openaiLike({

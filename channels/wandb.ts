@@ -1,4 +1,4 @@
-import { openaiLike } from './_openai-like.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Weights & Biases Inference. https://docs.wandb.ai/inference/api-reference */
 export default openaiLike({

@@ -1,5 +1,5 @@
-import { glmMessages, glmTraits } from './_glm.ts';
-import { openaiLike } from './_openai-like.ts';
+import { glmMessages, glmTraits } from './_kit/dialect/glm.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Z.ai, outside China. GLM from 4.5 on thinks unless `thinking` is off. https://docs.z.ai/api-reference/llm/chat-completion */
 export default openaiLike({

@@ -1,5 +1,5 @@
-import { glmMessages, glmTraits } from './_glm.ts';
-import { openaiLike } from './_openai-like.ts';
+import { glmMessages, glmTraits } from './_kit/dialect/glm.ts';
+import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 /** Zhipu AI (BigModel), the same models in China. https://docs.bigmodel.cn/api-reference */
 export default openaiLike({

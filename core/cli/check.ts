@@ -4,7 +4,6 @@ import { maskSecrets } from '../log.ts';
 import { checkShared, databaseOf } from '../server.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { checkDatabase } from '../state/database/index.ts';
-import { channelLines } from './channel-lines.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
 import { listedModels } from './listed-models.ts';
@@ -15,7 +14,7 @@ import { tryGateway } from './try-gateway.ts';
 /** `sluice check`: says everything that is wrong with a config, or what it would run. */
 export const check: Command = {
   summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
-  help: `Usage: sluice check [--config FILE] [--matrix] [--lines]
+  help: `Usage: sluice check [--config FILE] [--matrix]
        sluice check --live [CHANNEL] [--model LIST] [--yes] [--config FILE]
 
 Reads the config, its plugins and its channels as "start" would, without listening or writing anything.
@@ -23,7 +22,6 @@ Prints every problem at once and ends with code 1, or prints the plugins in thei
 the formats they speak and the models they serve.
 
 --matrix prints which kind of channel speaks which endpoint in which form instead, as a table in Markdown.
---lines prints how long the file of each kind is, and the helpers that it alone has.
 
 --live asks the providers themselves, with the keys of the config: texts, streams, tools, images, documents,
 structured output, reasoning, caches, limits, errors and what else a channel serves, some thirty requests each.
@@ -35,7 +33,6 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
   async run(args) {
     const { values, positionals } = readArguments(args, {
       matrix: { type: 'boolean' },
-      lines: { type: 'boolean' },
       live: { type: 'boolean' },
       model: { type: 'string', multiple: true },
       yes: { type: 'boolean' },
@@ -44,10 +41,6 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
       throw new UsageError(`"${positionals.at(-1)}" is one word too many.`);
     if (values.matrix === true) {
       console.log(await channelMatrix());
-      return 0;
-    }
-    if (values.lines === true) {
-      console.log(channelLines());
       return 0;
     }
     if (values.live === true) {

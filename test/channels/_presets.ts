@@ -1,5 +1,6 @@
 import { formatVoice, type ChannelUnderTest, type SeenRequest, type Voice } from 'sluice/testing';
 import type { ChannelEntry, ChannelKind, ChannelOptions } from '../../core/sdk/define.ts';
+import { kindFiles } from '../support/kind-files.ts';
 import { agentVoice, mistralVoice } from './_voices.ts';
 
 /** A channel kind with whatever options it may have. */
@@ -62,7 +63,7 @@ export const presets: Readonly<
 
 /** The kind of a preset, by its name. */
 export async function presetKind(name: string): Promise<Kind> {
-  const { default: kind } = (await import(`../../channels/${name}.ts`)) as { default: Kind };
+  const { default: kind } = (await import(kindFiles.get(name) ?? name)) as { default: Kind };
   return kind;
 }
 

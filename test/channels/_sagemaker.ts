@@ -7,7 +7,7 @@ import {
   type SeenRequest,
   type Voice,
 } from 'sluice/testing';
-import { awsHeaders } from '../../channels/_aws-signature.ts';
+import { awsHeaders } from '../../channels/_kit/identity/aws-signature.ts';
 import { eventStreamType } from '../../core/formats/_shared/event-stream.ts';
 
 const codec = new EventStreamCodec(

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { AwsIdentity, type AwsSource } from '../../channels/_aws-identity.ts';
+import { AwsIdentity, type AwsSource } from '../../channels/_kit/identity/aws.ts';
 import { createLog } from '../../core/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

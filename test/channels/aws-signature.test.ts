@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { awsHeaders } from '../../channels/_aws-signature.ts';
+import { awsHeaders } from '../../channels/_kit/identity/aws-signature.ts';
 
 /** The published vectors of Signature Version 4: what is asked, and the signature. */
 const vectors: readonly {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { entraTokens, type EntraIdentity } from '../../channels/_entra-identity.ts';
+import { entraTokens, type EntraIdentity } from '../../channels/_kit/identity/entra.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
 import { voices } from '../flows/_wire.ts';
@@ -39,7 +39,7 @@ async function inItsOwnProcess(
   env: Readonly<Record<string, string>>,
   identity: EntraIdentity = { kind: 'managed' },
 ): Promise<string> {
-  const file = new URL('../../channels/_entra-identity.ts', import.meta.url).href;
+  const file = new URL('../../channels/_kit/identity/entra.ts', import.meta.url).href;
   const script = `import { entraTokens } from ${JSON.stringify(file)};
     const ask = entraTokens(${JSON.stringify(identity)}, 'https://cognitiveservices.azure.com/.default');
     console.log(await ask().then(({ token }) => token, (error) => error.message));`;

@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
-import bedrockChannel from '../../channels/bedrock.ts';
+import bedrockChannel from '../../channels/bedrock/index.ts';
 import demo from '../../channels/demo/index.ts';
 import { writeEventStream } from '../../core/formats/_shared/event-stream.ts';
 import type { JsonObject } from '../../core/model/json.ts';
@@ -301,7 +301,7 @@ describe('the models of a region', () => {
   });
 
   test('the control plane stands beside the runtime', async () => {
-    const { controlPlane } = await import('../../channels/_bedrock-list.ts');
+    const { controlPlane } = await import('../../channels/bedrock/list.ts');
     expect(controlPlane('https://bedrock-runtime.us-east-1.amazonaws.com')).toBe(
       'https://bedrock.us-east-1.amazonaws.com',
     );

@@ -7,9 +7,9 @@ import {
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { awsHeaders } from '../../channels/_aws-signature.ts';
-import { placesOf } from '../../channels/_aws-places.ts';
-import bedrockChannel from '../../channels/bedrock.ts';
+import { awsHeaders } from '../../channels/_kit/identity/aws-signature.ts';
+import { placesOf } from '../../channels/_kit/identity/aws-places.ts';
+import bedrockChannel from '../../channels/bedrock/index.ts';
 import { passEventStream, writeEventStream } from '../../core/formats/_shared/event-stream.ts';
 import { createLog } from '../../core/log.ts';
 import type { JsonObject } from '../../core/model/json.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import dashscope from '../../channels/dashscope.ts';
-import minimax from '../../channels/minimax.ts';
+import dashscope from '../../channels/dashscope/index.ts';
+import minimax from '../../channels/minimax/index.ts';
 import openai from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import vercel from '../../channels/vercel.ts';

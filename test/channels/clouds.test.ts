@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { googleTokens } from '../../channels/_google-identity.ts';
+import { googleTokens } from '../../channels/vertex/identity.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
-import vertex from '../../channels/vertex.ts';
+import vertex from '../../channels/vertex/index.ts';
 import { editMembers } from '../../core/formats/_shared/edit-members.ts';
 import { voices } from '../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -305,7 +305,7 @@ describe('requests to clouds', () => {
         '--input-type=module',
         '-e',
         `import { createRequire } from 'node:module';
-         await import(${JSON.stringify(new URL('../../channels/vertex.ts', import.meta.url).href)});
+         await import(${JSON.stringify(new URL('../../channels/vertex/index.ts', import.meta.url).href)});
          await import(${JSON.stringify(new URL('../../channels/azure-openai.ts', import.meta.url).href)});
          const require = createRequire(import.meta.url);
          console.log(Object.keys(require.cache).filter((file) => /@azure|google-auth|gaxios/.test(file)).length);`,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import cohere from '../../channels/cohere.ts';
+import cohere from '../../channels/cohere/index.ts';
 import { Provider, sse } from './_provider.ts';
 
 type Json = Record<string, unknown>;

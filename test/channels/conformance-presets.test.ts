@@ -1,8 +1,9 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { channelCases } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
+import { importedAs, kindFiles } from '../support/kind-files.ts';
 import { inTurn } from '../support/tries.ts';
 import { testedPresets } from './_presets.ts';
 
@@ -19,12 +20,16 @@ describe.each(inOrder)('$name with $model', ({ place, ...tested }) => {
 });
 
 test('every channel kind that chats is tried so, here or beside the general ones', () => {
-  const folder = join(import.meta.dirname, '../../channels');
   const others = readFileSync(join(import.meta.dirname, '_kinds.ts'), 'utf8');
   const kinds = new Set(testedPresets.map(({ name }) => name));
-  const chats = readdirSync(folder)
-    .filter((file) => /^[a-z].*\.ts$/.test(file))
-    .filter((file) => /\bchat:|openaiLike\(/.test(readFileSync(join(folder, file), 'utf8')))
-    .map((file) => file.replace('.ts', ''));
-  expect(chats.filter((name) => !kinds.has(name) && !others.includes(`/channels/${name}.ts'`))).toEqual([]);
+  // The demo, which calls nobody, has its own tests.
+  const chats = [...kindFiles].filter(
+    ([name, file]) => name !== 'demo' && /\bchat:|openaiLike\(/.test(readFileSync(file, 'utf8')),
+  );
+  expect(chats.length).toBeGreaterThan(60);
+  expect(
+    chats
+      .filter(([name, file]) => !kinds.has(name) && !others.includes(importedAs(file)))
+      .map(([name]) => name),
+  ).toEqual([]);
 });

@@ -1,11 +1,11 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import fal from '../../channels/fal.ts';
+import fal from '../../channels/fal/index.ts';
 import luma from '../../channels/luma.ts';
-import minimax from '../../channels/minimax.ts';
-import replicate from '../../channels/replicate.ts';
+import minimax from '../../channels/minimax/index.ts';
+import replicate from '../../channels/replicate/index.ts';
 import runway from '../../channels/runway.ts';
-import vertex from '../../channels/vertex.ts';
+import vertex from '../../channels/vertex/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';

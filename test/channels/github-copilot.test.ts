@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { copilotTokens, defaultBase } from '../../channels/_copilot-tokens.ts';
-import githubCopilot from '../../channels/github-copilot.ts';
+import { copilotTokens, defaultBase } from '../../channels/github-copilot/tokens.ts';
+import githubCopilot from '../../channels/github-copilot/index.ts';
 import { openai } from '../clients/sdks.ts';
 import { formatVoice, reply } from '../../core/sdk/testing/index.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overHttp, traitsByModel } from '../../channels/_http.ts';
+import { overHttp, traitsByModel } from '../../channels/_kit/http/http-channel.ts';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelOptions } from '../../core/sdk/define.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import dashscope from '../../channels/dashscope.ts';
+import dashscope from '../../channels/dashscope/index.ts';
 import deepseek from '../../channels/deepseek.ts';
-import fireworks from '../../channels/fireworks.ts';
-import minimax from '../../channels/minimax.ts';
+import fireworks from '../../channels/fireworks/index.ts';
+import minimax from '../../channels/minimax/index.ts';
 import moonshot from '../../channels/moonshot.ts';
 import openrouter from '../../channels/openrouter.ts';
 import vercel from '../../channels/vercel.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { chat } from '../../channels/_mistral-chat.ts';
-import mistral from '../../channels/mistral.ts';
+import { chat } from '../../channels/_kit/dialect/mistral-chat.ts';
+import mistral from '../../channels/mistral/index.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import type { HttpRequest } from '../../core/sdk/http.ts';
-import mistral from '../../channels/mistral.ts';
-import vertex from '../../channels/vertex.ts';
+import mistral from '../../channels/mistral/index.ts';
+import vertex from '../../channels/vertex/index.ts';
 import { testCall } from '../support/call.ts';
 import { Provider, sse } from './_provider.ts';
 

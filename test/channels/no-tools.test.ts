@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import bedrock from '../../channels/bedrock.ts';
+import bedrock from '../../channels/bedrock/index.ts';
 import translation from '../../plugins/translation/index.ts';
 import { Provider } from './_provider.ts';
 

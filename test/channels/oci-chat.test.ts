@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import oci from '../../channels/oci.ts';
+import oci from '../../channels/oci/index.ts';
 import { Provider, type Said } from './_provider.ts';
 
 const commandR = 'cohere.command-r-plus-08-2024';

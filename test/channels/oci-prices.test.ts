@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import oci from '../../channels/oci.ts';
+import oci from '../../channels/oci/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

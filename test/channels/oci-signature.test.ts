@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { ociHeaders } from '../../channels/_oci-signature.ts';
+import { ociHeaders } from '../../channels/oci/signature.ts';
 
 /**
  * The test values of Oracle's own documentation, its key for them among these: whoever reads the page has it.

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import oci from '../../channels/oci.ts';
+import oci from '../../channels/oci/index.ts';
 import type { SeenRequest } from '../../core/sdk/testing/provider.ts';
 import { voices } from '../flows/_wire.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import azureFoundry from '../../channels/azure-foundry.ts';
-import mistral from '../../channels/mistral.ts';
+import mistral from '../../channels/mistral/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import modelAccess from '../../plugins/model-access.ts';
 import providerObjects from '../../plugins/provider-objects/index.ts';

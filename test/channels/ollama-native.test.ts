@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import ollama from '../../channels/ollama.ts';
+import ollama from '../../channels/ollama/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { ndjson, Provider } from './_provider.ts';
 

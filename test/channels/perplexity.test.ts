@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import perplexity from '../../channels/perplexity.ts';
+import perplexity from '../../channels/perplexity/index.ts';
 import { Provider, sse } from './_provider.ts';
 import { UsageListener } from './_usage-listener.ts';
 

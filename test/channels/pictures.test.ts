@@ -1,8 +1,8 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import blackForestLabs from '../../channels/black-forest-labs.ts';
-import fal from '../../channels/fal.ts';
-import replicate from '../../channels/replicate.ts';
+import fal from '../../channels/fal/index.ts';
+import replicate from '../../channels/replicate/index.ts';
 import stability from '../../channels/stability.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import deepseek from '../../channels/deepseek.ts';
 import openrouter from '../../channels/openrouter.ts';
-import together from '../../channels/together.ts';
+import together from '../../channels/together/index.ts';
 import { Provider, type Said } from './_provider.ts';
 import { UsageListener } from './_usage-listener.ts';
 

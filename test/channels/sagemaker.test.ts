@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import sagemaker from '../../channels/sagemaker.ts';
+import sagemaker from '../../channels/sagemaker/index.ts';
 import { openai } from '../clients/sdks.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import type { ScriptedUpstream } from '../support/upstream.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import sapAiCore from '../../channels/sap-ai-core.ts';
+import sapAiCore from '../../channels/sap-ai-core/index.ts';
 import { voices } from '../flows/_wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

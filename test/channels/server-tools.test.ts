@@ -3,7 +3,7 @@ import { definePlugin } from 'sluice';
 import azureOpenai from '../../channels/azure-openai.ts';
 import openai from '../../channels/openai.ts';
 import sluice from '../../channels/sluice.ts';
-import xai from '../../channels/xai.ts';
+import xai from '../../channels/xai/index.ts';
 import { Provider } from './_provider.ts';
 
 let provider: Provider;

@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import fal from '../../channels/fal.ts';
+import fal from '../../channels/fal/index.ts';
 import sora from '../../channels/sora.ts';
-import xai from '../../channels/xai.ts';
+import xai from '../../channels/xai/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';

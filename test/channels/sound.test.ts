@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import assemblyai from '../../channels/assemblyai.ts';
 import deepgram from '../../channels/deepgram.ts';
 import elevenlabs from '../../channels/elevenlabs.ts';
-import mistral from '../../channels/mistral.ts';
+import mistral from '../../channels/mistral/index.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';

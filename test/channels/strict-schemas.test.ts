@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
 import groq from '../../channels/groq.ts';
-import mistral from '../../channels/mistral.ts';
+import mistral from '../../channels/mistral/index.ts';
 import openai from '../../channels/openai.ts';
 import { Provider } from './_provider.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import cerebras from '../../channels/cerebras.ts';
 import groq from '../../channels/groq.ts';
-import xai from '../../channels/xai.ts';
+import xai from '../../channels/xai/index.ts';
 import { Provider, sse } from './_provider.ts';
 
 let provider: Provider;

@@ -1,12 +1,12 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import doubao from '../../channels/doubao.ts';
-import jimeng from '../../channels/jimeng.ts';
-import kling from '../../channels/kling.ts';
+import jimeng from '../../channels/jimeng/index.ts';
+import kling from '../../channels/kling/index.ts';
 import sora from '../../channels/sora.ts';
 import vidu from '../../channels/vidu.ts';
-import { jwt } from '../../channels/_jwt.ts';
-import { volcHeaders } from '../../channels/_volc-signature.ts';
+import { jwt } from '../../channels/kling/jwt.ts';
+import { volcHeaders } from '../../channels/jimeng/signature.ts';
 import type { ChannelKind, ChannelTools } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { HttpRequest } from '../../core/sdk/http.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import watsonx from '../../channels/watsonx.ts';
+import watsonx from '../../channels/watsonx/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { startTokenPlace, type TokenPlace } from './_tokens.ts';

@@ -1,6 +1,6 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import xai from '../../channels/xai.ts';
+import xai from '../../channels/xai/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';

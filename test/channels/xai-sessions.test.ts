@@ -2,9 +2,9 @@ import { connect } from 'node:net';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { inWordsOfXai } from '../../channels/_xai-sessions.ts';
-import { XaiSessionWatch } from '../../channels/_xai-session-watch.ts';
-import xai from '../../channels/xai.ts';
+import { inWordsOfXai } from '../../channels/xai/sessions.ts';
+import { XaiSessionWatch } from '../../channels/xai/session-watch.ts';
+import xai from '../../channels/xai/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
-import bedrockChannel from '../../channels/bedrock.ts';
+import bedrockChannel from '../../channels/bedrock/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { openaiLike } from '../../channels/_openai-like.ts';
+import { openaiLike } from '../../channels/_kit/dialect/openai-like.ts';
 import type { ChannelEntry } from '../../core/sdk/define.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 

@@ -8,7 +8,7 @@ import demo from '../../channels/demo/index.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
-import vertex from '../../channels/vertex.ts';
+import vertex from '../../channels/vertex/index.ts';
 import { adminPassword, logIn } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

@@ -24,7 +24,7 @@ function loadedBy(channels: string): Loaded {
     });
     const { startGateway } = await import('./test/support/gateway.ts');
     const { default: demo } = await import('./channels/demo/index.ts');
-    const { default: bedrock } = await import('./channels/bedrock.ts');
+    const { default: bedrock } = await import('./channels/bedrock/index.ts');
     const gateway = await startGateway({ channels: ${channels} });
     const headers = { authorization: 'Bearer ' + gateway.key, 'content-type': 'application/json' };
     const ask = (path, body) => fetch(gateway.url + path, { method: 'POST', headers, body: JSON.stringify(body) }).then((reply) => reply.text());
@@ -48,7 +48,7 @@ test('without a cloud in the config, none of their packages is loaded, nor a cha
   const { packages, kinds } = loadedBy('[demo()]');
   expect(packages).toEqual([]);
   // The program above imports two, and one of these a third.
-  expect(kinds.toSorted()).toEqual(['anthropic.ts', 'bedrock.ts', 'demo']);
+  expect(kinds.toSorted()).toEqual(['anthropic.ts', 'bedrock', 'demo']);
 });
 
 test('a key of its own needs no chain; what signs is loaded by the first call', () => {

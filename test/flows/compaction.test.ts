@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { bearer, httpChannel } from '../../channels/_http.ts';
+import { bearer, httpChannel } from '../../channels/_kit/http/http-channel.ts';
 import demo from '../../channels/demo/index.ts';
 import groq from '../../channels/groq.ts';
 import type { JsonObject } from '../../core/model/json.ts';

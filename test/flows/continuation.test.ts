@@ -1,7 +1,7 @@
 import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
-import mistral from '../../channels/mistral.ts';
+import mistral from '../../channels/mistral/index.ts';
 import type { WireFrame } from '../../core/sdk/format.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import openai from '../../channels/openai.ts';
-import watsonx from '../../channels/watsonx.ts';
+import watsonx from '../../channels/watsonx/index.ts';
 import { logIn, adminPassword, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import learnedRefusals from '../../plugins/learned-refusals/index.ts';
 import translation from '../../plugins/translation/index.ts';
-import bedrock from '../../channels/bedrock.ts';
+import bedrock from '../../channels/bedrock/index.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream } from '../support/upstream.ts';

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import anthropicChannel from '../../channels/anthropic.ts';
-import cohere from '../../channels/cohere.ts';
+import cohere from '../../channels/cohere/index.ts';
 import deepseek from '../../channels/deepseek.ts';
 import demo from '../../channels/demo/index.ts';
 import gemini from '../../channels/gemini.ts';
 import groq from '../../channels/groq.ts';
 import jina from '../../channels/jina.ts';
-import mistral from '../../channels/mistral.ts';
-import ollama from '../../channels/ollama.ts';
+import mistral from '../../channels/mistral/index.ts';
+import ollama from '../../channels/ollama/index.ts';
 import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import modelAlias from '../../plugins/model-alias.ts';

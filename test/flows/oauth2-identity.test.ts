@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ChannelEntry, OAuth2Identity } from 'sluice';
 import anthropic from '../../channels/anthropic.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
-import bedrock from '../../channels/bedrock.ts';
+import bedrock from '../../channels/bedrock/index.ts';
 import gemini from '../../channels/gemini.ts';
-import kling from '../../channels/kling.ts';
+import kling from '../../channels/kling/index.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
-import watsonx from '../../channels/watsonx.ts';
+import watsonx from '../../channels/watsonx/index.ts';
 import { readConfig } from '../../core/config/config.ts';
 import { startAuthorizationServer, type AuthorizationServer } from '../support/authorization-server.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import cohereChannel from '../../channels/cohere.ts';
+import cohereChannel from '../../channels/cohere/index.ts';
 import jinaChannel from '../../channels/jina.ts';
 import openaiChannel from '../../channels/openai.ts';
 import modelAlias from '../../plugins/model-alias.ts';

@@ -1,7 +1,7 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect -- one function judges every answer; what is expected depends on it. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { httpChannel } from '../../channels/_http.ts';
+import { httpChannel } from '../../channels/_kit/http/http-channel.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { inTurn } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

@@ -1,7 +1,6 @@
-import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { kindFiles } from '../support/kind-files.ts';
 import type { ChannelEntry } from '../../core/sdk/define.ts';
 import { routes, type RouteName } from '../../plugins/admin/routes.ts';
 import { presets, type Kind } from '../channels/_presets.ts';
@@ -10,8 +9,6 @@ import { shell } from '../core/cli/_shell.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-
-const home = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Words in which no pattern for secrets finds anything: only what is known to be a secret can be masked. */
 const canaryOf = (name: string): string => `canary-${name.replaceAll(/\W/g, '-')}-sings-at-dawn`;
@@ -43,11 +40,8 @@ const twoHalves = new Set(['bedrock', 'jimeng', 'kling', 'sagemaker']);
 const changesKeys = new Set(['github-copilot', 'watsonx']);
 
 async function kinds(): Promise<readonly Kind[]> {
-  const files = globSync(['channels/*.ts', 'channels/demo/index.ts'], { cwd: home }).filter(
-    (file) => !/\/_/.test(file),
-  );
   return Promise.all(
-    files.map(async (file) => ((await import(join(home, file))) as { default: Kind }).default),
+    [...kindFiles.values()].map(async (file) => ((await import(file)) as { default: Kind }).default),
   );
 }
 
@@ -177,8 +171,8 @@ describe('a config that is refused', () => {
       'gateway.config.ts': `
         import { defineConfig, env } from 'sluice';
         import openai from '../../../channels/openai.ts';
-        import vertex from '../../../channels/vertex.ts';
-        import sap from '../../../channels/sap-ai-core.ts';
+        import vertex from '../../../channels/vertex/index.ts';
+        import sap from '../../../channels/sap-ai-core/index.ts';
         import azure from '../../../channels/azure-openai.ts';
         import metrics from '../../../plugins/metrics/index.ts';
         export default defineConfig({ ${entry.replaceAll('CANARY', canary).replaceAll('VARIABLE', variable)} } as never);`,

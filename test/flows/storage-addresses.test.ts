@@ -1,6 +1,6 @@
 import { GoogleGenAI } from '@google/genai';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import bedrock from '../../channels/bedrock.ts';
+import bedrock from '../../channels/bedrock/index.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';

@@ -1,6 +1,6 @@
 /* oxlint-disable vitest/valid-expect -- the message says which of many cases it was. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { httpChannel } from '../../channels/_http.ts';
+import { httpChannel } from '../../channels/_kit/http/http-channel.ts';
 import { chatCodec as chatCompletions } from '../../core/formats/chat-completions/codec.ts';
 import type { Codec } from '../../core/sdk/format.ts';
 import { chat as generateContent } from '../../core/formats/generate-content/codec.ts';

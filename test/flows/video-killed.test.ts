@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { kindFiles } from '../support/kind-files.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { startProcess, type GatewayProcess } from './_process.ts';
 import { fetchRaw } from './_wire.ts';
@@ -29,7 +30,7 @@ afterAll(async () => {
 function start(): Promise<GatewayProcess> {
   const channels = vendors.map(
     ({ kind, key, base, model }) =>
-      `(await import('${root}channels/${kind}.ts')).default({ key: '${key}', baseUrl: '${upstream.url}/${kind}${base}', models: ['${model}'] })`,
+      `(await import('${kindFiles.get(kind)}')).default({ key: '${key}', baseUrl: '${upstream.url}/${kind}${base}', models: ['${model}'] })`,
   );
   const prices = Object.fromEntries(vendors.map(({ model }) => [model, { perSecond: 0.1 }]));
   return startProcess(`

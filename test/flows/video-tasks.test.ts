@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import doubao from '../../channels/doubao.ts';
-import kling from '../../channels/kling.ts';
+import kling from '../../channels/kling/index.ts';
 import sora from '../../channels/sora.ts';
 import vidu from '../../channels/vidu.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import doubao from '../../channels/doubao.ts';
 import gemini from '../../channels/gemini.ts';
-import jimeng from '../../channels/jimeng.ts';
-import kling from '../../channels/kling.ts';
+import jimeng from '../../channels/jimeng/index.ts';
+import kling from '../../channels/kling/index.ts';
 import sora from '../../channels/sora.ts';
 import vidu from '../../channels/vidu.ts';
 import type { ChannelEntry } from '../../core/sdk/define.ts';

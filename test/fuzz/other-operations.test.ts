@@ -1,9 +1,9 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import cohere from '../../channels/cohere.ts';
+import cohere from '../../channels/cohere/index.ts';
 import jina from '../../channels/jina.ts';
-import voyage from '../../channels/voyage.ts';
+import voyage from '../../channels/voyage/index.ts';
 import audio from '../../core/formats/audio/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';
 import type { Codec, Codecs } from '../../core/sdk/format.ts';

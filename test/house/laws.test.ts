@@ -34,10 +34,10 @@ const framings: ReadonlyMap<string, string> = new Map([
 
 /** Packages of a cloud's own, loaded by its channel alone and only when a call needs them. */
 const clouds: ReadonlyMap<string, string> = new Map([
-  ['channels/_aws-signature.ts', '@smithy/signature-v4'],
-  ['channels/_aws-identity.ts', '@aws-sdk/credential-providers'],
-  ['channels/_google-identity.ts', 'google-auth-library'],
-  ['channels/_entra-identity.ts', '@azure/identity'],
+  ['channels/_kit/identity/aws-signature.ts', '@smithy/signature-v4'],
+  ['channels/_kit/identity/aws.ts', '@aws-sdk/credential-providers'],
+  ['channels/vertex/identity.ts', 'google-auth-library'],
+  ['channels/_kit/identity/entra.ts', '@azure/identity'],
   ['plugins/guard/remote/model-armor.ts', 'google-auth-library'],
   ['plugins/cache/semantic/vectors.ts', 'sqlite-vec'],
 ]);
@@ -145,7 +145,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_aws-identity _aws-places _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-streams _chat-dialect _cohere-chat _cohere-reply _copilot-tokens _dashscope-images _dashscope-native _dashscope-speech _entra-identity _fal-videos _fireworks-batches _google-identity _http _jobs _listed-prices _live _messages-side _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-identity _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-agent _perplexity-words _pictures _provider-words _realtime _replicate-videos _sagemaker-answers _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches _xai-media _xai-session-watch _xai-sessions assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks github-copilot gemini jimeng jina kling luma minimax oci ollama openrouter perplexity replicate runway sagemaker sap-ai-core stability vertex voyage watsonx',
+      '_kit assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere dashscope databricks deepgram demo elevenlabs fal fireworks gemini github-copilot jimeng jina kling luma minimax mistral oci ollama openrouter perplexity replicate runway sagemaker sap-ai-core siliconflow stability together vertex voyage watsonx xai',
     plugins:
       '_addresses _credentials _failures _joined-replies _paid-members _session-messages admin auth channel-limits compaction continuation learned-refusals logging metrics model-access model-alias model-limits parallel-choices prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
@@ -373,10 +373,10 @@ describe('one of a kind', () => {
 
   /** Files that join bytes themselves, and why no response of a provider can make that long or slow. */
   const mayJoin: Readonly<Record<string, string>> = {
-    'channels/_bedrock-streams.ts': 'the messages of one read; one number in front of what wholeBytes gave',
-    'channels/_form-stream.ts': 'the head of a form that a client sends',
-    'channels/_masks.ts': 'the chunks of a picture that is written here',
-    'channels/_sagemaker-answers.ts': 'the messages of one read',
+    'channels/bedrock/streams.ts': 'the messages of one read; one number in front of what wholeBytes gave',
+    'channels/together/form-stream.ts': 'the head of a form that a client sends',
+    'channels/bedrock/masks.ts': 'the chunks of a picture that is written here',
+    'channels/sagemaker/answers.ts': 'the messages of one read',
     'channels/demo/png.ts': 'the chunks of a picture that is written here',
     'channels/demo/video.ts': 'the boxes of a film that is written here',
     'core/upstream/reader.ts': 'the pieces of one read of the socket',

@@ -1,8 +1,8 @@
 import { from, lastValueFrom } from 'rxjs';
 import type { Upstream } from 'sluice';
-import { eachLine } from '../../channels/_batch-lines.ts';
-import { unframed, withNumber } from '../../channels/_bedrock-streams.ts';
-import { ask, stepOf } from '../../channels/_jobs.ts';
+import { eachLine } from '../../channels/_kit/batches/batch-lines.ts';
+import { unframed, withNumber } from '../../channels/bedrock/streams.ts';
+import { ask, stepOf } from '../../channels/_kit/jobs/jobs.ts';
 import { passEventStream } from '../../core/formats/_shared/event-stream.ts';
 import { parseObject } from '../../core/model/json.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import gemini from '../../../channels/gemini.ts';
-import vertex from '../../../channels/vertex.ts';
+import vertex from '../../../channels/vertex/index.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startLive, type LiveConnection, type LiveUpstream } from '../../support/live-upstream.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bytesOf, decodeG711, encodeG711, Resampler, samplesOf } from '../../../channels/_live/sound.ts';
+import { bytesOf, decodeG711, encodeG711, Resampler, samplesOf } from '../../../channels/_kit/live/sound.ts';
 
 const tone = (hertz: number, rate: number, seconds: number): Int16Array =>
   Int16Array.from(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import bedrock from '../../../channels/bedrock.ts';
+import bedrock from '../../../channels/bedrock/index.ts';
 import githubModels from '../../../channels/github-models.ts';
-import replicate from '../../../channels/replicate.ts';
+import replicate from '../../../channels/replicate/index.ts';
 import { channelOf } from './_channels.ts';
 
 const at = (endpoint: 'runtime' | 'mantle') =>

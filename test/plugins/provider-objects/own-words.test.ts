@@ -1,10 +1,10 @@
 import { toFile } from 'openai';
 import { expect, onTestFinished, test } from 'vitest';
-import fireworks from '../../../channels/fireworks.ts';
-import siliconflow from '../../../channels/siliconflow.ts';
-import together from '../../../channels/together.ts';
-import voyage from '../../../channels/voyage.ts';
-import xai from '../../../channels/xai.ts';
+import fireworks from '../../../channels/fireworks/index.ts';
+import siliconflow from '../../../channels/siliconflow/index.ts';
+import together from '../../../channels/together/index.ts';
+import voyage from '../../../channels/voyage/index.ts';
+import xai from '../../../channels/xai/index.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import { fileInForm, startObjectServer, type AskedObject, type Json } from '../../support/object-server.ts';
 import { batchBody, budget, fileOf, reply, stageOf } from './_providers.ts';

@@ -1,11 +1,11 @@
 import { Keyv } from 'keyv';
 import { expect, test } from 'vitest';
-import { openrouterPrices } from '../../../../channels/_listed-prices.ts';
+import { openrouterPrices } from '../../../../channels/_kit/http/listed-prices.ts';
 import anthropic from '../../../../channels/anthropic.ts';
 import gemini from '../../../../channels/gemini.ts';
 import openai from '../../../../channels/openai.ts';
 import openrouter from '../../../../channels/openrouter.ts';
-import perplexity from '../../../../channels/perplexity.ts';
+import perplexity from '../../../../channels/perplexity/index.ts';
 import { readConfig } from '../../../../core/config/config.ts';
 import { makeChannel } from '../../../../core/config/configured-channel.ts';
 import { readUsage as readChat } from '../../../../core/formats/chat-completions/usage.ts';

@@ -1,0 +1,108 @@
+import type { ZodObject } from 'zod';
+import type { ChannelSpec, ModelTraits } from 'sluice';
+import { matchesModel, type ChannelParts } from 'sluice/internal';
+import { withMessages, type MessagesSide } from './messages-side.ts';
+import { openModel } from './open-models.ts';
+import {
+  bearer,
+  httpChannel,
+  traitsByModel,
+  type HttpPlace,
+  type PlainChannelKind,
+} from '../http/http-channel.ts';
+
+/** What makes one provider of the chat-completions dialect differ from another. */
+export interface OpenaiLike {
+  /** The file's name. */
+  readonly name: string;
+  /** Up to and including the version: `https://api.example.com/v1`. */
+  readonly baseUrl: string;
+  /** Models served when the config names none; `*` stands for anything, and `discover` for whatever the provider lists. */
+  readonly models: readonly string[] | 'discover';
+  /** Whether the provider is asked for its models unless the config says otherwise. Default false. */
+  readonly discover?: boolean;
+  /** The provider's names in the list of known models. */
+  readonly catalogue?: readonly string[];
+  /** What its models cost, by name or pattern, where the list does not know it. */
+  readonly prices?: NonNullable<ChannelSpec<ZodObject>['prices']>;
+  /** Default: chat completions for chat. */
+  readonly speaks?: ChannelParts['speaks'];
+  /** Codecs of words of its own, by what they do. Default: none. */
+  readonly codecs?: ChannelParts['codecs'];
+  /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
+  readonly keeps?: NonNullable<ChannelParts['keeps']>;
+  /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
+  readonly batchShare?: number;
+  /** What models cost, as the provider lists them. */
+  readonly listedPrices?: NonNullable<HttpPlace['listedPrices']>;
+  /** What a call cost, as the provider states it in a reply. */
+  readonly statedCost?: NonNullable<HttpPlace['statedCost']>;
+  /** What the provider has besides, at other addresses or with other answers. */
+  readonly beside?: NonNullable<HttpPlace['beside']>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: NonNullable<HttpPlace['batches']>;
+  /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
+  readonly traits?: Readonly<Record<string, ModelTraits>>;
+  /** How hybrid open models are switched here, by which their families are told to think. Traits of `traits` come after it. */
+  readonly openModels?: ModelTraits;
+  /** How models are told to think that think according to the catalogue alone. Default: by an effort. */
+  readonly thinking?: ModelTraits;
+  /** True when the provider takes messages of the role `developer`. Default: they go as `system`, which all providers take. */
+  readonly developerRole?: boolean;
+  /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */
+  readonly customTools?: readonly string[];
+  /** False when a key is optional. Default true. */
+  readonly needsKey?: boolean;
+  /** How the key is shown. Default: `authorization: Bearer KEY`. */
+  readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
+  /** Fields of the body by which the provider chooses models by itself. */
+  readonly routingFields?: readonly string[];
+  /** The messages format of the provider. Default: it has none. */
+  readonly messages?: MessagesSide;
+  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  readonly fields?: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * A provider that speaks the chat-completions dialect: state only what is different.
+ *
+ * @example
+ * export default openaiLike({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', models: ['openai/gpt-oss-*'] });
+ */
+export function openaiLike({
+  speaks,
+  traits,
+  openModels,
+  headers,
+  customTools = [],
+  developerRole = false,
+  messages,
+  ...rest
+}: OpenaiLike): PlainChannelKind {
+  const { '*': all = {}, ...some } = traits ?? {};
+  const special = traitsByModel(some);
+  // LiteLLM 1.110.2, llms/base_llm/chat/transformation.py, `translate_developer_role_to_system_role`: of all but OpenAI.
+  const common = developerRole ? all : { systemRole: 'system' as const, ...all };
+  const ofModel = (model: string): ModelTraits => ({
+    ...common,
+    ...(openModels === undefined ? {} : openModel(model, openModels)),
+    ...special(model),
+  });
+  return httpChannel({
+    ...rest,
+    headers: headers ?? bearer,
+    modelList: '/models',
+    speaks: speaks ?? { chat: ['chat-completions'] },
+    ...(messages === undefined
+      ? {}
+      : {
+          beside: (parts, options, tools) =>
+            withMessages(parts, options, tools, { baseUrl: rest.baseUrl, side: messages }),
+        }),
+    traits(model) {
+      const known = ofModel(model);
+      if (matchesModel(customTools, model)) return known;
+      return { ...known, refuses: [...(known.refuses ?? []), 'customTools'] };
+    },
+  });
+}

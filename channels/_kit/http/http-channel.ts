@@ -1,0 +1,234 @@
+import type { ZodObject } from 'zod';
+import {
+  defineChannel,
+  type ChannelConfig,
+  type ChannelEntry,
+  type ChannelKind,
+  type ChannelOptions,
+  type ChannelSpec,
+  type ChannelTools,
+  type JsonObject,
+  type ModelTraits,
+  type UpstreamRequest,
+} from 'sluice';
+import {
+  matchesModel,
+  parseObject,
+  version,
+  type ChannelParts,
+  type ChannelTools as WholeTools,
+} from 'sluice/internal';
+import { inBatchWords, type BatchWords } from '../batches/batch-words.ts';
+import { readModelList, type ListedPrices } from './model-list.ts';
+import { overSockets } from './realtime.ts';
+
+/** A provider reached over HTTP: what is the same for all its models. */
+export interface HttpPlace {
+  /** Where the paths of its formats begin; `baseUrl` in the config takes its place. It may carry a query of its own. */
+  readonly baseUrl: string;
+  /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
+  headers(key: string | undefined): Readonly<Record<string, string>>;
+  /** For each operation the formats spoken, best first. */
+  readonly speaks: ChannelParts['speaks'];
+  /** Codecs of words of its own: see `ChannelParts.codecs`. */
+  readonly codecs?: ChannelParts['codecs'];
+  /** What the provider keeps: see `ChannelParts.keeps`. */
+  readonly keeps?: ChannelParts['keeps'];
+  /** What batches cost there: see `ChannelParts.batchShare`. */
+  readonly batchShare?: number;
+  /** Headers for requests that bring none of that name, in lower case. */
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** What a model, by the provider's name, can do. */
+  traits?(model: string): ModelTraits;
+  /** How models are told to think that think according to the catalogue alone: see `ChannelParts.thinking`. */
+  readonly thinking?: ModelTraits;
+  /** Where the provider lists its models: the path, and what else the first request asks for. Absent where it does not. */
+  readonly modelList?: string;
+  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  readonly fields?: Readonly<Record<string, string | null>>;
+  /** The price of a model in its entry of the list, where the provider tells it: see `PricedModel`. */
+  readonly listedPrices?: ListedPrices;
+  /** What a call cost: see `ChannelParts.statedCost`. */
+  readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: BatchWords | ((tools: WholeTools) => BatchWords);
+  /** What the provider has besides, at other addresses. */
+  beside?(parts: ChannelParts, options: ChannelOptions, tools: ChannelTools): ChannelParts;
+}
+
+/** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
+export interface PlainChannelKind {
+  (options?: ChannelConfig): ChannelEntry;
+  readonly spec: ChannelSpec<ZodObject>;
+}
+
+/** Declares a provider that is reached over HTTP and needs no options beyond the common ones. */
+export function httpChannel(
+  spec: HttpPlace & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
+): PlainChannelKind {
+  const { name, needsKey = true, models, discover, catalogue, prices, routingFields } = spec;
+  const kind = defineChannel({
+    name,
+    needsKey,
+    ...(models === undefined ? {} : { models }),
+    ...(discover === undefined ? {} : { discover }),
+    ...(catalogue === undefined ? {} : { catalogue }),
+    ...(prices === undefined ? {} : { prices }),
+    ...(routingFields === undefined ? {} : { routingFields }),
+    setup(options, tools) {
+      const parts = overHttp(options, tools, spec);
+      return spec.beside?.(parts, options, tools) ?? parts;
+    },
+  });
+  return plainKind(kind);
+}
+
+/** A channel kind of which no options of its own are known, so that a misspelt one is red in the editor. */
+export function plainKind(kind: ChannelKind): PlainChannelKind {
+  return Object.assign((options?: ChannelConfig) => kind({ ...options }), { spec: kind.spec });
+}
+
+/** Sends requests to `place` with the channel's address and keys. For kinds with options of their own. */
+export function overHttp(options: ChannelOptions, tools: ChannelTools, place: HttpPlace): ChannelParts {
+  const base = new URL(options.baseUrl ?? place.baseUrl);
+  // Parsing an address anew costs more than all else here, and few requests need it.
+  const plain = base.search === '' ? base.href.replace(/\/+$/, '') : undefined;
+  const { keys } = tools;
+  // Whole and streamed, made once for each key: most requests bring no headers of their own.
+  const ready = (keys.length > 0 ? keys : [undefined]).map((key) => {
+    const credential = place.headers(key);
+    const make = (stream: boolean, own: UpstreamRequest['headers']): Readonly<Record<string, string>> => ({
+      ...ordinaryHeaders({ stream }),
+      ...place.defaults,
+      ...own,
+      ...credential,
+    });
+    return { make, whole: make(false, {}), stream: make(true, {}) };
+  });
+  const listHeaders = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+    ...place.defaults,
+    ...place.headers(keys[0]),
+  };
+  const parts: ChannelParts = {
+    speaks: place.speaks,
+    ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
+    ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
+    ...(place.batchShare === undefined ? {} : { batchShare: place.batchShare }),
+    ...(place.traits === undefined ? {} : { traits: place.traits }),
+    ...(place.thinking === undefined ? {} : { thinking: place.thinking }),
+    ...(place.modelList === undefined
+      ? {}
+      : {
+          listModels: () =>
+            readModelList(
+              tools.http,
+              listAddress(base, place.modelList ?? ''),
+              listHeaders,
+              place.listedPrices,
+            ),
+        }),
+    ...(place.listedPrices === undefined ? {} : { listsPrices: true }),
+    ...(place.statedCost === undefined ? {} : { statedCost: place.statedCost }),
+    ...(place.speaks.realtime === undefined
+      ? {}
+      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools as WholeTools) }),
+    open(call, request) {
+      const headers = ready[call.target?.key.index ?? 0];
+      const common = request.stream ? headers?.stream : headers?.whole;
+      const { method = 'POST', service, upload } = request;
+      const isPlain = isEmpty(request.query) && service === undefined;
+      return tools.http.send(call, {
+        url: plain !== undefined && isPlain ? plain + request.path : address(base, request),
+        method,
+        headers: (isEmpty(request.headers) ? common : headers?.make(request.stream, request.headers)) ?? {},
+        ...(upload === undefined ? {} : { upload }),
+        ...(method === 'POST' || method === 'PATCH'
+          ? { body: place.fields === undefined ? request.body : respell(request.body, place.fields) }
+          : {}),
+      });
+    },
+  };
+  const { batches } = place;
+  if (batches === undefined) return parts;
+  const words = typeof batches === 'function' ? batches(tools as WholeTools) : batches;
+  return { ...parts, open: inBatchWords(parts.open, words) };
+}
+
+/** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
+export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (model: string) => ModelTraits {
+  const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
+  return (model) => {
+    const all: ModelTraits = {};
+    for (const { patterns, traits } of rows) if (matchesModel(patterns, model)) Object.assign(all, traits);
+    return all;
+  };
+}
+
+/** `Authorization: Bearer`, the most common way to show a key. */
+export function bearer(key: string | undefined): Readonly<Record<string, string>> {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** `x-api-key`, as Anthropic's clients show a key. */
+export function apiKey(key: string | undefined): Readonly<Record<string, string>> {
+  return key === undefined ? {} : { 'x-api-key': key };
+}
+
+const userAgent = `sluice/${version}`;
+
+/** The headers of every request. Compression is declined: it would hold events back until a block of them is full. */
+export function ordinaryHeaders({
+  stream,
+}: Pick<UpstreamRequest, 'stream'>): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+  };
+}
+
+function listAddress(base: URL, modelList: string): string {
+  const url = new URL(modelList, 'http://path');
+  return address(base, { path: url.pathname, query: Object.fromEntries(url.searchParams) });
+}
+
+function isEmpty(object: object): boolean {
+  for (const name in object) if (Object.hasOwn(object, name)) return false;
+  return true;
+}
+
+function address(base: URL, request: Pick<UpstreamRequest, 'path' | 'query' | 'service'>): string {
+  const url = new URL(base);
+  const root = base.pathname.replace(/\/+$/, '');
+  // The same place of a service beside the API: https://host/upload/v1beta/files.
+  const there = request.service === undefined ? root : root.replace(/(?=\/[^/]*$)/, `/${request.service}`);
+  url.pathname = there + request.path;
+  for (const [name, value] of Object.entries(request.query)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Most bodies have none of the fields, and stay the bytes they are. */
+function respell(
+  body: UpstreamRequest['body'],
+  fields: Readonly<Record<string, string | null>>,
+): UpstreamRequest['body'] {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
+    return body.flatMap((part) => {
+      const there = Object.hasOwn(fields, part.name) ? fields[part.name] : part.name;
+      return there === null || there === undefined ? [] : [{ ...part, name: there }];
+    });
+  }
+  if (!Object.keys(fields).some((field) => body.includes(`"${field}"`))) return body;
+  const parsed = parseObject(body.toString());
+  if (parsed === undefined) return body;
+  const spelled: { [field: string]: JsonObject[string] } = {};
+  for (const [field, value] of Object.entries(parsed)) {
+    const there = Object.hasOwn(fields, field) ? fields[field] : field;
+    if (there !== null && there !== undefined) spelled[there] = value;
+  }
+  return JSON.stringify(spelled);
+}

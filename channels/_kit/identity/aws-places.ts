@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { ChannelOptions, ChannelTools, Upstream } from 'sluice';
+import { hideSecret, type KeyRegion } from 'sluice/internal';
+import { AwsIdentity } from './aws.ts';
+import type { AwsCredentials } from './aws-signature.ts';
+import { refusalTeller } from '../http/refusals.ts';
+
+/** The options that say where a channel asks, and as whom. */
+export const placeOptions = {
+  region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
+  regions: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('several regions: they take turns, and one that fails is left alone for a while'),
+  regionOrder: z
+    .enum(['turns', 'preference'])
+    .default('turns')
+    .describe('preference: a later region is asked only where none before it can answer'),
+  profile: z.string().min(1).optional().describe('a profile of the shared files'),
+  roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
+  externalId: z.string().min(1).optional(),
+};
+
+type PlaceOptions = z.output<z.ZodObject<typeof placeOptions>> & Pick<ChannelOptions, 'baseUrl'>;
+type Tools = Pick<ChannelTools, 'keys' | 'log'>;
+
+/** Services that channels ask: as the log names them, where their endpoints name the region, and what an identity has to be allowed. */
+const services = {
+  bedrock: {
+    name: 'Amazon Bedrock',
+    hosts: /bedrock-(?:runtime(?:-fips)?|mantle)\.([a-z]{2}(?:-[a-z]+)+-\d)\./,
+    actions: 'bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream',
+  },
+  sagemaker: {
+    name: 'Amazon SageMaker',
+    hosts: /runtime(?:-fips)?\.sagemaker\.([a-z]{2}(?:-[a-z]+)+-\d)\./,
+    actions: 'sagemaker:InvokeEndpoint and sagemaker:InvokeEndpointWithResponseStream',
+  },
+};
+type Service = keyof typeof services;
+
+/** A region, and who asks there. */
+export interface Place {
+  readonly region: string;
+  /** Index of its key in `tools.keys`; undefined where it has none. */
+  readonly key?: number;
+  readonly apiKey?: string;
+  readonly credentials?: () => Promise<AwsCredentials>;
+  /** Tells the log of an identity that was found and is refused. */
+  readonly told?: (answer: Upstream) => Upstream;
+  forget(): void;
+}
+
+/** Returns the places of a channel: each of its regions with each of its keys. Throws where no region is named. */
+export function placesOf(chosen: PlaceOptions, tools: Tools, service: Service): readonly Place[] {
+  const { region, regions, baseUrl } = chosen;
+  const home = region ?? regions?.[0] ?? regionIn(baseUrl, service);
+  if (home === undefined)
+    throw new Error("it needs a region: region: 'us-east-1', or region: env('AWS_REGION').");
+  const identities = new Map<string, AwsIdentity>();
+  const identity = (where: string): AwsIdentity => {
+    const known = identities.get(where) ?? new AwsIdentity({ ...chosen, region: where }, tools.log);
+    identities.set(where, known);
+    return known;
+  };
+  const { keys } = tools;
+  return [...new Set(regions ?? [home])].flatMap((where): readonly Place[] => {
+    const at = (key?: string): Place => placeOf({ region: where, key, service }, () => identity(home), tools);
+    return keys.length === 0 ? [at()] : keys.map((key, index) => ({ ...at(key), key: index }));
+  });
+}
+
+/** Returns the regions of a channel with several. In order of preference each is a site, asked only where none before it can answer. */
+export function regionsOf(
+  { regions, regionOrder }: PlaceOptions,
+  places: readonly Place[],
+): { readonly regions?: readonly KeyRegion[] } {
+  if (regions === undefined) return {};
+  return {
+    regions: places.map(({ region, key }) => ({
+      region,
+      ...(key === undefined ? {} : { key }),
+      ...(regionOrder === 'turns' ? {} : { site: regions.indexOf(region) }),
+    })),
+  };
+}
+
+/** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
+function regionIn(baseUrl: string | undefined, service: Service): string | undefined {
+  return baseUrl === undefined ? undefined : (services[service].hosts.exec(baseUrl)?.[1] ?? 'us-east-1');
+}
+
+interface PlaceOf {
+  readonly region: string;
+  readonly key: string | undefined;
+  readonly service: Service;
+}
+
+function placeOf({ region, key, service }: PlaceOf, identity: () => AwsIdentity, { log }: Tools): Place {
+  for (const secret of [key, ...(key?.split('|') ?? [])]) if (secret) hideSecret(secret);
+  const [accessKeyId = '', secretAccessKey, sessionToken] = (key ?? '').split('|').map((part) => part.trim());
+  if (secretAccessKey !== undefined) {
+    const own = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+    return { region, credentials: () => Promise.resolve(own), forget() {} };
+  }
+  if (key !== undefined) return { region, apiKey: key, forget() {} };
+  const found = identity();
+  const { name, actions } = services[service];
+  const told = refusalTeller(log, {
+    who: `${name} in ${region}`,
+    advice: `Check that it may call ${actions} for this model in ${region}, that the account has access to the model there, and that the clock of this machine is right.`,
+  });
+  return { region, credentials: () => found.credentials(), told, forget: () => found.forget() };
+}
+
+/** Returns the address of a service in a region: `https://runtime.sagemaker.eu-west-1.amazonaws.com`. */
+export function awsEndpoint(service: string, region: string): string {
+  return `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+}

@@ -1,0 +1,191 @@
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import {
+  cannotCarry,
+  contentRefused,
+  noUsage,
+  oneShot,
+  parseDataUrl,
+  ratioOfSize,
+  toDataUrl,
+  unusable,
+  wrongValue,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageInput,
+  type ImageRequest,
+  type ImageResult,
+  type MadeImage,
+} from 'sluice/internal';
+import { ownWords } from '../dialect/own-words.ts';
+import { noClient } from '../dialect/provider-words.ts';
+
+/** How a provider of images is asked in its own words, which no client sends. */
+export interface Pictures {
+  /** The name under which its channel speaks. */
+  readonly format: string;
+  /** Most given images that it changes; 0 where it only makes new ones. */
+  readonly changes: number;
+  /** Settings that `encode` writes, or reports by itself. */
+  readonly carries?: readonly Setting[];
+  /** Fields of clients that are this provider's own words. */
+  readonly own?: readonly string[];
+  /** Most images of one request; more are asked for in several. Default 1. */
+  readonly atOnce?: number;
+  /** Writes a request. `own` are the client's fields in the provider's words; all images are bytes. */
+  encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest;
+  /** Reads a reply. Throws GatewayError where it says that there is no image. */
+  decode(body: JsonObject): readonly MadeImage[];
+}
+
+type Setting = 'quality' | 'background' | 'style' | 'compression' | 'fileFormat' | 'mask' | 'delivery';
+
+/** The client's words for settings that a provider may have no word for. */
+const words: readonly (readonly [Setting | 'partials' | 'user', string])[] = [
+  ['quality', 'quality'],
+  ['background', 'background'],
+  ['style', 'style'],
+  ['compression', 'output_compression'],
+  ['fileFormat', 'output_format'],
+  ['mask', 'mask'],
+  ['partials', 'partial_images'],
+  ['user', 'user'],
+];
+
+/** The codecs for images made, and where the provider changes given ones, for those changed. */
+export function pictureCodecs(pictures: Pictures): {
+  readonly 'generate-image': Codec<ImageRequest>;
+  readonly 'edit-image'?: Codec<ImageRequest>;
+} {
+  const made = codecFor('generate-image', pictures);
+  return pictures.changes === 0
+    ? { 'generate-image': made }
+    : { 'generate-image': made, 'edit-image': codecFor('edit-image', pictures) };
+}
+
+function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures): Codec<ImageRequest> {
+  const { format, changes, carries = [], own = [], atOnce = 1, encode, decode } = pictures;
+  return oneShot<ImageRequest>({
+    format,
+    operation,
+    path: '',
+    inlinesImages: true,
+    tellsErrors: true,
+    decodeRequest: noClient,
+    encodeRequest(request, target) {
+      const { lose } = target;
+      const said = ownWords(request.extra, own, lose);
+      for (const [name, word] of words) {
+        const value = request[name];
+        const isWished = value !== undefined && value !== 'auto' && value !== 0;
+        if (isWished && !carries.some((one) => one === name)) lose(word);
+      }
+      if (request.images.length > changes) {
+        throw cannotCarry('image', `more than ${changes === 1 ? 'one image' : `${changes} images`}`, format);
+      }
+      const { headers, ...encoded } = encode(request, target, said);
+      return { ...encoded, headers: { accept: 'application/json', ...headers } };
+    },
+    split: (request) => inParts(request, atOnce),
+    join: (results) => ({ images: results.flatMap((result) => (result as ImageResult).images) }),
+    decodeWhole: (body) => eventsOf(decode(body)),
+    encodeWhole: noClient,
+  });
+}
+
+function inParts(request: ImageRequest, atOnce: number): readonly ImageRequest[] {
+  const { count = 1 } = request;
+  if (count <= atOnce) return [request];
+  return Array.from({ length: Math.ceil(count / atOnce) }, (_, index) => ({
+    ...request,
+    count: Math.min(atOnce, count - index * atOnce),
+  }));
+}
+
+function eventsOf(images: readonly MadeImage[]): readonly GatewayEvent[] {
+  if (images.length === 0) throw unusable('gave no image');
+  const fileFormat = /^image\/(png|jpeg|webp)$/.exec(images[0]?.mimeType ?? '')?.[1];
+  return [
+    { type: 'usage', usage: { ...noUsage, units: { images: images.length } } },
+    { type: 'result', value: { images, ...(fileFormat === undefined ? {} : { fileFormat }) } },
+  ];
+}
+
+/** What a model cannot be given: refused, or left out and reported where the operator prefers that. */
+export function leaveOut(
+  path: 'image' | 'mask',
+  format: string,
+  { unsupported, lose }: Pick<EncodeTarget, 'unsupported' | 'lose'>,
+): void {
+  if (unsupported === 'refuse')
+    throw cannotCarry(path, path === 'mask' ? 'a mask' : 'more than one image', format);
+  lose(path, 'content');
+}
+
+/** An image as a provider names it: an address, or a data URL. */
+export function pictureAt(url: string, mimeType?: unknown): MadeImage {
+  const type = typeof mimeType === 'string' ? { mimeType } : {};
+  const data = parseDataUrl(url);
+  return data === undefined ? { url, ...type } : { base64: data.data, mimeType: data.mimeType };
+}
+
+/** Given images as data URLs. */
+export function asDataUrls(images: readonly ImageInput[]): readonly string[] {
+  return images.map((image) => {
+    const { mimeType, data } = bytesOf(image);
+    return toDataUrl(mimeType, data);
+  });
+}
+
+/** The bytes of a given image. Throws 400 for one that another provider keeps. */
+export function bytesOf(image: ImageInput): { readonly mimeType: string; readonly data: string } {
+  if (image.kind === 'data') return image;
+  if (image.kind === 'file') {
+    throw new GatewayError(
+      'unsupported_content',
+      'image: a file that another provider keeps cannot be sent.',
+      {
+        param: 'image',
+      },
+    );
+  }
+  throw new Error('An image was not read before its request was encoded.');
+}
+
+/** A wished size as the ratio next to it, of those that the provider has; also a ratio may be wished. What cannot be had is reported. */
+export function ratioFor(
+  { size }: ImageRequest,
+  known: readonly string[],
+  lose: (path: string) => void,
+): string | undefined {
+  if (size === undefined || size === 'auto') return undefined;
+  if (known.includes(size)) return size;
+  const ratio = /^\d{1,5}x\d{1,5}$/.test(size) ? ratioOfSize(size, known) : undefined;
+  if (ratio === undefined) lose('size');
+  return ratio;
+}
+
+/** A wished size in pixels. What is none is reported. */
+export function sidesFor(
+  { size }: ImageRequest,
+  lose: (path: string) => void,
+): { readonly width: number; readonly height: number } | undefined {
+  if (size === undefined || size === 'auto') return undefined;
+  const [, width = 0, height = 0] = (/^([1-9]\d{1,4})x([1-9]\d{1,4})$/.exec(size) ?? []).map(Number);
+  if (width > 0 && height > 0) return { width, height };
+  lose('size');
+  return undefined;
+}
+
+/** A model whose name has slashes, as the path below which it is asked. Throws 400 for a name that leads elsewhere. */
+export function modelPath(model: string): string {
+  const steps = model.split('/');
+  if (steps.some((step) => /^\.*$/.test(step))) throw wrongValue('model', 'the name of a model');
+  return `/${steps.map(encodeURIComponent).join('/')}`;
+}
+
+/** Throws that the provider's review refused, where a sentence says so, and that it failed otherwise. */
+export function throwReason(sentence: string): never {
+  if (/nsfw|safety|moderat|sensitive|flagged|policy/i.test(sentence)) throw contentRefused(sentence);
+  throw unusable('made no image');
+}

@@ -1,0 +1,53 @@
+import { GatewayError } from 'sluice';
+import {
+  decodeSpeechRefusal,
+  oneShot,
+  SpeechBytesDecoder,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type SpeakRequest,
+  wrongValue,
+} from 'sluice/internal';
+import { noClient } from '../dialect/provider-words.ts';
+
+/** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
+export function speechCodec(
+  format: string,
+  encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
+): Codec<SpeakRequest> {
+  return oneShot<SpeakRequest>({
+    format,
+    operation: 'speak',
+    path: '',
+    decodeRequest: noClient,
+    encodeRequest(request, target) {
+      const { headers, ...encoded } = encode(request, target);
+      return { ...encoded, headers: { accept: '*/*', ...headers } };
+    },
+    decodeBytes: () => new SpeechBytesDecoder(),
+    decodeWhole: decodeSpeechRefusal,
+    encodeWhole: noClient,
+  });
+}
+
+/** What a table has for the kind of file that a client wants. Throws 400 where it has nothing: sound of another kind would not be played. */
+export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Record<string, Value>>): Value {
+  const found = Object.hasOwn(table, fileFormat) ? table[fileFormat] : undefined;
+  if (found !== undefined) return found;
+  throw new GatewayError(
+    'unsupported_value',
+    `This model does not give speech as ${fileFormat.slice(0, 40)}: use ${Object.keys(table)
+      .join(', ')
+      .replace(/, ([^,]+)$/, ' or $1')}.`,
+    { param: 'response_format' },
+  );
+}
+
+/** The provider's name of a voice. Throws 400 for what is none. */
+export function voiceName({ voice }: SpeakRequest): string {
+  const name = (typeof voice === 'string' ? voice : voice.id).trim();
+  // It may become a step of a path, and these lead elsewhere.
+  if (/^\.*$/.test(name)) throw wrongValue('voice', 'the name of a voice');
+  return name;
+}

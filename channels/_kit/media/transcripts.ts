@@ -1,0 +1,157 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
+import {
+  noUsage,
+  oneShot,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type TranscribeRequest,
+  type TranscriptSegment,
+} from 'sluice/internal';
+import { ownWords } from '../dialect/own-words.ts';
+import { noClient } from '../dialect/provider-words.ts';
+
+/** A word with its times, in seconds. */
+export interface HeardWord {
+  readonly word: string;
+  /** What stands before it, where that is no space. */
+  readonly before?: string;
+  readonly start: number;
+  readonly end: number;
+  readonly speaker?: string;
+  /** Natural logarithm of the probability that the word is right, where the provider states one. */
+  readonly logprob?: number;
+}
+
+/** What a provider has heard: words, or segments where it tells no words. */
+export type Heard = {
+  readonly text: string;
+  readonly language?: string | undefined;
+  /** Seconds, where the provider tells. */
+  readonly duration?: number | undefined;
+} & ({ readonly words: readonly HeardWord[] } | { readonly segments: readonly TranscriptSegment[] });
+
+/** What is special of a provider's transcripts: fields of clients that are its own words, and how it streams them where it does. */
+export interface Transcribing extends Pick<Codec<TranscribeRequest>, 'decodeStream' | 'endsStream'> {
+  readonly takes?: readonly string[];
+  readonly upstreamFraming?: Codec['upstreamFraming'];
+}
+
+/**
+ * Transcripts in a provider's own words, which no client sends: of their fields it is given those that the provider `takes`. `decode`
+ * throws GatewayError where a reply is none.
+ */
+export function transcriptCodec(
+  format: string,
+  encode: (request: TranscribeRequest, target: EncodeTarget, own: JsonObject) => EncodedRequest,
+  decode: (body: JsonObject) => Heard,
+  { takes = [], ...stream }: Transcribing = {},
+): Codec<TranscribeRequest> {
+  return oneShot<TranscribeRequest>({
+    ...stream,
+    format,
+    operation: 'transcribe',
+    path: '',
+    decodeRequest: noClient,
+    encodeRequest(request, target) {
+      return encode(request, target, ownWords(request.extra, takes, target.lose));
+    },
+    decodeWhole: (body) => eventsOf(decode(body)),
+    encodeWhole: noClient,
+  });
+}
+
+/** True where the client wants to know who speaks. */
+export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
+  return replyFormat === 'diarized_json';
+}
+
+/** What was heard, as events. */
+export function eventsOf({ text, language, duration, ...heard }: Heard): readonly GatewayEvent[] {
+  const segments = 'words' in heard ? segmentsOf(heard.words) : heard.segments;
+  const last = duration ?? segments.at(-1)?.end;
+  return [
+    {
+      type: 'result',
+      value: {
+        text,
+        ...(language === undefined ? {} : { language }),
+        ...(last === undefined ? {} : { duration: last }),
+        segments: segments.length === 0 && text !== '' ? [{ start: 0, end: last ?? 0, text }] : segments,
+        ...('words' in heard
+          ? { words: heard.words.map(({ word, start, end }) => ({ word, start, end })) }
+          : {}),
+      },
+    },
+    ...(duration === undefined
+      ? []
+      : [{ type: 'usage', usage: { ...noUsage, units: { seconds: duration } } } as const]),
+  ];
+}
+
+/** A segment is a sentence, or as much of one as is said without a rest, within so many seconds, by one speaker. */
+const longestRest = 1.5;
+const longestSegment = 12;
+const sentenceEnd = /[.!?…。！？]["'”’)\]]*$/u;
+
+function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
+  const segments: TranscriptSegment[] = [];
+  let begun: HeardWord[] = [];
+  const close = (): void => {
+    const [first] = begun;
+    const last = begun.at(-1);
+    if (first === undefined || last === undefined) return;
+    segments.push({
+      start: first.start,
+      end: last.end,
+      text: begun
+        .map(({ word, before = ' ' }) => before + word)
+        .join('')
+        .trim(),
+      ...(first.speaker === undefined ? {} : { speaker: first.speaker }),
+      ...sureness(begun),
+    });
+    begun = [];
+  };
+  for (const word of words) {
+    const [first] = begun;
+    const last = begun.at(-1);
+    const breaks =
+      first !== undefined &&
+      last !== undefined &&
+      (first.speaker !== word.speaker ||
+        word.start - last.end > longestRest ||
+        word.end - first.start > longestSegment ||
+        sentenceEnd.test(last.word));
+    if (breaks) close();
+    begun.push(word);
+  }
+  close();
+  return segments;
+}
+
+/** Returns the mean of the words that have a logarithm, or nothing where none has one. */
+function sureness(words: readonly HeardWord[]): { readonly logprob?: number } {
+  const known = words.flatMap(({ logprob }) => logprob ?? []);
+  const sum = known.reduce((total, one) => total + one, 0);
+  return known.length === 0 ? {} : { logprob: sum / known.length };
+}
+
+/** Least logarithm that is told: of a word that the provider holds for impossible it would be minus infinity, which JSON cannot say. */
+const leastLogprob = -100;
+
+/** Reads a logarithm of a probability; nothing for what is none. */
+export function logprobIn(value: unknown): { readonly logprob?: number } {
+  if (typeof value !== 'number' || Number.isNaN(value) || value > 0) return {};
+  return { logprob: Math.max(leastLogprob, value) };
+}
+
+/** Reads a probability between 0 and 1 as its logarithm; nothing for what is none. */
+export function confidenceIn(value: unknown): { readonly logprob?: number } {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? logprobIn(Math.log(value)) : {};
+}
+
+/** A time in seconds; 0 for what is none. */
+export function secondsOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
+}

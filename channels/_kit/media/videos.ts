@@ -1,0 +1,144 @@
+import { of } from 'rxjs';
+import type { ChannelOptions, JsonObject, JsonValue } from 'sluice';
+import {
+  atMost,
+  imageText,
+  loseSettings,
+  videoCodecs,
+  wantedRatio,
+  wantedResolution,
+  withMetadata,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type VideoCodecs,
+  type VideoReport,
+  type VideoRequest,
+  type VideoTaskRequest,
+} from 'sluice/internal';
+import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
+import { noClient } from '../dialect/provider-words.ts';
+
+/** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
+export function offeredResolution(
+  request: VideoRequest,
+  isOffered: (resolution: string) => boolean,
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): string | undefined {
+  const resolution = wantedResolution(request)?.toLowerCase();
+  if (resolution === undefined || isOffered(resolution)) return resolution;
+  lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  return undefined;
+}
+
+/** How a provider makes videos, and tells of the tasks that come of it, in its own words, which no client sends. */
+export interface OwnVideos {
+  /** The name under which its channel speaks. */
+  readonly format: string;
+  encode(request: VideoRequest, target: EncodeTarget): EncodedRequest;
+  /** Reads what it says of a task, when that is made and later. Throws GatewayError where it refuses. */
+  readReport(body: JsonObject): VideoReport;
+  ask(request: VideoTaskRequest): EncodedRequest;
+  readonly cancel?: (request: VideoTaskRequest) => EncodedRequest;
+  readonly contentRequest?: (
+    request: VideoTaskRequest,
+    part: 'video' | 'thumbnail' | 'spritesheet',
+    url: string | undefined,
+  ) => EncodedRequest | undefined;
+}
+
+/** The codecs for making videos and for the tasks. */
+export function ownVideos(videos: OwnVideos): VideoCodecs {
+  return videoCodecs({
+    words: {},
+    model: noClient,
+    decode: noClient,
+    writeSubmitted: noClient,
+    writeStatus: noClient,
+    ...videos,
+  });
+}
+
+/** A channel that answers nothing where there is nothing to say: as the empty object that this means. */
+export function neverEmpty(open: ChannelParts['open']): ChannelParts['open'] {
+  return async (call, request) => {
+    const answer = await open(call, request);
+    return answer.status === 204 ? { ...answer, status: 200, bytes: of(Buffer.from('{}')) } : answer;
+  };
+}
+
+/** The length next to a wished one of those that a provider makes; another one than was wished is reported. */
+export function nearestLength(
+  { seconds }: VideoRequest,
+  lengths: readonly number[],
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): number | undefined {
+  if (seconds === undefined) return undefined;
+  const longEnough = lengths.find((length) => length >= seconds) ?? lengths.at(-1);
+  if (longEnough !== seconds) lose('settings.seconds');
+  return longEnough;
+}
+
+/**
+ * Sets up a channel that makes videos and nothing else, of which each task has an address of its own: there it is asked about (GET) and told
+ * to end (DELETE).
+ */
+export function videosAlone(
+  place: Pick<HttpPlace, 'baseUrl' | 'defaults'>,
+  words: Pick<OwnVideos, 'format' | 'encode' | 'readReport'>,
+  task: (id: string) => string,
+): (options: ChannelOptions, tools: ChannelTools) => ChannelParts {
+  const { format } = words;
+  const at = (id: string, method: 'GET' | 'DELETE'): EncodedRequest => ({
+    path: task(encodeURIComponent(id)),
+    method,
+    body: {},
+  });
+  return (options, tools) => ({
+    speaks: { 'create-video': [format], 'get-video': [format], 'delete-video': [format] },
+    codecs: ownVideos({
+      ...words,
+      ask: ({ id }) => at(id, 'GET'),
+      cancel: ({ id }) => at(id, 'DELETE'),
+    }),
+    open: neverEmpty(overHttp(options, tools, { ...place, headers: bearer, speaks: {} }).open),
+  });
+}
+
+/** What the models of many makers call the things that differ between them, where one provider serves them all. */
+interface ModelWords {
+  readonly format: string;
+  /** The member that takes the image with which a video begins. */
+  readonly image: string;
+  readonly duration: (seconds: number) => JsonValue;
+}
+
+/** A request as most models of such a provider take it: members that they do not know are theirs to refuse. */
+export function inModelWords(
+  request: VideoRequest,
+  target: EncodeTarget,
+  { format, image: name, duration }: ModelWords,
+): JsonObject {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  const { prompt, seconds, seed, negativePrompt, metadata } = request;
+  const [image] = atMost(request.images, 1, format, target);
+  const ratio = wantedRatio(request, commonRatios, target);
+  const resolution = wantedResolution(request);
+  return withMetadata(
+    {
+      prompt,
+      ...(image === undefined ? {} : { [name]: imageText(image, 'data-url', format) }),
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...(resolution === undefined ? {} : { resolution }),
+      ...(seconds === undefined ? {} : { duration: duration(seconds) }),
+      ...(seed === undefined ? {} : { seed }),
+      ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
+    },
+    metadata,
+    target,
+  );
+}
+
+/** Ratios that most models make. */
+export const commonRatios: readonly string[] = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');

@@ -1,0 +1,264 @@
+import { z } from 'zod';
+import { of } from 'rxjs';
+import {
+  countTokens,
+  defineChannel,
+  isChat,
+  type ChannelOptions,
+  type JsonObject,
+  type Upstream,
+  type UpstreamRequest,
+} from 'sluice';
+import { isObject, parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { ordinaryHeaders } from '../_kit/http/http-channel.ts';
+import { awsEndpoint, placeOptions, placesOf, regionsOf, type Place } from '../_kit/identity/aws-places.ts';
+import { awsHeaders, type AwsRequest } from '../_kit/identity/aws-signature.ts';
+import { claudeIn, invocation } from './claude.ts';
+import { controlPlane, listBedrockModels } from './list.ts';
+import { formatName as invokeFormat, invokeCodecs } from './models.ts';
+import { mantleEndpoint, mantleRequest, mantleService, mantleTraits } from './openai.ts';
+import { unframed, withNumber } from './streams.ts';
+import { bedrockTraits, geographies, ofMaker } from './traits.ts';
+import { readModelList } from '../_kit/http/model-list.ts';
+
+const options = z.object({
+  ...placeOptions,
+  endpoint: z
+    .enum(['runtime', 'mantle'])
+    .default('runtime')
+    .describe('mantle: the endpoint that serves models in the words of OpenAI and of Anthropic'),
+  guardrail: z
+    .strictObject({ id: z.string().min(1), version: z.string().min(1), trace: z.boolean().default(false) })
+    .optional()
+    .describe('a guardrail for every chat that names none'),
+});
+
+type Options = z.output<typeof options>;
+
+/** How names of models begin: with their maker, or with the part of the world that answers, or as an address. */
+const makers = [
+  'ai21',
+  'amazon',
+  'anthropic',
+  'cohere',
+  'deepseek',
+  'google',
+  'luma',
+  'meta',
+  'minimax',
+  'mistral',
+  'moonshot',
+  'moonshotai',
+  'nvidia',
+  'openai',
+  'qwen',
+  'stability',
+  'twelvelabs',
+  'writer',
+  'xai',
+  'zai',
+];
+
+/** Names in the catalogue. Mantle has prices of its own, and names without versions. */
+const atRuntime = ['bedrock', 'bedrock_converse'];
+const atMantle = ['bedrock_mantle'];
+
+/**
+ * Amazon Bedrock. Chat through Converse; Claude in its own words through InvokeModel. A `key` is an API key of Bedrock's, or
+ * `ACCESS|SECRET` (`ACCESS|SECRET|SESSION`); without one the default chain of AWS finds credentials.
+ */
+export default defineChannel({
+  name: 'bedrock',
+  catalogue: [...atRuntime, ...atMantle],
+  models: [...makers.map((maker) => `${maker}.*`), ...geographies.map((part) => `${part}.*`), 'arn:aws*'],
+  needsKey: false,
+  options,
+  setup(chosen, tools: ChannelTools): ChannelParts {
+    const places = placesOf(chosen, tools, 'bedrock');
+    const open: ChannelParts['open'] = (call, request) =>
+      send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] });
+    const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, places);
+    if (chosen.endpoint === 'mantle') {
+      if (chosen.guardrail !== undefined)
+        throw new Error("guardrail holds at the endpoint 'runtime' alone: leave one of the two out.");
+      return {
+        catalogue: [...atMantle, ...atRuntime],
+        speaks: { chat: ['chat-completions', 'responses', 'messages'], 'count-tokens': ['messages'] },
+        ...regionsOf(chosen, places),
+        traits: mantleTraits,
+        listModels,
+        open,
+      };
+    }
+    return {
+      catalogue: atRuntime,
+      speaks: {
+        chat: ['converse', 'messages', 'invoke', 'responses', 'chat-completions'],
+        'count-tokens': ['converse'],
+        embed: [invokeFormat],
+        rerank: [invokeFormat],
+        'generate-image': [invokeFormat],
+        'edit-image': [invokeFormat],
+        'vary-image': [invokeFormat],
+      },
+      codecs: invokeCodecs,
+      ...regionsOf(chosen, places),
+      traits: bedrockTraits,
+      // What is said of none of them here: they think, and nobody knows how they are told to.
+      thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
+      listModels,
+      open,
+    };
+  },
+});
+
+/** Asks the first region that answers. */
+async function listAt(
+  chosen: ChannelOptions & Options,
+  { http }: ChannelTools,
+  places: readonly Place[],
+): Promise<readonly string[]> {
+  let failure: unknown = new Error('The channel has no place to ask.');
+  for (const place of places) {
+    const { service, base } = endpointOf(chosen, place.region);
+    const prove = async (url: URL): Promise<Readonly<Record<string, string>>> => {
+      const own = { accept: 'application/json' };
+      return { ...own, ...(await proofOf(place, { method: 'GET', url, headers: own, body: '' }, service)) };
+    };
+    try {
+      // oxlint-disable no-await-in-loop -- the next is asked where this one fails
+      if (chosen.endpoint !== 'mantle') return await listBedrockModels(http, controlPlane(base), prove);
+      const list = `${base}/v1/models`;
+      const names = await readModelList(http, list, await prove(new URL(list)));
+      // oxlint-enable no-await-in-loop
+      return names.filter((name) => typeof name === 'string');
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** Where a region is asked, and the name of the service that requests are signed for. */
+function endpointOf(
+  { endpoint, baseUrl }: ChannelOptions & Options,
+  region: string,
+): { readonly base: string; readonly service: string } {
+  const isMantle = endpoint === 'mantle';
+  const usual = isMantle ? mantleEndpoint(region) : awsEndpoint('bedrock-runtime', region);
+  return { base: (baseUrl ?? usual).replace(/\/+$/, ''), service: isMantle ? mantleService : 'bedrock' };
+}
+
+/** An API key, or a signature. */
+async function proofOf(
+  { apiKey, credentials, region }: Place,
+  request: AwsRequest,
+  service: string,
+): Promise<Readonly<Record<string, string>>> {
+  if (credentials === undefined) return { authorization: `Bearer ${apiKey ?? ''}` };
+  return awsHeaders(request, await credentials(), { service, region });
+}
+
+interface Sending {
+  readonly chosen: ChannelOptions & Options;
+  readonly tools: ChannelTools;
+  readonly place: Place | undefined;
+}
+
+async function send(
+  call: Call,
+  request: UpstreamRequest,
+  { chosen, tools, place }: Sending,
+): Promise<Upstream> {
+  if (place === undefined) throw new Error('The channel has no place to ask.');
+  // Models that cannot be counted there are counted here.
+  const isMantle = chosen.endpoint === 'mantle';
+  if (request.operation === 'count-tokens' && !isMantle && claudeIn(request.model) === undefined)
+    return counted(call);
+  const { path, body, headers } = asked(request, chosen);
+  // An address of a model names its region.
+  const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? place.region;
+  const { base, service } = endpointOf(chosen, region);
+  const url = new URL(base + path);
+  const own = { 'content-type': 'application/json', ...headers };
+  const proof = await proofOf({ ...place, region }, { method: 'POST', url, headers: own, body }, service);
+  const answer = await tools.http.send(call, {
+    url: url.href,
+    method: 'POST',
+    headers: { ...ordinaryHeaders({ stream: false }), accept: '*/*', ...own, ...proof },
+    body,
+  });
+  if (answer.status === 401 || answer.status === 403) place.forget();
+  place.told?.(answer);
+  if (request.operation === 'embed') return withTokens(answer);
+  return unframed(answer, request.format);
+}
+
+/** What a model does not count, Bedrock tells in a header. */
+function withTokens(answer: Upstream): Upstream {
+  const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
+  if (Number.isNaN(count)) return answer;
+  return withNumber(answer, 'inputTextTokenCount', count);
+}
+
+async function counted(call: Call): Promise<Upstream> {
+  if (!isChat(call.request)) throw new Error('Only conversations are counted.');
+  const inputTokens = await countTokens(call.request);
+  return { status: 200, headers: {}, bytes: of(Buffer.from(JSON.stringify({ inputTokens }))) };
+}
+
+interface Asked {
+  readonly path: string;
+  readonly body: Buffer | string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The request as Bedrock's API has it, with the operator's guardrail. */
+function asked(request: UpstreamRequest, { guardrail, endpoint }: Options): Asked {
+  if (endpoint === 'mantle') return { ...mantleRequest(request), body: bodyOf(request) };
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html
+  if (request.format === 'chat-completions' || request.format === 'responses')
+    return { path: `/openai/v1${request.path}`, body: bodyOf(request), headers: guardrailHeaders(guardrail) };
+  if (request.format === 'messages') {
+    const { method, body } = invocation(request);
+    const path = `/model/${encodeURIComponent(request.model)}/${method}`;
+    return { path, body, headers: guardrailHeaders(guardrail) };
+  }
+  const body = bodyOf(request);
+  // Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world.
+  const path =
+    request.operation === 'count-tokens'
+      ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
+      : request.path;
+  if (request.format === 'invoke') return { path, body, headers: guardrailHeaders(guardrail) };
+  if (guardrail === undefined || request.operation !== 'chat') return { path, body, headers: {} };
+  return { path, body: guarded(body, guardrail), headers: {} };
+}
+
+function bodyOf({ body }: UpstreamRequest): Buffer | string {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
+  return body;
+}
+
+function guardrailHeaders(guardrail: Options['guardrail']): Readonly<Record<string, string>> {
+  if (guardrail === undefined) return {};
+  return {
+    'x-amzn-bedrock-guardrailidentifier': guardrail.id,
+    'x-amzn-bedrock-guardrailversion': guardrail.version,
+    ...(guardrail.trace ? { 'x-amzn-bedrock-trace': 'ENABLED' } : {}),
+  };
+}
+
+function guarded(
+  body: Buffer | string,
+  { id, version, trace }: NonNullable<Options['guardrail']>,
+): Buffer | string {
+  const parsed = parseObject(body.toString());
+  if (parsed === undefined || isObject(parsed.guardrailConfig)) return body;
+  const guardrailConfig: JsonObject = {
+    guardrailIdentifier: id,
+    guardrailVersion: version,
+    trace: trace ? 'enabled' : 'disabled',
+  };
+  return JSON.stringify({ ...parsed, guardrailConfig });
+}

@@ -1,0 +1,135 @@
+import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import {
+  decodeScores,
+  expectedOfDocuments,
+  expectedOfInputs,
+  isObject,
+  joinVectors,
+  loseForeign,
+  loseRerankLimits,
+  oneShot,
+  onlyText,
+  splitInputs,
+  textOfDocument,
+  throwIfError,
+  type Codec,
+  type EmbedPurpose,
+  type EmbedRequest,
+  type EncodedRequest,
+  type RerankRequest,
+} from 'sluice/internal';
+import { imageCodecs } from './images.ts';
+import { cohereInputType, embedded, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+
+/** What InvokeModel is asked in: the words of each maker's models. */
+export const formatName = 'bedrock-invoke';
+
+/** Most texts of one request, where the model takes more than one. */
+const mostTexts = 96;
+
+function invoke(model: string, body: JsonObject): EncodedRequest {
+  return { path: `/model/${encodeURIComponent(model)}/invoke`, body };
+}
+
+/**
+ * Purposes of Nova's embeddings; the rest is embedded as what a search looks through. `TEXT_RETRIEVAL` searches texts alone, and this channel
+ * embeds nothing else. https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html
+ */
+const novaPurposes: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'TEXT_RETRIEVAL',
+  question: 'TEXT_RETRIEVAL',
+  'code-query': 'TEXT_RETRIEVAL',
+  classification: 'CLASSIFICATION',
+  clustering: 'CLUSTERING',
+};
+
+/** Returns the body of a request for an embedding of Nova, which takes one text. The source is that of {@link novaPurposes}. */
+function novaBody(text: string, { purpose, dimensions }: EmbedRequest): JsonObject {
+  return {
+    taskType: 'SINGLE_EMBEDDING',
+    singleEmbeddingParams: {
+      embeddingPurpose: (purpose === undefined ? undefined : novaPurposes[purpose]) ?? 'GENERIC_INDEX',
+      ...(dimensions === undefined ? {} : { embeddingDimension: dimensions }),
+      // Text that is too long is an error, as with the other models: the client would not see that a part is missing.
+      text: { truncationMode: 'NONE', value: text },
+    },
+  };
+}
+
+/** Returns the body of a request for an embedding of Titan, which takes one text. */
+function titanBody(model: string, text: string, { dimensions }: EmbedRequest): JsonObject {
+  if (dimensions === undefined) return { inputText: text };
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-mm.html
+  if (/amazon\.titan-embed-image/.test(model))
+    return { inputText: text, embeddingConfig: { outputEmbeddingLength: dimensions } };
+  return { inputText: text, dimensions };
+}
+
+/** Embeddings of Titan and Nova (one text a request) and of Cohere. */
+const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: formatName,
+  operation: 'embed',
+  path: '',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { inputs, purpose, dimensions } = request;
+    loseOfEmbed(request, formatName, lose);
+    if (/cohere\./.test(model)) {
+      return invoke(model, {
+        texts: inputs.map(onlyText),
+        input_type: cohereInputType(purpose),
+        embedding_types: ['float'],
+        ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+      });
+    }
+    const [input] = inputs;
+    if (input === undefined) throw new Error('There is nothing to embed.');
+    const text = onlyText(input, 0);
+    return invoke(
+      model,
+      /amazon\.nova-/.test(model) ? novaBody(text, request) : titanBody(model, text, request),
+    );
+  },
+  decodeWhole: decodeEmbeddings,
+  encodeWhole: noClient,
+  estimate: expectedOfInputs,
+  split: (request, { mostInputs = mostTexts }) => splitInputs(request, mostInputs),
+  join: joinVectors,
+});
+
+function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { embedding, embeddings, inputTextTokenCount } = body;
+  const several = isObject(embeddings) ? embeddings.float : embeddings;
+  const list: readonly JsonValue[] = Array.isArray(several) ? several : [embedding ?? null];
+  return embedded(
+    // Nova says of each vector what it is of.
+    list.map((one) => (isObject(one) ? (one.embedding ?? null) : one)),
+    inputTextTokenCount,
+  );
+}
+
+/** Rerank of Cohere and of Amazon. */
+const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: formatName,
+  operation: 'rerank',
+  path: '',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, extra } = request;
+    loseForeign(extra, formatName, undefined, lose);
+    loseRerankLimits(request, lose);
+    return invoke(model, {
+      query,
+      documents: documents.map((document) => textOfDocument(document, rankFields)),
+      ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
+      ...(/cohere\./.test(model) ? { api_version: 2 } : {}),
+    });
+  },
+  decodeWhole: (body) => decodeScores(body, formatName),
+  encodeWhole: noClient,
+  estimate: expectedOfDocuments,
+});
+
+/** The codecs for what is no chat. */
+export const invokeCodecs = { embed, rerank, ...imageCodecs(formatName) };

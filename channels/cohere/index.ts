@@ -1,0 +1,170 @@
+import { defineChannel, type GatewayEvent, type JsonObject, type JsonValue, type ModelTraits } from 'sluice';
+import {
+  decodeScores,
+  expectedOfDocuments,
+  expectedOfInputs,
+  isObject,
+  joinVectors,
+  loseForeign,
+  oneShot,
+  onlyText,
+  readPlainUsage,
+  readVectors,
+  splitInputs,
+  textOfDocument,
+  throwIfError,
+  type ChannelParts,
+  type ChannelTools,
+  type Codec,
+  type EmbedRequest,
+  type RerankRequest,
+} from 'sluice/internal';
+import { chat, chatFormat } from './chat.ts';
+import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
+import { cohereInputType, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+
+/** https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features */
+const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
+  requiresOne: true,
+  refuses: [
+    'allOf',
+    'oneOf',
+    'not',
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'maxItems',
+    'uniqueItems',
+    'minLength',
+    'maxLength',
+  ],
+  formats: ['date-time', 'uuid', 'date', 'time'],
+  highestMinItems: 0,
+  refusedInPatterns: ['^', '$', '?=', '?!'],
+};
+
+/** Most texts of one request for embeddings. */
+const mostTexts = 96;
+
+const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: 'cohere-embed',
+  operation: 'embed',
+  path: '/v2/embed',
+  decodeRequest: noClient,
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+    loseOfEmbed({ title, user, extra }, 'cohere-embed', lose);
+    return {
+      path: '/v2/embed',
+      body: {
+        model,
+        texts: inputs.map(onlyText),
+        input_type: cohereInputType(purpose),
+        embedding_types: ['float'],
+        ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+      },
+    };
+  },
+  decodeWhole: decodeEmbeddings,
+  encodeWhole: noClient,
+  estimate: expectedOfInputs,
+  split: (request) => splitInputs(request, mostTexts),
+  join: joinVectors,
+});
+
+function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { id, embeddings, meta } = body;
+  const list: readonly JsonValue[] =
+    isObject(embeddings) && Array.isArray(embeddings.float) ? embeddings.float : [];
+  const vectors = readVectors(list);
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {};
+  return [
+    { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
+    { type: 'result', value: { vectors } },
+    { type: 'usage', usage: readPlainUsage(billed, 'cohere-embed') },
+  ];
+}
+
+const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: 'cohere-rerank',
+  operation: 'rerank',
+  path: '/v2/rerank',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, maxTokensPerDocument, extra } = request;
+    loseForeign(extra, 'cohere-rerank', undefined, lose);
+    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
+    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    return {
+      path: '/v2/rerank',
+      body: {
+        model,
+        query,
+        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
+        ...(maxTokensPerDocument === undefined ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
+      },
+    };
+  },
+  decodeWhole: (body) => decodeScores(body, 'cohere-rerank'),
+  encodeWhole: noClient,
+  estimate: expectedOfDocuments,
+});
+
+/** https://docs.cohere.com/docs/reasoning: the budget that leaves room for an answer. */
+const thinks: ModelTraits = {
+  reasoning: 'thinking',
+  thinkingBudget: { min: 1, max: 31_000 },
+  thinksByDefault: true,
+};
+
+/** cohere-ai 8.1.0, api/resources/v2/client/requests/V2ChatRequest.d.ts; temperature: github:SillyTavern/SillyTavern#2916. */
+const ranges: NonNullable<ModelTraits['ranges']> = {
+  temperature: { min: 0, max: 1 },
+  topP: { min: 0.01, max: 0.99 },
+  topK: { min: 0, max: 500 },
+  frequencyPenalty: { min: 0, max: 1 },
+  presencePenalty: { min: 0, max: 1 },
+};
+
+/** Cohere, in its own words. https://docs.cohere.com/reference/about */
+export default plainKind(
+  defineChannel({
+    name: 'cohere',
+    catalogue: ['cohere', 'cohere_chat'],
+    models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
+    setup: (options, tools: ChannelTools): ChannelParts => ({
+      ...overHttp(options, tools, {
+        baseUrl: 'https://api.cohere.com',
+        headers: bearer,
+        modelList: '/v1/models?page_size=1000',
+        speaks: { chat: [chatFormat], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
+        thinking: thinks,
+        traits: (model) => ({
+          ...(model.includes('reasoning') ? thinks : { reasoning: 'none' }),
+          namedTools: false,
+          schemaSubset,
+          ranges,
+          outputLimitField: 'max_tokens',
+          replaysReasoning: true,
+          refuses: [
+            'choices',
+            'user',
+            'metadata',
+            'serviceTier',
+            'parallelTools',
+            'customTools',
+            'logprobs',
+            'topLogprobs',
+            'verbosity',
+            'promptCacheKey',
+            'modalities',
+            'cache',
+          ],
+        }),
+      }),
+      codecs: { chat, embed, rerank },
+    }),
+  }),
+);

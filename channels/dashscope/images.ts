@@ -1,0 +1,108 @@
+import type { JsonObject } from 'sluice';
+import {
+  contentRefused,
+  isObject,
+  throwIfError,
+  unusable,
+  type ChannelParts,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageRequest,
+  type MadeImage,
+} from 'sluice/internal';
+import { answerOf, ask, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { pictureAt, pictureCodecs, sidesFor } from '../_kit/media/pictures.ts';
+
+const services = '/services/aigc';
+
+/**
+ * Where a model is asked, and whether it makes a task. Qwen answers at once: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
+ * Wan makes tasks: https://docs.qwencloud.com/api-reference/image-generation/wan-text-to-image-v2/create-task
+ */
+function placeOf(model: string): {
+  readonly path: string;
+  readonly takesPrompt?: true;
+  readonly isTask?: true;
+} {
+  if (!model.startsWith('wan')) return { path: `${services}/multimodal-generation/generation` };
+  if (/^wan(?:x|2\.[0-5]-)/.test(model))
+    return { path: `${services}/text2image/image-synthesis`, takesPrompt: true, isTask: true };
+  return { path: `${services}/image-generation/generation`, isTask: true };
+}
+
+function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { prompt } = request;
+  const { path, takesPrompt, isTask } = placeOf(model);
+  const { negative_prompt: negative, ...parameters } = own;
+  const sides = sidesFor(request, lose);
+  return {
+    path,
+    ...(isTask === true ? { headers: { 'x-dashscope-async': 'enable' } } : {}),
+    body: {
+      model,
+      input:
+        takesPrompt === true
+          ? { prompt, ...(negative === undefined ? {} : { negative_prompt: negative }) }
+          : { messages: [{ role: 'user', content: [{ text: prompt }] }] },
+      parameters: {
+        ...parameters,
+        ...(takesPrompt === true || negative === undefined ? {} : { negative_prompt: negative }),
+        ...(sides === undefined ? {} : { size: `${sides.width}*${sides.height}` }),
+        // Older models of Wan make four unless told otherwise.
+        n: 1,
+      },
+    },
+  };
+}
+
+/** Images stand in `choices` of messages, or in the `results` of a task: dashscope 2.0.2, api_entities/dashscope_response.py */
+function decode(body: JsonObject): readonly MadeImage[] {
+  const { output } = body;
+  if (!isObject(output)) throwIfError(body);
+  const { choices, results, code, message } = isObject(output) ? output : {};
+  if (code !== undefined) {
+    // https://www.alibabacloud.com/help/en/model-studio/error-code
+    if (code === 'DataInspectionFailed')
+      throw contentRefused(typeof message === 'string' ? message : 'The image was refused.');
+    throw unusable('made no image');
+  }
+  const parts = (Array.isArray(choices) ? choices : []).flatMap((choice) => {
+    const said = isObject(choice) ? choice['message'] : undefined;
+    const content = isObject(said) ? said['content'] : undefined;
+    return Array.isArray(content) ? content : [];
+  });
+  return [...parts, ...(Array.isArray(results) ? results : [])].flatMap((part) => {
+    const { image, url = image } = isObject(part) ? part : {};
+    return typeof url === 'string' ? [pictureAt(url)] : [];
+  });
+}
+
+/** Codecs of images made from text. */
+export const dashscopeImages = (format: string): NonNullable<ChannelParts['codecs']> =>
+  pictureCodecs({
+    format,
+    changes: 0,
+    own: ['negative_prompt', 'prompt_extend', 'watermark', 'seed'],
+    encode,
+    decode,
+  });
+
+function isRunning({ output }: JsonObject): boolean {
+  const { task_status: status } = isObject(output) ? output : {};
+  return status === 'PENDING' || status === 'RUNNING' || status === 'SUSPENDED';
+}
+
+/** Waits for images that are made by a task, as long as the call may last. */
+export function awaitingImages(open: ChannelParts['open']): ChannelParts['open'] {
+  return async (call, request) => {
+    if (request.operation !== 'generate-image' || request.headers['x-dashscope-async'] === undefined)
+      return open(call, request);
+    const order = await ask(call, open, request);
+    if (!went(order)) return answerOf(order);
+    const { output } = order.body;
+    const id = isObject(output) ? output['task_id'] : undefined;
+    if (typeof id !== 'string') return answerOf(order);
+    const question = stepOf(request, { path: `/tasks/${encodeURIComponent(id)}` });
+    return answerOf(await settled(call, open, question, isRunning));
+  };
+}

@@ -1,0 +1,110 @@
+import type { GatewayEvent, JsonObject, Usage } from 'sluice';
+import {
+  cutShort,
+  frameBody,
+  isObject,
+  noUsage,
+  oneShot,
+  throwIfError,
+  unusable,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type Frame,
+  type SpeakRequest,
+  type StreamDecoder,
+} from 'sluice/internal';
+import { ownWords } from '../_kit/dialect/own-words.ts';
+import { noClient } from '../_kit/dialect/provider-words.ts';
+import { voiceName } from '../_kit/media/speech.ts';
+
+/** Samples of 16 bits, one channel: https://www.alibabacloud.com/help/en/model-studio/qwen-tts, its example of a stream. */
+const mimeType = 'audio/pcm;rate=24000';
+
+const place = { block: 0, choice: 0 } as const;
+
+/**
+ * Asks for a stream, whose sound stands in its events: a whole response has an address of a file in its place.
+ * dashscope 2.0.2, aigc/multimodal_conversation.py and api_entities/http_request.py
+ */
+function encode(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { text, fileFormat, speed, instructions, extra } = request;
+  const { language_type: language } = ownWords(extra, ['language_type'], lose);
+  if (speed !== undefined && speed !== 1) lose('speed');
+  if (instructions !== undefined) lose('instructions');
+  // Samples alone are given. What was not asked for is WAV, which every player knows.
+  if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');
+  return {
+    path: '/services/aigc/multimodal-generation/generation',
+    headers: { accept: 'text/event-stream', 'x-dashscope-sse': 'enable' },
+    body: {
+      model,
+      input: {
+        text,
+        voice: voiceName(request),
+        ...(language === undefined ? {} : { language_type: language }),
+      },
+    },
+  };
+}
+
+/** Reads `usage`: characters of Qwen3-TTS, tokens of Qwen-TTS. dashscope 2.0.2, api_entities/dashscope_response.py */
+function readUsage({ characters, input_tokens: input, output_tokens: output }: JsonObject): Usage {
+  const count = (value: JsonObject[string] | undefined): number =>
+    typeof value === 'number' && value > 0 ? value : 0;
+  return {
+    ...noUsage,
+    input: count(input),
+    output: count(output),
+    ...(typeof characters === 'number' ? { units: { characters: count(characters) } } : {}),
+  };
+}
+
+/** Reads a stream of pieces of sound. Each event tells the usage up to it, and the last one that it is the last. */
+class SpeechEvents implements StreamDecoder {
+  #begun = false;
+  #done = false;
+  #usage: Usage | undefined;
+
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const body = frameBody(frame);
+    const { output, usage } = body;
+    if (!isObject(output)) throwIfError(body);
+    if (isObject(usage)) this.#usage = readUsage(usage);
+    const { audio, finish_reason: finish } = isObject(output) ? output : {};
+    if (finish === 'stop') this.#done = true;
+    const { data } = isObject(audio) ? audio : {};
+    if (typeof data !== 'string' || data === '') return [];
+    const delta: GatewayEvent = { type: 'media-delta', ...place, data };
+    if (this.#begun) return [delta];
+    this.#begun = true;
+    return [{ type: 'media-start', ...place, media: 'audio', mimeType }, delta];
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (!this.#done) throw cutShort();
+    if (!this.#begun) throw unusable('gave no speech');
+    return [
+      { type: 'media-end', ...place },
+      ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const]),
+    ];
+  }
+}
+
+/** Returns the codec of speech by Qwen3-TTS and Qwen-TTS. */
+export function dashscopeSpeech(format: string): Codec<SpeakRequest> {
+  return oneShot<SpeakRequest>({
+    format,
+    operation: 'speak',
+    path: '',
+    upstreamFraming: 'sse',
+    decodeRequest: noClient,
+    encodeRequest: encode,
+    decodeStream: () => new SpeechEvents(),
+    decodeWhole(body) {
+      throwIfError(body);
+      throw unusable('gave no speech');
+    },
+    encodeWhole: noClient,
+  });
+}

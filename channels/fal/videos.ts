@@ -1,0 +1,101 @@
+import type { JsonObject, UpstreamRequest } from 'sluice';
+import {
+  isObject,
+  stateReader,
+  type Call,
+  type ChannelParts,
+  type EncodedRequest,
+  type EncodeTarget,
+  type VideoReport,
+  type VideoRequest,
+} from 'sluice/internal';
+import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { modelPath } from '../_kit/media/pictures.ts';
+import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
+
+/** The name under which fal makes videos. */
+export const videoFormat = 'fal-videos';
+
+/**
+ * Where orders are asked about: below the application, whatever of its endpoints was asked.
+ * https://github.com/fal-ai/fal-js (libs/client/src/queue.ts, utils.ts)
+ */
+export function applicationOf(model: string): string {
+  const steps = model.split('/');
+  return modelPath(steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2).join('/'));
+}
+
+/** What models call the image with which a video begins; the others call it `image_url`. */
+const firstImages: readonly (readonly [model: RegExp, name: string])[] = [
+  [/kling-video\/(o1|v2\.6|v3)\/(?!.*reference)|start-end-to-video|wan-flf2v/, 'start_image_url'],
+  [/pixverse\/.*transition/, 'first_image_url'],
+  [/first-last-frame/, 'first_frame_url'],
+];
+
+/**
+ * Each model has fields of its own: https://github.com/fal-ai/fal-js (libs/client/src/types/endpoints.ts, 1.10.1). Those that take several
+ * images (`…/reference-to-video`) get them from the metadata of a client alone.
+ */
+function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  const { model } = target;
+  const [, image = 'image_url'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
+  return {
+    path: modelPath(model),
+    body: inModelWords(request, target, {
+      format: videoFormat,
+      image,
+      duration: (seconds) => lengthFor(model, seconds),
+    }),
+  };
+}
+
+/** Most models take a length as digits; some want its unit, and some a number. */
+function lengthFor(model: string, seconds: number): string | number {
+  if (/\/(veo|luma-dream-machine|kandinsky)/.test(model)) return `${seconds}s`;
+  return /\/(davinci|pika\/v2|pixverse\/v6|vidu\/(q3|q2\/reference))/.test(model) ? seconds : String(seconds);
+}
+
+const readState = stateReader({
+  in_queue: 'queued',
+  in_progress: 'in_progress',
+  completed: 'completed',
+  failed: 'failed',
+});
+
+function readReport({ request_id: id, status, result }: JsonObject): VideoReport {
+  const state = readState(status);
+  const video = isObject(result) ? result.video : undefined;
+  const url = isObject(video) ? video.url : video;
+  return {
+    id: typeof id === 'string' ? id : '',
+    state: state === 'completed' && typeof url !== 'string' ? 'failed' : state,
+    ...(typeof url === 'string' ? { url } : {}),
+  };
+}
+
+const order = (model: string, id: string): string =>
+  `${applicationOf(model)}/requests/${encodeURIComponent(id)}`;
+
+/** The codecs for videos. https://fal.ai/docs/inference-api/queue/cancel */
+export const falVideos = ownVideos({
+  format: videoFormat,
+  encode,
+  readReport,
+  ask: ({ id, model }) => ({ path: order(model, id), method: 'GET', body: {} }),
+  cancel: ({ id, model }) => ({ path: `${order(model, id)}/cancel`, method: 'PUT', body: {} }),
+});
+
+/** Asks how an order is, and for its result when it is done. */
+export async function openVideos(
+  call: Call,
+  open: ChannelParts['open'],
+  request: UpstreamRequest,
+): ReturnType<ChannelParts['open']> {
+  if (request.operation !== 'get-video') return open(call, request);
+  const state = await ask(call, open, stepOf(request, { path: `${request.path}/status` }));
+  if (!went(state) || state.body.status !== 'COMPLETED') return answerOf(state);
+  const result = await ask(call, open, stepOf(request, { path: request.path }));
+  // An order that broke answers so for ever.
+  if (result.status >= 500) return answerOf(state, { ...state.body, status: 'FAILED' });
+  return went(result) ? answerOf(state, { ...state.body, result: result.body }) : answerOf(result);
+}

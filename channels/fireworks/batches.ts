@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
+import { isObject, parseObject, type Call, type GuardedStream, wordTable } from 'sluice/internal';
+import { eachLine, resultLine } from '../_kit/batches/batch-lines.ts';
+import { batchErrors, secondsOf, type Open } from '../_kit/batches/batch-words.ts';
+import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+
+/** What a job's states are in chat completions. All others are of one that runs. */
+const states = wordTable<string>({
+  JOB_STATE_UNSPECIFIED: 'validating',
+  JOB_STATE_VALIDATING: 'validating',
+  JOB_STATE_WRITING_RESULTS: 'finalizing',
+  JOB_STATE_COMPLETED: 'completed',
+  JOB_STATE_FAILED: 'failed',
+  JOB_STATE_EXPIRED: 'expired',
+  JOB_STATE_EARLY_STOPPED: 'expired',
+  JOB_STATE_CANCELLING: 'cancelling',
+  JOB_STATE_CANCELLED: 'cancelled',
+  JOB_STATE_DELETING: 'cancelled',
+  JOB_STATE_DELETING_CLEANING_UP: 'cancelled',
+});
+
+/** The states in which there is something in its results. */
+const hasResults = new Set(['completed', 'expired', 'cancelled']);
+
+/** How an account of Fireworks is asked. */
+export interface FireworksAccount {
+  /** The name of the account. */
+  readonly account: string;
+  /** Sends a request to the API of its models. */
+  readonly open: Open;
+  /** Sends one to what belongs to the account: paths begin behind its name. */
+  readonly own: Open;
+  readonly download: GuardedStream;
+}
+
+/**
+ * Files and batches of the chat-completions API as datasets and batch inference jobs of an account. A job names the model of its lines, and
+ * cannot be cancelled: who deletes it gets nothing of what was done. https://docs.fireworks.ai/guides/batch-inference
+ * https://docs.fireworks.ai/api-reference/create-batch-inference-job https://docs.fireworks.ai/api-reference/upload-dataset-files
+ */
+export function fireworksBatches({ account, open, own, download }: FireworksAccount): Open {
+  return async (call, request) => {
+    if (request.operation !== 'state') return open(call, request);
+    const [, kind, id, rest] = /^\/(files|batches)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(request.path) ?? [];
+    if (kind === 'batches') return jobs(call, request, own, { account, id, rest });
+    if (kind !== 'files') return open(call, request);
+    if (id === undefined) return uploaded(call, request, own);
+    if (rest === 'content') return content(call, request, own, { id, download });
+    const step = await ask(call, own, { ...request, path: `/datasets/${id}` });
+    if (!went(step)) return answerOf(step);
+    return answerOf(
+      step,
+      request.method === 'DELETE' ? { id, object: 'file', deleted: true } : fileOf(id, step.body),
+    );
+  };
+}
+
+function fileOf(id: string, { createTime, created_at: created, bytes, filename }: JsonObject): JsonObject {
+  return {
+    id,
+    object: 'file',
+    bytes: bytes ?? null,
+    created_at: secondsOf(created ?? createTime),
+    filename: filename ?? `${id}.jsonl`,
+    purpose: 'batch',
+  };
+}
+
+/** A dataset is made first, and its file comes into it then. */
+async function uploaded(call: Call, request: UpstreamRequest, own: Open): ReturnType<Open> {
+  const id = `sluice-${randomUUID()}`;
+  const dataset = {
+    datasetId: id,
+    // It must be told, and nobody counts again: how many lines come is not known yet.
+    dataset: { userUploaded: {}, exampleCount: '1' },
+  };
+  const made = await ask(call, own, stepOf(request, { path: '/datasets', body: JSON.stringify(dataset) }));
+  if (!went(made)) return answerOf(made);
+  const step = await ask(call, own, { ...request, path: `/datasets/${id}:upload` });
+  return went(step) ? answerOf(step, fileOf(id, step.body)) : answerOf(step);
+}
+
+/** The lines of a dataset are in one of its files, whose address is asked for; requests that failed are in another. */
+async function content(
+  call: Call,
+  request: UpstreamRequest,
+  own: Open,
+  { id, download }: { readonly id: string; readonly download: GuardedStream },
+): ReturnType<Open> {
+  const step = await ask(call, own, stepOf(request, { path: `/datasets/${id}:getDownloadEndpoint` }));
+  if (!went(step)) return answerOf(step);
+  const { filenameToSignedUrls: addresses } = step.body;
+  const files = Object.entries(isObject(addresses) ? addresses : {});
+  const [, address] = files.find(([name]) => /(?<!error[^/]*)\.jsonl$/.test(name)) ?? [];
+  if (typeof address !== 'string')
+    throw new GatewayError('upstream_error', 'The upstream has no file of results.', { origin: 'upstream' });
+  return eachLine(await download(call, address), (line) => {
+    const { custom_id: name, response } = line;
+    return isObject(response) && response['choices'] !== undefined ? resultLine(name, response) : line;
+  });
+}
+
+async function jobs(
+  call: Call,
+  request: UpstreamRequest,
+  own: Open,
+  {
+    account,
+    id,
+    rest,
+  }: {
+    readonly account: string;
+    readonly id: string | undefined;
+    readonly rest: string | undefined;
+  },
+): ReturnType<Open> {
+  if (rest === 'cancel')
+    throw new GatewayError('invalid_request', 'Batches of this provider cannot be cancelled.');
+  const asked = id === undefined && typeof request.body === 'string' ? parseObject(request.body) : undefined;
+  const step = await ask(call, own, {
+    ...request,
+    path: `/batchInferenceJobs${id === undefined ? '' : `/${id}`}`,
+    ...(asked === undefined ? {} : { body: JSON.stringify(jobOf(account, asked)) }),
+  });
+  return went(step) ? answerOf(step, batchOf(step.body)) : answerOf(step);
+}
+
+function jobOf(account: string, { input_file_id: file, model }: JsonObject): JsonObject {
+  return { model, inputDatasetId: `accounts/${account}/datasets/${String(file)}` };
+}
+
+/** The last word of a name such as `accounts/mine/datasets/one`. */
+const idIn = (name: JsonValue | undefined): string | null =>
+  typeof name === 'string' && name !== '' ? name.slice(name.lastIndexOf('/') + 1) : null;
+
+function batchOf(told: JsonObject): JsonObject {
+  const { jobProgress, status: verdict, lifecycle } = told;
+  const status = states[String(told['state'])] ?? 'in_progress';
+  const progress = isObject(jobProgress) ? jobProgress : {};
+  const count = (name: string): number => Number(progress[name] ?? 0);
+  const isEmpty = count('totalProcessedRequests') === 0 && status !== 'completed';
+  return {
+    id: idIn(told['name']),
+    object: 'batch',
+    endpoint: '/v1/chat/completions',
+    model: told['model'] ?? null,
+    errors: status === 'failed' && isObject(verdict) ? batchErrors(verdict['message']) : null,
+    input_file_id: idIn(told['inputDatasetId']),
+    completion_window: '24h',
+    status,
+    output_file_id: hasResults.has(status) && !isEmpty ? idIn(told['outputDatasetId']) : null,
+    error_file_id: null,
+    created_at: secondsOf(told['createTime']),
+    expires_at: secondsOf(told['expireTime']),
+    completed_at: secondsOf(isObject(lifecycle) ? (lifecycle['endTime'] ?? undefined) : undefined),
+    request_counts: {
+      total: Math.max(count('totalInputRequests'), count('totalProcessedRequests')),
+      completed: count('successfullyProcessedRequests'),
+      failed: count('failedRequests'),
+    },
+    metadata: null,
+  };
+}

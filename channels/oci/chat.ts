@@ -1,0 +1,91 @@
+import type { JsonObject, JsonValue } from 'sluice';
+import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { knownMembers } from '../_kit/dialect/chat-dialect.ts';
+
+/** What Oracle's native chats have in common, whichever of their formats a model takes. */
+export interface NativeMembers {
+  /** Members of chat completions by their names here, whose values are the same. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Those that are written from what they mean. */
+  readonly others: readonly string[];
+}
+
+/** Members that all of them know, by their names here. */
+export const commonSettings = {
+  max_tokens: 'maxTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  seed: 'seed',
+} as const;
+
+/** The members of a body of chat completions that a format knows, and the part of `chatRequest` that is in all of them. The others are reported as lost. */
+export function beginChat(
+  { model: _model, stream, stream_options: _options, ...body }: JsonObject,
+  { settings, others }: NativeMembers,
+  { lose }: EncodeTarget,
+): { readonly known: JsonObject; readonly begun: JsonObject } {
+  const known = knownMembers(body, new Set([...Object.keys(settings), ...others]), lose);
+  return { known, begun: { ...streaming(stream), ...renamed(known, settings) } };
+}
+
+/** Whether to stream; a stream tells its usage when it is asked to. */
+function streaming(stream: JsonValue | undefined): JsonObject {
+  return stream === true ? { isStream: true, streamOptions: { isIncludeUsage: true } } : { isStream: false };
+}
+
+/** The members that are given, by other names. */
+export function renamed(body: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(names).flatMap(([name, there]) => {
+      const value = body[name];
+      return value === undefined || value === null ? [] : [[there, value] as const];
+    }),
+  );
+}
+
+/** Sequences that end an answer, as a list; undefined where there are none. */
+export function stopsOf({ stop }: JsonObject): JsonValue | undefined {
+  return typeof stop === 'string' ? [stop] : (stop ?? undefined);
+}
+
+/** A picture as part of a message. */
+export function imagePart({ url = '', detail }: JsonObject): JsonObject {
+  const how = typeof detail === 'string' ? { detail: detail.toUpperCase() } : {};
+  return { type: 'IMAGE_URL', imageUrl: { url, ...how } };
+}
+
+/** A part of a message that there is no word for: refused, or reported as lost. */
+export function noPart({ type }: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
+  if (unsupported === 'refuse') throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
+  lose('messages', 'content');
+  return [];
+}
+
+/** What a function is called, does and takes. */
+export function functionOf({ function: own }: JsonObject): JsonObject {
+  const { name, description, parameters } = isObject(own) ? own : {};
+  return {
+    name: name ?? '',
+    ...(typeof description === 'string' ? { description } : {}),
+    parameters: parameters ?? { type: 'object', properties: {} },
+  };
+}
+
+/** https://github.com/oracle/oci-typescript-sdk/blob/master/lib/generativeaiinference/lib/model/usage.ts */
+export function usageOf(usage: JsonValue | undefined): JsonObject {
+  if (!isObject(usage)) return {};
+  const { promptTokens, completionTokens, promptTokensDetails, completionTokensDetails } = usage;
+  const cached = isObject(promptTokensDetails) ? promptTokensDetails['cachedTokens'] : undefined;
+  const thought = isObject(completionTokensDetails) ? completionTokensDetails['reasoningTokens'] : undefined;
+  return {
+    usage: {
+      prompt_tokens: promptTokens ?? 0,
+      completion_tokens: completionTokens ?? 0,
+      ...(typeof cached === 'number' ? { prompt_tokens_details: { cached_tokens: cached } } : {}),
+      ...(typeof thought === 'number' ? { completion_tokens_details: { reasoning_tokens: thought } } : {}),
+    },
+  };
+}

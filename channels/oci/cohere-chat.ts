@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import type { JsonObject, JsonValue } from 'sluice';
+import {
+  cannotCarry,
+  isObject,
+  parseObject,
+  upstreamError,
+  type EncodeTarget,
+  wordTable,
+} from 'sluice/internal';
+import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
+import { beginChat, commonSettings, stopsOf, usageOf } from './chat.ts';
+
+/*
+ * The words that Oracle's native chat has for Cohere's Command models: one message, and what was said before it.
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/datatypes/CohereChatRequest
+ * https://github.com/oracle/langchain-oracle/blob/main/libs/oci/langchain_oci/chat_models/providers/cohere.py
+ */
+
+/** Members of chat completions by their names here; the last three are known to clients that name Cohere's own. */
+const settings: Readonly<Record<string, string>> = {
+  ...commonSettings,
+  max_completion_tokens: 'maxTokens',
+  safety_mode: 'safetyMode',
+  citation_quality: 'citationQuality',
+  prompt_truncation: 'promptTruncation',
+};
+const others = ['messages', 'tools', 'tool_choice', 'response_format', 'stop', 'documents'];
+
+/** A body of chat completions as the `chatRequest` of Oracle's for Cohere. */
+export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObject {
+  const { known, begun } = beginChat(body, { settings, others }, target);
+  const { messages, tools, tool_choice: choice, response_format: format, documents } = known;
+  const stop = stopsOf(known);
+  const given: JsonValue[] = Array.isArray(documents) ? [...(documents as readonly JsonValue[])] : [];
+  const talk = talkOf(objectsOf(messages), given, target);
+  // Whether a tool is called, the model decides by itself.
+  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none')
+    target.lose('tool_choice');
+  return {
+    apiFormat: 'COHERE',
+    ...talk,
+    ...begun,
+    ...(stop === undefined ? {} : { stopSequences: stop }),
+    ...(given.length === 0 ? {} : { documents: given }),
+    ...(objectsOf(tools).length === 0 || choice === 'none' ? {} : { tools: objectsOf(tools).map(toolOf) }),
+    ...cohereFormat(format),
+  };
+}
+
+/** The form of an answer, where that is not a text. */
+export function cohereFormat(format: JsonValue | undefined): JsonObject {
+  if (!isObject(format) || format['type'] === 'text') return {};
+  const { schema } = isObject(format['json_schema']) ? format['json_schema'] : {};
+  return { responseFormat: { type: 'JSON_OBJECT', ...(schema === undefined ? {} : { schema }) } };
+}
+
+/** Instructions, what was said before, and what is said now: a message of the user's, or what tools have given. */
+function talkOf(messages: readonly JsonObject[], given: JsonValue[], target: EncodeTarget): JsonObject {
+  const isInstruction = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
+  const preamble = messages.filter(isInstruction).map(({ content }) => textOf(content, given, target));
+  const said = messages.filter((message) => !isInstruction(message));
+  const calls = new Map(
+    said
+      .flatMap((message) => objectsOf(message['tool_calls']))
+      .map((call) => [String(call['id']), callOf(call)]),
+  );
+  const results = (from: number, to: number): readonly JsonObject[] =>
+    said.slice(from, to).map(({ tool_call_id: id, content }) => ({
+      call: calls.get(String(id)) ?? { name: '', parameters: {} },
+      outputs: [{ output: textOf(content, given, target) }],
+    }));
+  const turns: JsonObject[] = [];
+  let now: JsonObject = { message: '' };
+  for (let at = 0; at < said.length; at += 1) {
+    const { role, content, tool_calls: made } = said[at] ?? {};
+    const isLast = at === said.length - 1;
+    if (role === 'tool') {
+      let end = at;
+      while (said[end]?.['role'] === 'tool') end += 1;
+      const toolResults = results(at, end);
+      at = end - 1;
+      if (end === said.length) now = { message: '', toolResults };
+      else {
+        turns.push({ role: 'TOOL', toolResults });
+        // After results it must be the model that speaks.
+        if (said[end]?.['role'] === 'user') turns.push({ role: 'CHATBOT', message: 'OK.' });
+      }
+    } else if (role === 'assistant') {
+      const list = objectsOf(made).map(callOf);
+      const message = textOf(content, given, target);
+      turns.push({
+        role: 'CHATBOT',
+        // It must not be empty.
+        message: message === '' ? ' ' : message,
+        ...(list.length === 0 ? {} : { toolCalls: list }),
+      });
+    } else {
+      const message = textOf(content, given, target);
+      if (isLast) now = { message };
+      else turns.push({ role: 'USER', message });
+    }
+  }
+  return {
+    ...now,
+    ...(turns.length === 0 ? {} : { chatHistory: turns }),
+    ...(preamble.length === 0 ? {} : { preambleOverride: preamble.join('\n') }),
+  };
+}
+
+function callOf({ function: own }: JsonObject): JsonObject {
+  const { name, arguments: text } = isObject(own) ? own : {};
+  return {
+    name: name ?? '',
+    parameters: typeof text === 'string' ? (parseObject(text) ?? {}) : {},
+  };
+}
+
+/** The text of a message; a text that came as a file is put among the documents. */
+function textOf(content: JsonValue | undefined, given: JsonValue[], target: EncodeTarget): string {
+  if (typeof content === 'string') return content;
+  return objectsOf(content)
+    .flatMap((part) => {
+      const { type, text, file } = part;
+      if (typeof text === 'string') return [text];
+      const { file_data: data, filename } = isObject(file) ? file : {};
+      const [, bytes] = /^data:text\/[^,]*;base64,(.*)$/s.exec(String(data)) ?? [];
+      if (bytes !== undefined)
+        given.push({
+          ...(typeof filename === 'string' ? { title: filename } : {}),
+          text: Buffer.from(bytes, 'base64').toString('utf8'),
+        });
+      else if (target.unsupported === 'refuse')
+        throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
+      else target.lose('messages', 'content');
+      return [];
+    })
+    .join('\n');
+}
+
+/** The types of parameters, which are named as in Python: https://docs.cohere.com/v1/docs/parameter-types-in-tool-use */
+const types = wordTable<string>({
+  string: 'str',
+  number: 'float',
+  integer: 'int',
+  boolean: 'bool',
+  array: 'list',
+  object: 'dict',
+});
+
+/** A tool has a flat list of parameters: what a schema says beside a type stands in the description, where the model reads it. */
+function toolOf({ function: own }: JsonObject): JsonObject {
+  const { name, description, parameters } = isObject(own) ? own : {};
+  const { properties, required } = isObject(parameters) ? parameters : {};
+  const must = new Set(Array.isArray(required) ? (required as readonly JsonValue[]) : []);
+  return {
+    name: name ?? '',
+    description: typeof description === 'string' ? description : String(name ?? ''),
+    parameterDefinitions: Object.fromEntries(
+      Object.entries(isObject(properties) ? properties : {}).map(([parameter, value]) => {
+        const { type, description: about, ...rest } = isObject(value) ? value : {};
+        const schema = Object.keys(rest).length === 0 ? '' : `JSON schema: ${JSON.stringify(value)}`;
+        const said = [about, schema].filter((one) => typeof one === 'string' && one !== '').join(' ');
+        return [
+          parameter,
+          {
+            type: types[String(type)] ?? 'Any',
+            ...(said === '' ? {} : { description: said }),
+            isRequired: must.has(parameter),
+          },
+        ];
+      }),
+    ),
+  };
+}
+
+/** A whole reply as the body of chat completions. */
+export function cohereWhole(body: JsonObject): JsonObject {
+  const { text, citations } = body;
+  const calls = calledIn(body, 0).map(({ index: _index, ...call }) => call);
+  const list = objectsOf(citations).map((one) => annotationOf(one));
+  return {
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: text ?? '',
+          ...(calls.length === 0 ? {} : { tool_calls: calls }),
+          ...(list.length === 0 ? {} : { annotations: list }),
+        },
+        finish_reason: finishOf(body, calls.length > 0) ?? 'stop',
+      },
+    ],
+    ...usageOf(body['usage']),
+  };
+}
+
+/** A stream. The piece that ends it says all of the text once more, and the calls; they count where they have not been said before. */
+export function cohereReply(): DialectReply {
+  let said = false;
+  let calls = 0;
+  return {
+    chunks(piece) {
+      const isEnd = typeof piece['finishReason'] === 'string';
+      const text = isEnd && said ? '' : piece['text'];
+      if (typeof text === 'string' && text !== '') said = true;
+      const called = isEnd && calls > 0 ? [] : calledIn(piece, calls);
+      calls += called.length;
+      const list = objectsOf(piece['citations']).map(annotationOf);
+      const delta = {
+        ...(typeof text === 'string' && text !== '' ? { content: text } : {}),
+        ...(called.length === 0 ? {} : { tool_calls: called }),
+        ...(list.length === 0 ? {} : { annotations: list }),
+      };
+      const finish = finishOf(piece, calls > 0) ?? null;
+      return [{ choices: [{ index: 0, delta, finish_reason: finish }], ...usageOf(piece['usage']) }];
+    },
+  };
+}
+
+/** The calls of a piece, the first of them with this number. The provider gives them no ids. */
+function calledIn(piece: JsonObject, first: number): readonly JsonObject[] {
+  return objectsOf(piece['toolCalls']).map(({ name, parameters }, place) => ({
+    index: first + place,
+    id: `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+    type: 'function',
+    function: { name: name ?? '', arguments: JSON.stringify(parameters ?? {}) },
+  }));
+}
+
+const reasons = wordTable<string>({
+  COMPLETE: 'stop',
+  MAX_TOKENS: 'length',
+  ERROR_TOXIC: 'content_filter',
+  TOOL_CALL: 'tool_calls',
+});
+
+/** Why it ended, where it has. Throws where it broke. */
+export function finishOf(piece: JsonObject, calls: boolean): string | undefined {
+  const { finishReason: word, errorMessage: message } = piece;
+  if (typeof word !== 'string') return undefined;
+  if (word === 'ERROR' || word === 'ERROR_LIMIT' || word === 'USER_CANCEL')
+    throw upstreamError(
+      200,
+      JSON.stringify({ message: message ?? `The upstream broke off the answer (${word}).` }),
+    );
+  const reason = reasons[word] ?? 'stop';
+  return calls && reason === 'stop' ? 'tool_calls' : reason;
+}
+
+/** A citation with the documents that it names. */
+export function annotationOf({ start, end, ...rest }: JsonObject): JsonObject {
+  return {
+    type: 'url_citation',
+    url_citation: { start_index: start ?? 0, end_index: end ?? 0 },
+    ...rest,
+  };
+}

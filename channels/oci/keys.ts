@@ -1,0 +1,37 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isObject, parseObject } from 'sluice/internal';
+import type { OciKey } from './signature.ts';
+
+/** A key that signs until it ends; `expires` is in milliseconds since 1970, Infinity for one that does not. */
+export interface OciSigner extends OciKey {
+  readonly expires: number;
+}
+
+/** A token of a session, and the key that it is bound to. Throws where it has ended. */
+export function ofToken(text: string, privateKey: KeyObject): OciSigner {
+  const token = text.trim();
+  const { exp } = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {};
+  if (typeof exp !== 'number') throw new Error('its session token is none');
+  const expires = exp * 1000;
+  if (expires <= Date.now())
+    throw new Error(`its session token has ended, ${new Date(expires).toISOString()}`);
+  return { keyId: `ST$${token}`, privateKey, expires };
+}
+
+/** What OpenSSL says of a key that it cannot read names neither the key nor its passphrase. */
+export function privateKeyOf(pem: string, passphrase: string | undefined): KeyObject {
+  const key = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
+  if (key.asymmetricKeyType !== 'rsa') throw new Error(`its key is of the type ${key.asymmetricKeyType}`);
+  return key;
+}
+
+/** A file's text. Rejects with a sentence that says what it was to be. */
+export async function readText(what: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = isObject(error) ? error['code'] : undefined;
+    throw new Error(`${what} cannot be read (${path}: ${String(code ?? error)})`, { cause: error });
+  }
+}

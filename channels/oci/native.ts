@@ -1,0 +1,166 @@
+import type { ChatRequest, JsonObject } from 'sluice';
+import {
+  decodeScores,
+  expectedOfDocuments,
+  expectedOfInputs,
+  isObject,
+  joinVectors,
+  loseForeign,
+  loseRerankLimits,
+  oneShot,
+  onlyText,
+  splitInputs,
+  textOfDocument,
+  throwIfError,
+  type Codec,
+  type EmbedRequest,
+  type RerankRequest,
+  wordTable,
+} from 'sluice/internal';
+import { chatDialect, objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
+import { cohereReply, cohereRequest, cohereWhole } from './cohere-chat.ts';
+import { commandAFormat, commandAReply, commandARequest, commandAWhole } from './command-a.ts';
+import { genericReply, genericRequest, genericWhole } from './generic-chat.ts';
+import { cohereInputType, embedded, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+
+/** The name under which the channel speaks Oracle's own API. */
+export const nativeFormat = 'oci-native';
+
+/** Most texts of one request, as Cohere's models take them everywhere. */
+const mostTexts = 96;
+
+/** Which words of chat models behind endpoints of the account take, which their names do not tell. */
+export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
+
+const wholes = wordTable<(said: JsonObject) => JsonObject>({
+  COHERE: cohereWhole,
+  [commandAFormat]: commandAWhole,
+});
+const requests = { generic: genericRequest, cohere: cohereRequest, 'cohere-v2': commandARequest };
+
+/** What Oracle's own API is asked with. */
+export interface OciNative {
+  readonly chat: Codec<ChatRequest>;
+  readonly embed: Codec<EmbedRequest>;
+  readonly rerank: Codec<RerankRequest>;
+}
+
+/**
+ * Chat, embeddings and rerank in Oracle's own words, for the compartment that pays. `ofEndpoints` says which words of chat the models behind
+ * endpoints of the account take, which their names do not tell.
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/ChatResult/Chat
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/EmbedTextResult/EmbedText
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
+ */
+export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): OciNative {
+  const wordsOf = (model: string): EndpointWords => {
+    if (isEndpoint(model)) return ofEndpoints;
+    if (model.startsWith('cohere.command-a')) return 'cohere-v2';
+    return model.startsWith('cohere.') ? 'cohere' : 'generic';
+  };
+  const asked = (model: string): JsonObject => ({
+    compartmentId,
+    servingMode: isEndpoint(model)
+      ? { servingType: 'DEDICATED', endpointId: model }
+      : { servingType: 'ON_DEMAND', modelId: model },
+  });
+  return {
+    chat: chatDialect({
+      format: nativeFormat,
+      path: () => '/20231130/actions/chat',
+      request: (body, target) => ({
+        ...asked(target.model),
+        chatRequest: requests[wordsOf(target.model)](body, target),
+      }),
+      reply() {
+        const generic = genericReply();
+        const others: Readonly<Record<string, DialectReply>> = {
+          COHERE: cohereReply(),
+          [commandAFormat]: commandAReply(),
+        };
+        return {
+          chunks: (piece, event) => (others[String(piece['apiFormat'])] ?? generic).chunks(piece, event),
+        };
+      },
+      whole({ modelId, chatResponse }) {
+        const said = isObject(chatResponse) ? chatResponse : {};
+        return {
+          model: modelId ?? '',
+          ...(wholes[String(said['apiFormat'])] ?? genericWhole)(said),
+        };
+      },
+    }),
+    embed: oneShot<EmbedRequest>({
+      format: nativeFormat,
+      operation: 'embed',
+      path: '/20231130/actions/embedText',
+      decodeRequest: noClient,
+      encodeRequest(request, { model, lose }) {
+        const { inputs, purpose, dimensions } = request;
+        loseOfEmbed(request, nativeFormat, lose);
+        return {
+          path: '/20231130/actions/embedText',
+          body: {
+            ...asked(model),
+            inputs: inputs.map(onlyText),
+            inputType: cohereInputType(purpose).toUpperCase(),
+            ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
+          },
+        };
+      },
+      decodeWhole(body) {
+        throwIfError(body);
+        const { id, embeddings, usage } = body;
+        return embedded(
+          Array.isArray(embeddings) ? embeddings : [],
+          isObject(usage) ? usage['promptTokens'] : undefined,
+          typeof id === 'string' ? id : '',
+        );
+      },
+      encodeWhole: noClient,
+      estimate: expectedOfInputs,
+      split: (request) => splitInputs(request, mostTexts),
+      join: joinVectors,
+    }),
+    rerank: oneShot<RerankRequest>({
+      format: nativeFormat,
+      operation: 'rerank',
+      path: '/20231130/actions/rerankText',
+      decodeRequest: noClient,
+      encodeRequest(request, { model, lose }) {
+        const { query, documents, topN, rankFields, extra } = request;
+        loseForeign(extra, nativeFormat, undefined, lose);
+        loseRerankLimits(request, lose);
+        return {
+          path: '/20231130/actions/rerankText',
+          body: {
+            ...asked(model),
+            input: query,
+            documents: documents.map((document) => textOfDocument(document, rankFields)),
+            ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),
+          },
+        };
+      },
+      decodeWhole: ({ documentRanks: ranks, ...body }) =>
+        decodeScores(
+          Array.isArray(ranks)
+            ? {
+                ...body,
+                results: objectsOf(ranks).map(({ index, relevanceScore }) => ({
+                  index: index ?? null,
+                  relevance_score: relevanceScore ?? null,
+                })),
+              }
+            : body,
+          nativeFormat,
+        ),
+      encodeWhole: noClient,
+      estimate: expectedOfDocuments,
+    }),
+  };
+}
+
+/** Models of the account's own machines are named by the address of their endpoint. */
+function isEndpoint(model: string): boolean {
+  return model.startsWith('ocid1.generativeaiendpoint.');
+}

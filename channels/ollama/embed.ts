@@ -1,0 +1,54 @@
+import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import {
+  expectedOfInputs,
+  oneShot,
+  onlyText,
+  readPlainUsage,
+  readVectors,
+  throwIfError,
+  type Codec,
+  type EmbedRequest,
+} from 'sluice/internal';
+import { loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+
+/** The name under which the channel speaks Ollama's own words for embeddings. */
+export const embedFormat = 'ollama-embed';
+
+/** https://docs.ollama.com/api/embed */
+export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: embedFormat,
+  operation: 'embed',
+  path: '/api/embed',
+  decodeRequest: noClient,
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+    const { keep_alive: keepAlive, truncate, options, ...others } = extra?.['embeddings'] ?? {};
+    loseOfEmbed({ title, user, extra: { ...extra, embeddings: others } }, embedFormat, lose);
+    if (purpose !== undefined) lose('taskType');
+    return {
+      path: '/api/embed',
+      body: {
+        model,
+        input: inputs.map(onlyText),
+        ...(dimensions === undefined ? {} : { dimensions }),
+        ...(truncate === undefined ? {} : { truncate }),
+        ...(options === undefined ? {} : { options }),
+        ...(keepAlive === undefined ? {} : { keep_alive: keepAlive }),
+      },
+    };
+  },
+  decodeWhole: decodeEmbeddings,
+  encodeWhole: noClient,
+  estimate: expectedOfInputs,
+});
+
+function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { embeddings, prompt_eval_count: count } = body;
+  const list: readonly JsonValue[] = Array.isArray(embeddings) ? embeddings : [];
+  const vectors = readVectors(list);
+  return [
+    { type: 'head', id: '', model: '' },
+    { type: 'result', value: { vectors } },
+    { type: 'usage', usage: readPlainUsage({ prompt_tokens: count ?? 0 }, embedFormat) },
+  ];
+}

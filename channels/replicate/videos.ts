@@ -1,0 +1,77 @@
+import type { JsonObject } from 'sluice';
+import {
+  failureOf,
+  stateReader,
+  type EncodedRequest,
+  type EncodeTarget,
+  type VideoReport,
+  type VideoRequest,
+} from 'sluice/internal';
+import { modelPath } from '../_kit/media/pictures.ts';
+import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
+
+/** The name under which Replicate makes videos. */
+export const videoFormat = 'replicate-videos';
+
+/**
+ * What models call the image with which a video begins; the others call it `image`, as in https://github.com/vercel/ai
+ * (packages/replicate/src/replicate-video-model.ts). These names have no source but the models’ pages, which change.
+ */
+const firstImages: readonly (readonly [RegExp, string])[] = [
+  [/kling|luma\/ray/, 'start_image'],
+  [/minimax|hailuo/, 'first_frame_image'],
+  [/sora/, 'input_reference'],
+];
+
+/** Where a model is asked, and what says which: `owner/name`, or `owner/name:version`. */
+export function placeOf(model: string): { readonly path: string; readonly version?: string } {
+  const [name = '', version] = model.split(':');
+  return version === undefined
+    ? { path: `/models${modelPath(name)}/predictions` }
+    : { path: '/predictions', version };
+}
+
+/** Each model has a page with its fields: https://replicate.com/collections/text-to-video */
+function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  const { model } = target;
+  const [, image = 'image'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
+  const { path, version } = placeOf(model);
+  const input = inModelWords(request, target, {
+    format: videoFormat,
+    image,
+    duration: (seconds) => seconds,
+  });
+  return { path, body: { ...(version === undefined ? {} : { version }), input } };
+}
+
+/** https://replicate.com/docs/topics/predictions/lifecycle https://github.com/replicate/replicate-javascript (index.d.ts) */
+const readState = stateReader({
+  starting: 'queued',
+  processing: 'in_progress',
+  succeeded: 'completed',
+  failed: 'failed',
+  canceled: 'cancelled',
+  aborted: 'cancelled',
+});
+
+function readReport({ id, status, output, error }: JsonObject): VideoReport {
+  const state = readState(status);
+  const [url] = [output ?? null].flat();
+  return {
+    id: typeof id === 'string' ? id : '',
+    state,
+    ...(typeof url === 'string' ? { url } : {}),
+    ...(state === 'failed' ? { error: failureOf(undefined, error) } : {}),
+  };
+}
+
+const task = (id: string): string => `/predictions/${encodeURIComponent(id)}`;
+
+/** The codecs for videos. */
+export const replicateVideos = ownVideos({
+  format: videoFormat,
+  encode,
+  readReport,
+  ask: ({ id }) => ({ path: task(id), method: 'GET', body: {} }),
+  cancel: ({ id }) => ({ path: `${task(id)}/cancel`, body: {} }),
+});

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { defineChannel, type UpstreamRequest } from 'sluice';
+import { editMembers, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { awsEndpoint, placeOptions, placesOf, regionsOf } from '../_kit/identity/aws-places.ts';
+import { awsHeaders } from '../_kit/identity/aws-signature.ts';
+import { ordinaryHeaders } from '../_kit/http/http-channel.ts';
+import { containerAnswer } from './answers.ts';
+
+const options = z.object({
+  ...placeOptions,
+  servedModel: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("the container's own name of its model; absent: requests name none, and it takes its own"),
+});
+
+/**
+ * Amazon SageMaker: real-time endpoints whose containers (DJL LMI, vLLM, TGI, and what JumpStart deploys with them) speak chat completions.
+ * A model is the name of an endpoint, or `ENDPOINT/COMPONENT` for one of its inference components.
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
+ * https://docs.djl.ai/master/docs/serving/serving/docs/lmi/user_guides/chat_input_output_schema.html
+ */
+export default defineChannel({
+  name: 'sagemaker',
+  needsKey: false,
+  // Instances are paid by the hour.
+  prices: { '*': { input: 0, output: 0 } },
+  options,
+  setup(chosen, tools: ChannelTools): ChannelParts {
+    const places = placesOf(chosen, tools, 'sagemaker');
+    if (places.some(({ apiKey }) => apiKey !== undefined))
+      throw new Error('a key is ACCESS|SECRET or ACCESS|SECRET|SESSION: SageMaker has no API keys.');
+    return {
+      speaks: { chat: ['chat-completions'] },
+      ...regionsOf(chosen, places),
+      traits: () => ({
+        reasoning: 'none',
+        outputLimitField: 'max_tokens',
+        systemRole: 'system',
+        refuses: ['customTools'],
+        // DJL LMI, docs/lmi/user_guides/chat_input_output_schema.md: `finish_reason` of a choice.
+        finishReasons: { eos_token: 'stop', stop_sequence: 'stop' },
+      }),
+      async open(call, request) {
+        const place = places[call.target?.key.index ?? 0] ?? places[0];
+        if (place?.credentials === undefined) throw new Error('The channel has no place to ask.');
+        const { region } = place;
+        const { path, headers, body } = invocation(request, chosen.servedModel);
+        const base = (chosen.baseUrl ?? awsEndpoint('runtime.sagemaker', region)).replace(/\/+$/, '');
+        const url = new URL(base + path);
+        const proof = await awsHeaders({ method: 'POST', url, headers, body }, await place.credentials(), {
+          service: 'sagemaker',
+          region,
+        });
+        const answer = await tools.http.send(call, {
+          url: url.href,
+          method: 'POST',
+          headers: { ...ordinaryHeaders({ stream: false }), accept: '*/*', ...headers, ...proof },
+          body,
+        });
+        if (answer.status === 401 || answer.status === 403) place.forget();
+        place.told?.(answer);
+        return containerAnswer(answer);
+      },
+    };
+  },
+});
+
+/** Returns the request as InvokeEndpoint has it: the body is the container's own. */
+function invocation(
+  { model, stream, body }: UpstreamRequest,
+  servedModel: string | undefined,
+): {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | string;
+} {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Endpoints take no forms.');
+  const [endpoint = '', component] = model.split('/', 2);
+  return {
+    path: `/endpoints/${encodeURIComponent(endpoint)}/invocations${stream ? '-response-stream' : ''}`,
+    headers: {
+      'content-type': 'application/json',
+      ...(component === undefined ? {} : { 'x-amzn-sagemaker-inference-component': component }),
+    },
+    body: editMembers(body, { model: servedModel }),
+  };
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { defineChannel, secret, type Upstream, type UpstreamRequest } from 'sluice';
+import {
+  authorized,
+  bearerTokens,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+  oauthTokens,
+  parseObject,
+} from 'sluice/internal';
+import { overHttp } from '../_kit/http/http-channel.ts';
+import { tellingRefusals } from '../_kit/http/refusals.ts';
+import { Deployments, orchestratedModels } from './deployments.ts';
+import { orchestrationChat, orchestrationFormat } from './orchestration.ts';
+
+const serviceKey = z.object({
+  clientid: z.string().min(1),
+  clientsecret: z.string().min(1),
+  url: z.url(),
+  serviceurls: z.object({ AI_API_URL: z.url() }),
+});
+
+/**
+ * SAP AI Core: models that run in deployments of a resource group, found by the names of their models. Those of Azure OpenAI and the open
+ * ones that SAP serves are asked as they are; Claude, Gemini and Nova have other words there, and are reached through the orchestration
+ * service, whose one deployment serves all of them.
+ * https://github.com/SAP-docs/sap-artificial-intelligence/blob/main/docs/sap-ai-core/consume-generative-ai-models-bf0373b.md
+ */
+export default defineChannel({
+  name: 'sap-ai-core',
+  needsKey: false,
+  models: 'discover',
+  options: z.object({
+    serviceKey: secret(
+      z.union([
+        serviceKey,
+        z
+          .string()
+          .transform((text) => parseObject(text))
+          .pipe(serviceKey),
+      ]),
+    )
+      .optional()
+      .describe('the service key of the instance: the object, or the text of its JSON'),
+    resourceGroup: z.string().min(1).default('default'),
+    apiVersion: z
+      .string()
+      .regex(/^\d{4}-\d{2}-\d{2}(-preview)?$/, 'must be a date such as 2024-10-21')
+      .default('2024-10-21')
+      .describe('version of the API of Azure OpenAI, for its models'),
+    orchestration: z
+      .union([z.boolean(), z.record(z.string(), z.json())])
+      .default(false)
+      .describe(
+        'chat through the orchestration service; an object has its modules beside the prompt’s: filtering, masking …',
+      ),
+  }),
+  setup(
+    { serviceKey: own, resourceGroup, apiVersion, orchestration, ...options },
+    tools: ChannelTools,
+  ): ChannelParts {
+    if (own === undefined && options.baseUrl === undefined)
+      throw new Error(
+        "serviceKey is missing. Give that of your instance: serviceKey: env('AICORE_SERVICE_KEY').",
+      );
+    const base = `${(options.baseUrl ?? own?.serviceurls.AI_API_URL ?? '').replace(/\/+$/, '')}/v2`;
+    const account = own === undefined ? tools : signedIn(tools, own);
+    const headers = { 'ai-resource-group': resourceGroup };
+    const { open } = overHttp({ ...options, baseUrl: base }, account, {
+      baseUrl: base,
+      headers: () => headers,
+      speaks: {},
+    });
+    const deployments = new Deployments(account.http, `${base}/lm/deployments`, headers);
+    const ask = async (id: string, call: Call, request: UpstreamRequest): Promise<Upstream> =>
+      open(call, {
+        ...request,
+        path: `/inference/deployments/${encodeURIComponent(id)}${request.path}`,
+        query:
+          request.format !== orchestrationFormat && ofAzure(request.model)
+            ? { ...request.query, 'api-version': apiVersion }
+            : request.query,
+      });
+    if (orchestration !== false) {
+      const service = new Deployments(account.http, `${base}/lm/deployments`, headers, 'orchestration');
+      return {
+        speaks: { chat: [orchestrationFormat], embed: ['embeddings'] },
+        codecs: { chat: orchestrationChat(orchestration === true ? {} : orchestration) },
+        traits: () => ({ reasoning: 'none', outputLimitField: 'max_tokens', refuses: ['customTools'] }),
+        listModels: () =>
+          orchestratedModels(account.http, `${base}/lm/scenarios/foundation-models/models`, headers),
+        open: async (call, request) =>
+          ask(
+            await (request.format === orchestrationFormat ? service.only() : deployments.idOf(request.model)),
+            call,
+            request,
+          ),
+      };
+    }
+    return {
+      speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+      traits: (model) =>
+        ofAzure(model)
+          ? { refuses: ['topK', 'customTools'] }
+          : { reasoning: 'none', outputLimitField: 'max_tokens', refuses: ['customTools'] },
+      listModels: () => deployments.models(),
+      async open(call, request) {
+        return ask(await deployments.idOf(request.model), call, request);
+      },
+    };
+  },
+});
+
+/** The models of Azure OpenAI have the names that they have there; all others begin with their maker's and two dashes. */
+function ofAzure(model: string): boolean {
+  return !model.includes('--');
+}
+
+function signedIn(
+  tools: ChannelTools,
+  { clientid, clientsecret, url }: z.output<typeof serviceKey>,
+): ChannelTools {
+  const ask = oauthTokens(tools.http, {
+    who: 'SAP’s authorization server',
+    url: `${url.replace(/\/+$/, '')}/oauth/token`,
+    form: { grant_type: 'client_credentials', client_id: clientid, client_secret: clientsecret },
+    shown: 'the service key in the config',
+    advice: 'Check that the service key is complete and has not been deleted.',
+  });
+  return tellingRefusals(authorized({ ...tools, keys: [] }, bearerTokens(ask, tools.log)), {
+    who: 'SAP AI Core',
+    advice: 'Check that the service key is of this instance, and that the resource group is one of its own.',
+  });
+}

@@ -1,0 +1,85 @@
+import type { JsonObject, JsonValue, UpstreamRequest } from 'sluice';
+import { isObject, type Call, type GuardedStream } from 'sluice/internal';
+import { secondsOf, type BatchWords, type Open } from '../_kit/batches/batch-words.ts';
+import { answerOf, ask, stepOf, went, type Step } from '../_kit/jobs/jobs.ts';
+
+/** What stands behind the id of a batch in that of its results. */
+const behind = '-results';
+
+/**
+ * Batches of SiliconFlow. Answers about files are wrapped, no file can be asked for alone, and results are at an address, which is asked
+ * for when somebody wants them. https://docs.siliconflow.com/en/userguide/guides/batch
+ */
+export function siliconflowBatches(download: GuardedStream): BatchWords {
+  return {
+    answer: (told) => ({
+      ...told,
+      status: told['status'] === 'in_queue' ? 'validating' : (told['status'] ?? 'in_progress'),
+      output_file_id: isAddress(told['output_file_id'])
+        ? `${String(told['id'])}${behind}`
+        : (told['output_file_id'] ?? null),
+      error_file_id: isAddress(told['error_file_id']) ? null : (told['error_file_id'] ?? null),
+    }),
+    async files(call, request, open) {
+      const { path, method } = request;
+      const [, id = '', rest] = /^\/files\/([\w-]+)(\/content)?$/.exec(path) ?? [];
+      if (path === '/files') {
+        const step = await ask(call, open, request);
+        return went(step) ? answerOf(step, fileOf(unwrapped(step.body))) : answerOf(step);
+      }
+      if (id.endsWith(behind))
+        return ofResults(call, request, open, { id: id.slice(0, -behind.length), wants: rest, download });
+      return rest === undefined && method === 'GET' ? listed(call, request, open, id) : open(call, request);
+    },
+  };
+}
+
+const isAddress = (told: JsonValue | undefined): told is string =>
+  typeof told === 'string' && /^https?:\/\//.test(told);
+
+function unwrapped(told: JsonObject): JsonObject {
+  return isObject(told['data']) ? told['data'] : told;
+}
+
+function fileOf({ createdAt, created_at: created = createdAt, ...rest }: JsonObject): JsonObject {
+  return { ...rest, created_at: secondsOf(created) };
+}
+
+/** A file of the account's, found in the list of all. */
+async function listed(call: Call, request: UpstreamRequest, open: Open, id: string): ReturnType<Open> {
+  const list = stepOf(request, { path: '/files', query: { purpose: 'batch', limit: '10000' } });
+  const step = await ask(call, open, list);
+  if (!went(step)) return answerOf(step);
+  const { data } = unwrapped(step.body);
+  const all: readonly JsonValue[] = Array.isArray(data) ? data : [];
+  const file = all.filter(isObject).find((one) => one['id'] === id);
+  return file === undefined ? notThere(step) : answerOf(step, fileOf(file));
+}
+
+async function ofResults(
+  call: Call,
+  request: UpstreamRequest,
+  open: Open,
+  {
+    id,
+    wants,
+    download,
+  }: { readonly id: string; readonly wants: string | undefined; readonly download: GuardedStream },
+): ReturnType<Open> {
+  const step = await ask(call, open, stepOf(request, { path: `/batches/${id}` }));
+  if (!went(step)) return answerOf(step);
+  const address = step.body['output_file_id'];
+  if (!isAddress(address) || request.method === 'DELETE') return notThere(step);
+  if (wants !== undefined) return download(call, address);
+  return answerOf(step, {
+    id: id + behind,
+    object: 'file',
+    bytes: 0,
+    created_at: secondsOf(step.body['completed_at']),
+    filename: `${id}.jsonl`,
+    purpose: 'batch_output',
+  });
+}
+
+const notThere = (step: Step) =>
+  answerOf({ ...step, status: 404 }, { error: { message: 'There is no such file.', code: 'not_found' } });

@@ -1,0 +1,82 @@
+import { GatewayError, type JsonObject, type UpstreamRequest } from 'sluice';
+import {
+  ExactBytes,
+  generateContentVideos,
+  isObject,
+  readVideoOperation,
+  type Call,
+  type ChannelParts,
+  type VideoCodecs,
+  type VideoReport,
+} from 'sluice/internal';
+import { ask, answerOf, stepOf, went } from '../_kit/jobs/jobs.ts';
+
+/** The name under which Veo is asked here: the words are those of generateContent, but for how an operation is asked about. */
+export const videoFormat = 'vertex-videos';
+
+const question = (model: string): string => `/models/${encodeURIComponent(model)}:fetchPredictOperation`;
+
+/**
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation
+ * https://github.com/googleapis/js-genai (src/operations.ts, src/converters/_operations_converters.ts)
+ */
+export const vertexVideos: VideoCodecs = {
+  'create-video': { ...generateContentVideos['create-video'], format: videoFormat },
+  'get-video': {
+    ...generateContentVideos['get-video'],
+    format: videoFormat,
+    encodeRequest: ({ id, model }) => ({ path: question(model), body: { operationName: id } }),
+    decodeWhole: (body) => [{ type: 'result', value: readReport(body) }],
+    // Without a bucket to put them into, the bytes stand in the operation itself.
+    contentRequest: ({ id, model }, part, url) =>
+      part === 'video' && url === undefined
+        ? { path: question(model), query: { operation: id }, method: 'GET', body: {} }
+        : undefined,
+  },
+};
+
+function readReport(body: JsonObject): VideoReport {
+  const report = readVideoOperation(body);
+  return report.state === 'failed' && videoIn(body) !== undefined
+    ? { id: report.id, state: 'completed' }
+    : report;
+}
+
+/** The bytes of a finished video, in base64. */
+function videoIn({
+  response,
+  error,
+}: JsonObject): { readonly data: string; readonly type: string } | undefined {
+  const list = isObject(response) && !isObject(error) ? response.videos : undefined;
+  const first: unknown = Array.isArray(list) ? list[0] : undefined;
+  if (!isObject(first) || typeof first.bytesBase64Encoded !== 'string') return undefined;
+  return {
+    data: first.bytesBase64Encoded,
+    type: typeof first.mimeType === 'string' ? first.mimeType : 'video/mp4',
+  };
+}
+
+/** Takes the bytes of a video out of its operation; every other request goes as it is. */
+export async function openVideo(
+  call: Call,
+  open: ChannelParts['open'],
+  request: UpstreamRequest,
+): ReturnType<ChannelParts['open']> {
+  const { operation } = request.query;
+  if (request.format !== videoFormat || operation === undefined) return open(call, request);
+  const body = JSON.stringify({ operationName: operation });
+  const told = await ask(call, open, stepOf(request, { path: request.path, body }));
+  if (!went(told)) return answerOf(told);
+  const video = videoIn(told.body);
+  if (video === undefined)
+    throw new GatewayError('upstream_error', 'The upstream gave no video.', { origin: 'upstream' });
+  const bytes = Buffer.from(video.data, 'base64');
+  return {
+    status: 200,
+    headers: { 'content-type': video.type, 'content-length': String(bytes.length) },
+    bytes: new ExactBytes((subscriber) => {
+      subscriber.next(bytes);
+      subscriber.complete();
+    }),
+  };
+}

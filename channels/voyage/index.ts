@@ -1,0 +1,98 @@
+import { defineChannel } from 'sluice';
+import {
+  decodeScores,
+  embedCodec,
+  expectedOfDocuments,
+  loseRerankLimits,
+  oneShot,
+  splitInputs,
+  textOfDocument,
+  type ChannelParts,
+  type ChannelTools,
+  type Codec,
+  type EmbedPurpose,
+  type EmbedRequest,
+  type RerankRequest,
+} from 'sluice/internal';
+import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
+import { noClient } from '../_kit/dialect/provider-words.ts';
+import { voyageBatches } from './batches.ts';
+
+const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: 'voyage-rerank',
+  operation: 'rerank',
+  path: '/rerank',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, extra } = request;
+    const { truncation, ...others } = extra?.rerank ?? {};
+    for (const field of Object.keys(others)) if (!field.startsWith('$')) lose(field);
+    loseRerankLimits(request, lose);
+    return {
+      path: '/rerank',
+      body: {
+        model,
+        query,
+        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        ...(topN === undefined ? {} : { top_k: Math.min(topN, documents.length) }),
+        ...(truncation === undefined ? {} : { truncation }),
+      },
+    };
+  },
+  decodeWhole: (body) => decodeScores(body, 'voyage-rerank'),
+  encodeWhole: noClient,
+  estimate: expectedOfDocuments,
+});
+
+const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'query',
+  question: 'query',
+  'code-query': 'query',
+  document: 'document',
+};
+
+/** The official shape with other words: `output_dimension`, `input_type`. Floats are what comes when nothing is said. */
+const embed: Codec<EmbedRequest> = {
+  ...embedCodec,
+  format: 'voyage-embeddings',
+  encodeRequest({ purpose, dimensions, ...request }, target) {
+    const { body, ...encoded } = embedCodec.encodeRequest(request, target);
+    const { encoding_format: _, user, task: _task, input_type: own, ...rest } = body;
+    if (user !== undefined) target.lose('user');
+    const type = purpose === undefined ? undefined : inputTypes[purpose];
+    if (purpose !== undefined && type === undefined) target.lose('taskType');
+    // A word of the vendor's own that nobody else knows stays what it is.
+    const said = purpose === undefined ? own : type;
+    return {
+      ...encoded,
+      body: {
+        ...rest,
+        ...(said === undefined ? {} : { input_type: said }),
+        ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+      },
+    };
+  },
+  split: (request) => splitInputs(request, 1000),
+};
+
+/** Voyage AI: embeddings, and rerank, whose results stand in `data`. */
+export default plainKind(
+  defineChannel({
+    name: 'voyage',
+    catalogue: ['voyage'],
+    models: ['voyage-*', 'rerank-*'],
+    setup: (options, tools: ChannelTools): ChannelParts => ({
+      ...overHttp(options, tools, {
+        baseUrl: 'https://api.voyageai.com/v1',
+        headers: bearer,
+        speaks: { embed: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
+        keeps: { 'chat-completions': ['files', 'batches'] },
+        // A third less: https://docs.voyageai.com/docs/batch-inference
+        batchShare: 0.67,
+        batches: voyageBatches,
+      }),
+      codecs: { embed, rerank },
+      batchModel: 'request_params.model',
+    }),
+  }),
+);

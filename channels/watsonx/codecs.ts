@@ -1,0 +1,161 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
+import {
+  decodeScores,
+  expectedOfDocuments,
+  expectedOfInputs,
+  joinVectors,
+  loseForeign,
+  loseRerankLimits,
+  oneShot,
+  onlyText,
+  readPlainUsage,
+  readVectors,
+  splitInputs,
+  textOfDocument,
+  throwIfError,
+  upstreamError,
+  type Codec,
+  type EmbedRequest,
+  type RerankRequest,
+} from 'sluice/internal';
+import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
+import { loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+
+/** The names under which the channel speaks the words of watsonx.ai. */
+export const chatFormat = 'watsonx-chat';
+export const embedFormat = 'watsonx-embeddings';
+export const rerankFormat = 'watsonx-rerank';
+
+/** Most texts of one request: https://www.ibm.com/docs/en/watsonx/saas?topic=code-embedding-generation says 1000. */
+const mostTexts = 1000;
+
+/** The members of a chat. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */
+const members: ReadonlySet<string> = new Set([
+  'messages',
+  'tools',
+  'tool_choice',
+  'tool_choice_option',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'max_tokens',
+  'n',
+  'response_format',
+  'seed',
+  'stop',
+  'temperature',
+  'top_p',
+  'time_limit',
+  'max_completion_tokens',
+  'length_penalty',
+  'repetition_penalty',
+  'include_reasoning',
+  'reasoning_effort',
+]);
+
+/** Chat completions, but for the names of the model and of the choice among tools, and two paths instead of a member that says `stream`. */
+export const chat = chatDialect({
+  format: chatFormat,
+  path: (stream) => (stream ? '/ml/v1/text/chat_stream' : '/ml/v1/text/chat'),
+  request({ model, stream: _stream, stream_options: _options, ...body }, { lose }) {
+    const { tool_choice: choice, ...known } = knownMembers(body, members, lose);
+    return {
+      model_id: model,
+      ...known,
+      ...(choice === undefined
+        ? {}
+        : typeof choice === 'string'
+          ? { tool_choice_option: choice }
+          : { tool_choice: choice }),
+    };
+  },
+  reply: () => ({ chunks: (piece) => [named(refusedIn(piece))] }),
+  whole: (body) => named(refusedIn(body)),
+});
+
+/** A failure under a status of success: a list of errors in place of choices. */
+function refusedIn(body: JsonObject): JsonObject {
+  if (Array.isArray(body['errors'])) throw upstreamError(200, JSON.stringify(body));
+  return body;
+}
+
+/** Without the members that say when and by what warnings it was made. */
+function named({
+  model_id: id,
+  model = id,
+  created_at: _at,
+  model_version: _version,
+  system: _system,
+  ...rest
+}: JsonObject): JsonObject {
+  return model === undefined ? rest : { ...rest, model };
+}
+
+/** https://www.ibm.com/watsonx/developer/capabilities/embeddings */
+export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: embedFormat,
+  operation: 'embed',
+  path: '/ml/v1/text/embeddings',
+  decodeRequest: noClient,
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+    loseOfEmbed({ title, user, extra }, embedFormat, lose);
+    if (purpose !== undefined) lose('taskType');
+    if (dimensions !== undefined) lose('dimensions');
+    return { path: '/ml/v1/text/embeddings', body: { model_id: model, inputs: inputs.map(onlyText) } };
+  },
+  decodeWhole: decodeEmbeddings,
+  encodeWhole: noClient,
+  estimate: expectedOfInputs,
+  split: (request) => splitInputs(request, mostTexts),
+  join: joinVectors,
+});
+
+function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const list = objectsOf(body['results']);
+  const vectors = readVectors(list.map(({ embedding }) => embedding));
+  return [
+    { type: 'head', id: '', model: '' },
+    { type: 'result', value: { vectors } },
+    { type: 'usage', usage: used(body, embedFormat) },
+  ];
+}
+
+function used({ input_token_count: count }: JsonObject, format: string): ReturnType<typeof readPlainUsage> {
+  return readPlainUsage({ prompt_tokens: typeof count === 'number' ? count : 0 }, format);
+}
+
+/** https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_4_x.WatsonXAI.RerankResponse.html */
+export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: rerankFormat,
+  operation: 'rerank',
+  path: '/ml/v1/text/rerank',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, extra } = request;
+    loseForeign(extra, rerankFormat, undefined, lose);
+    loseRerankLimits(request, lose);
+    return {
+      path: '/ml/v1/text/rerank',
+      body: {
+        model_id: model,
+        query,
+        inputs: documents.map((document) => ({ text: textOfDocument(document, rankFields) })),
+        ...(topN === undefined
+          ? {}
+          : { parameters: { return_options: { top_n: Math.min(topN, documents.length) } } }),
+      },
+    };
+  },
+  decodeWhole({ results = null, ...body }) {
+    throwIfError(body);
+    const [head, result] = decodeScores({ results }, rerankFormat);
+    return [head, result, { type: 'usage' as const, usage: used(body, rerankFormat) }].filter(
+      (event) => event !== undefined,
+    );
+  },
+  encodeWhole: noClient,
+  estimate: expectedOfDocuments,
+});

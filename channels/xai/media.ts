@@ -1,0 +1,203 @@
+import { of } from 'rxjs';
+import type { JsonObject } from 'sluice';
+import {
+  atMost,
+  contentRefused,
+  failureOf,
+  imageText,
+  isObject,
+  loseSettings,
+  stateReader,
+  throwIfError,
+  usualSeconds,
+  wantedRatio,
+  type ChannelParts,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageRequest,
+  type MadeImage,
+  type SpeakRequest,
+  type VideoReport,
+  type VideoRequest,
+} from 'sluice/internal';
+import { ownWords } from '../_kit/dialect/own-words.ts';
+import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from '../_kit/media/pictures.ts';
+import { soundFor, speechCodec, voiceName } from '../_kit/media/speech.ts';
+import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
+
+/** The name of xAI's own words for given images, videos and speech, which no client sends. */
+export const mediaFormat = 'xai';
+
+/** @ai-sdk/xai 3.0.138, src/xai-image-model.ts and xai-image-options.ts */
+const imageRatios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
+
+/** Most images that are changed together: https://docs.x.ai/developers/model-capabilities/images/multi-image-editing */
+const mostImages = 3;
+
+function encodeImages(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { prompt, images, count, quality, fileFormat } = request;
+  const [first, ...others] = asDataUrls(images).map((url) => ({ url, type: 'image_url' }));
+  const ratio = ratioFor(request, imageRatios, lose);
+  return {
+    path: first === undefined ? '/images/generations' : '/images/edits',
+    body: {
+      ...own,
+      model,
+      prompt,
+      ...(first === undefined ? {} : others.length === 0 ? { image: first } : { images: [first, ...others] }),
+      ...(count === undefined ? {} : { n: count }),
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...(quality === undefined || quality === 'auto' ? {} : { quality }),
+      ...(fileFormat === undefined ? {} : { output_format: fileFormat }),
+      // Addresses end after a while.
+      response_format: 'b64_json',
+    },
+  };
+}
+
+function decodeImages(body: JsonObject): readonly MadeImage[] {
+  throwIfError(body);
+  const list = Array.isArray(body.data) ? body.data.filter(isObject) : [];
+  if (list.some(({ respect_moderation: isFit }) => isFit === false)) throw contentRefused('');
+  return list.flatMap(({ b64_json: base64, url, revised_prompt: revised }) => {
+    const prompt = typeof revised === 'string' && revised !== '' ? { revisedPrompt: revised } : {};
+    if (typeof base64 === 'string') return [{ base64, ...prompt }];
+    return typeof url === 'string' ? [{ ...pictureAt(url), ...prompt }] : [];
+  });
+}
+
+const { 'edit-image': editing } = pictureCodecs({
+  format: mediaFormat,
+  changes: mostImages,
+  carries: ['quality', 'fileFormat'],
+  own: ['aspect_ratio', 'resolution'],
+  atOnce: 10,
+  encode: encodeImages,
+  decode: decodeImages,
+});
+
+/** Images made from others. What they cost is stated beside them. */
+export const edits: Codec<ImageRequest> | undefined = editing && {
+  ...editing,
+  decodeWhole: (body, traits) =>
+    editing
+      .decodeWhole(body, traits)
+      .map((event) =>
+        event.type === 'usage' && isObject(body.usage)
+          ? { ...event, usage: { ...event.usage, format: mediaFormat, raw: body.usage } }
+          : event,
+      ),
+};
+
+/** @ai-sdk/xai 3.0.138, src/xai-video-model.ts and xai-video-options.ts */
+const videoRatios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3'.split(' ');
+const resolutions: ReadonlySet<string> = new Set(['480p', '720p', '1080p']);
+const mostReferences = 7;
+
+function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'user'], target);
+  const { prompt, imageRole, user, metadata = {} } = request;
+  // Members of its own may name another video or more images, which cost more than is reserved.
+  for (const name of Object.keys(metadata)) if (name !== 'generate_audio') target.lose(`metadata.${name}`);
+  const isReference = imageRole === 'reference' || (imageRole === undefined && request.images.length > 1);
+  const images = atMost(request.images, isReference ? mostReferences : 1, mediaFormat, target).map(
+    (image) => ({
+      url: imageText(image, 'data-url', mediaFormat),
+    }),
+  );
+  const [first] = images;
+  const ratio = wantedRatio(request, videoRatios, target);
+  const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
+  return {
+    path: '/videos/generations',
+    body: {
+      model: target.model,
+      prompt,
+      // A length is always told: what is charged for a video that names none is known by it.
+      duration: Math.ceil(request.seconds ?? usualSeconds(request)),
+      ...(first === undefined ? {} : isReference ? { reference_images: images } : { image: first }),
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...(resolution === undefined ? {} : { resolution }),
+      ...(typeof metadata.generate_audio === 'boolean' ? { generate_audio: metadata.generate_audio } : {}),
+      ...(user === undefined ? {} : { user }),
+    },
+  };
+}
+
+const readState = stateReader({
+  pending: 'in_progress',
+  done: 'completed',
+  failed: 'failed',
+  expired: 'failed',
+});
+
+/** A task is named when it is made; asked about, it tells its state, or nothing while it runs. */
+function readReport(body: JsonObject): VideoReport {
+  const { request_id: id, status, video, progress, error } = body;
+  // A task that has failed tells why in the same member as a refusal does.
+  if (status === undefined) throwIfError(body);
+  const { url, duration, respect_moderation: isFit } = isObject(video) ? video : {};
+  const isUnfit = isFit === false;
+  const state = isUnfit
+    ? 'failed'
+    : (readState(status) ?? (typeof url === 'string' ? 'completed' : undefined));
+  const { code, message } = isObject(error) ? error : {};
+  return {
+    id: typeof id === 'string' ? id : '',
+    state,
+    ...(typeof progress === 'number' ? { progress } : {}),
+    ...(typeof url === 'string' && !isUnfit ? { url } : {}),
+    ...(typeof duration === 'number' && duration > 0 ? { seconds: duration } : {}),
+    ...(state === 'failed'
+      ? {
+          error: isUnfit
+            ? failureOf('content_policy_violation', 'The video was refused.')
+            : failureOf(code ?? status, message),
+        }
+      : {}),
+  };
+}
+
+/** Videos. They cannot be told to stop. */
+export const videoCodecs = ownVideos({
+  format: mediaFormat,
+  encode: encodeVideo,
+  readReport,
+  ask: ({ id }) => ({ path: `/videos/${encodeURIComponent(id)}`, method: 'GET', body: {} }),
+});
+
+/** https://docs.x.ai/developers/model-capabilities/audio/text-to-speech */
+const sounds = { mp3: 'mp3', wav: 'wav', pcm: 'pcm' } as const;
+
+function encodeSpeech(request: SpeakRequest, { lose }: EncodeTarget): EncodedRequest {
+  const { text, speed, instructions, extra } = request;
+  const { language = 'auto', ...own } = ownWords(extra, ['language'], lose);
+  if (speed !== undefined && speed !== 1) lose('speed');
+  if (instructions !== undefined) lose('instructions');
+  return {
+    path: '/tts',
+    body: {
+      ...own,
+      text,
+      voice_id: voiceName(request),
+      language,
+      output_format: { codec: soundFor(request, sounds), sample_rate: 24_000 },
+    },
+  };
+}
+
+/** Speech. */
+export const speech = speechCodec(mediaFormat, encodeSpeech);
+
+/** A task that still runs is answered 202, sometimes without a word: @ai-sdk/xai 3.0.138, src/xai-video-model.ts */
+export function withWaiting(parts: ChannelParts): ChannelParts {
+  return {
+    ...parts,
+    async open(call, request) {
+      const answer = await parts.open(call, request);
+      if (request.operation !== 'get-video' || answer.status !== 202) return answer;
+      return { ...answer, status: 200, bytes: of(Buffer.from('{"status":"pending"}')) };
+    },
+  };
+}
