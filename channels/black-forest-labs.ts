@@ -1,3 +1,4 @@
+/** Black Forest Labs: FLUX images, which are jobs that are asked for until they are done. */
 import { defineChannel, type ChannelOptions, type JsonObject } from 'sluice';
 import {
   contentRefused,

@@ -1,3 +1,4 @@
+/** Any place that speaks generateContent, at the address that the config gives. */
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';

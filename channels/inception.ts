@@ -1,3 +1,4 @@
+/** Inception: the diffusion language model Mercury. */
 import { openaiLike } from './_kit/dialect/openai-like.ts';
 
 const mercury = { reasoning: 'effort', efforts: ['low', 'medium', 'high'], thinksByDefault: true } as const;

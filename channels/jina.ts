@@ -1,3 +1,4 @@
+/** Jina AI: embeddings and reranking. */
 import { defineChannel } from 'sluice';
 import {
   embedCodec,

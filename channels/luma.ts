@@ -1,3 +1,4 @@
+/** Luma: Ray videos. */
 import { defineChannel, type JsonObject } from 'sluice';
 import {
   atMost,

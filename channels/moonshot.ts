@@ -1,3 +1,4 @@
+/** Moonshot AI: Kimi, in chat completions and messages. */
 import { bearer } from './_kit/http/http-channel.ts';
 import { inBoth } from './_kit/dialect/messages-side.ts';
 import { thinksAlike } from './_kit/dialect/open-models.ts';

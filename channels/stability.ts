@@ -1,3 +1,4 @@
+/** Stability AI: images made, edited and enlarged. */
 import { defineChannel, GatewayError, type JsonObject } from 'sluice';
 import {
   contentRefused,

@@ -1,3 +1,4 @@
+/** The log, and what is masked in it. */
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { shownFields, shownText } from './log/fields.ts';
 import { maskKnownSecrets } from './log/known-secrets.ts';

@@ -1,3 +1,4 @@
+/** Reads and removes the credentials in the headers of a call. */
 import type { Wire } from 'sluice';
 import { ClientCredential } from 'sluice/internal';
 

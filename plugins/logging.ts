@@ -1,3 +1,4 @@
+/** Writes a line to the log for each call. */
 import { z } from 'zod';
 import { caller, definePlugin, type Usage } from 'sluice';
 import {

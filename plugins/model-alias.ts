@@ -1,3 +1,4 @@
+/** Other names for models, and suffixes such as `-high`. */
 import { map } from 'rxjs';
 import { z } from 'zod';
 import { caller, definePlugin, type GatewayEvent, type ListedModel, type Reasoning, isChat } from 'sluice';

@@ -1,3 +1,4 @@
+/** Serves `n` answers where the provider makes one for each request. */
 import { concat, defer, EMPTY, finalize, from, mergeMap, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { chatOf, definePlugin, gathered, GatewayError, type GatewayEvent } from 'sluice';

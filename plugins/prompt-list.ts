@@ -1,3 +1,4 @@
+/** Serves lists of prompts where a model only chats. */
 import { concat, concatAll, concatMap, defer, filter, from, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { chatOf, definePlugin, type GatewayEvent, type JsonValue } from 'sluice';

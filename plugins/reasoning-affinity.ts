@@ -1,3 +1,4 @@
+/** Sends a conversation back to the channel that can read its encrypted reasoning. */
 import { z } from 'zod';
 import { caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
 import { chatOutlineOf, type Call, type CallEdits, type InternalTools } from 'sluice/internal';

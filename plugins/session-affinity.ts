@@ -1,3 +1,4 @@
+/** Sends the calls of a session to one channel, for the sake of its prompt cache. */
 import { z } from 'zod';
 import { caller, definePlugin, type JsonValue } from 'sluice';
 import {

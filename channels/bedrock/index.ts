@@ -1,3 +1,4 @@
+/** Amazon Bedrock: Converse, InvokeModel, its OpenAI-compatible endpoints, images, embeddings and reranking. */
 import { z } from 'zod';
 import { of } from 'rxjs';
 import {

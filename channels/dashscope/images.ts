@@ -1,3 +1,4 @@
+/** Images of Qwen and Wan at DashScope's own API. */
 import type { JsonObject } from 'sluice';
 import {
   contentRefused,

@@ -1,3 +1,4 @@
+/** Alibaba Cloud Model Studio (DashScope): chat in two formats, and what only its own API has. */
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
 import { withNative } from './native.ts';

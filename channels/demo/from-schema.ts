@@ -1,3 +1,4 @@
+/** Makes a value that satisfies a JSON Schema, for answers and tool calls of the demo. */
 import type { JsonObject, JsonValue } from 'sluice';
 import { isObject, wordTable } from 'sluice/internal';
 

@@ -1,3 +1,4 @@
+/** The demo: a channel that answers by itself in every operation, so that a new gateway works without a provider. */
 import { z } from 'zod';
 import {
   defineChannel,

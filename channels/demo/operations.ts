@@ -1,3 +1,4 @@
+/** Answers of the demo besides chat: embeddings, images, speech, transcripts and the rest. */
 import type { GatewayEvent, GatewayRequest, JsonObject, Operation, Upstream, UpstreamRequest } from 'sluice';
 import {
   parseObject,

@@ -1,3 +1,4 @@
+/** Makes sound for the demo: a tone whose length grows with the text. */
 import type { GatewayEvent } from 'sluice';
 import { asWave, type SpeakRequest } from 'sluice/internal';
 import type { Doing } from './doing.ts';

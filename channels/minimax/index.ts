@@ -1,3 +1,4 @@
+/** MiniMax: chat, also in the messages format, and videos. */
 import { defineChannel } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { apiKey, bearer, overHttp, plainKind, traitsByModel } from '../_kit/http/http-channel.ts';

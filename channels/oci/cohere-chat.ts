@@ -1,3 +1,4 @@
+/** Cohere's older chat at OCI (`CohereChatRequest`): requests and replies. */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, JsonValue } from 'sluice';
 import {

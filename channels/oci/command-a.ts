@@ -1,3 +1,4 @@
+/** Cohere's newer chat at OCI (`CohereChatRequestV2`): requests and replies. */
 import type { JsonObject, JsonValue } from 'sluice';
 import { isObject, type EncodeTarget } from 'sluice/internal';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';

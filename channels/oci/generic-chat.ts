@@ -1,3 +1,4 @@
+/** Chat of all other makers at OCI (`GenericChatRequest`): requests and replies. */
 import type { JsonObject, JsonValue } from 'sluice';
 import { isObject, type EncodeTarget, wordTable } from 'sluice/internal';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';

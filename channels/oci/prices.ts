@@ -1,3 +1,4 @@
+/** On-demand prices of OCI, which no catalogue has. */
 import type { ChannelSpec } from 'sluice';
 
 const priced = (input: number, output: number): { readonly input: number; readonly output: number } => ({

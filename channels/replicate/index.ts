@@ -1,3 +1,4 @@
+/** Replicate: images and videos, which are predictions that are asked for until they are done. */
 import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
 import {
   type ChannelParts,

@@ -1,3 +1,4 @@
+/** Amazon SageMaker: real-time endpoints whose containers speak chat completions. */
 import { z } from 'zod';
 import { defineChannel, type UpstreamRequest } from 'sluice';
 import { editMembers, type ChannelParts, type ChannelTools } from 'sluice/internal';

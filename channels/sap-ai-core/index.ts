@@ -1,3 +1,4 @@
+/** SAP AI Core: models that run in deployments of a resource group, and its orchestration service. */
 import { z } from 'zod';
 import { defineChannel, secret, type Upstream, type UpstreamRequest } from 'sluice';
 import {

@@ -1,3 +1,4 @@
+/** Voyage AI: embeddings and reranking. */
 import { defineChannel } from 'sluice';
 import {
   decodeScores,

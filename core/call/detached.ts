@@ -1,3 +1,4 @@
+/** Calls that go on without their client. */
 import type { Observable } from 'rxjs';
 import { followed } from '../money/account/followed.ts';
 import { accountOf } from '../money/account/index.ts';

@@ -1,3 +1,4 @@
+/** A view of a call: its edits, and the request with them. */
 import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
 import type { Account } from '../money/account/index.ts';

@@ -1,3 +1,4 @@
+/** `sluice connect`: writes the settings of an agent or SDK for this gateway. */
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { env } from '../settings/environment.ts';

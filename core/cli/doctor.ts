@@ -1,3 +1,4 @@
+/** `sluice doctor`: looks at everything a gateway needs, and prints what to do. */
 import { databaseUrl } from '../server.ts';
 import { examineConfig } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';

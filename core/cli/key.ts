@@ -1,3 +1,4 @@
+/** `sluice key`: makes, lists, changes and deletes API keys. */
 import { loadConfig } from '../config/config.ts';
 import { databaseOf } from '../server.ts';
 import { z } from 'zod';

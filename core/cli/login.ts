@@ -1,3 +1,4 @@
+/** `sluice login`: signs in where a channel needs it. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigError } from '../config/config.ts';
 import { findChannelKinds } from '../config/definitions.ts';

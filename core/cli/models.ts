@@ -1,3 +1,4 @@
+/** `sluice models`: the catalogue of models, and what contradicts it. */
 import { ConfigError, loadConfig } from '../config/config.ts';
 import { home } from '../config/installation/home.ts';
 import { findChannelKinds } from '../config/definitions.ts';

@@ -1,3 +1,4 @@
+/** `sluice prices`: the prices that calls are charged by. */
 import { loadConfig } from '../config/config.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';

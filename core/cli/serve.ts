@@ -1,3 +1,4 @@
+/** Serves calls in a worker process. */
 import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';

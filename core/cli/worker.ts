@@ -1,3 +1,4 @@
+/** The program of the processes that serve. */
 import { resolveHere } from '../config/installation/resolve.ts';
 
 /*

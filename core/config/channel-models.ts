@@ -1,3 +1,4 @@
+/** Splits the `models` option into names and base models. */
 import type { KnownModel } from '../sdk/channel.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { isNameList, modelNames, namesProblem, publicNames, type NameMap } from '../routing/model-names.ts';

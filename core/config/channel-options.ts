@@ -1,3 +1,4 @@
+/** The options of every channel: what is wrong with them, what is secret in them. */
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';

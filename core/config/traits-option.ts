@@ -1,3 +1,4 @@
+/** The `traits` of a channel, checked. */
 import { z } from 'zod';
 import type { ModelTraits } from '../model/traits.ts';
 

@@ -1,3 +1,4 @@
+/** All trials of a channel, and how one is run against a gateway. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatTrials } from './chat.ts';
 import { otherTrials } from './others.ts';

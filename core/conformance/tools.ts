@@ -1,3 +1,4 @@
+/** Trials of tool calls and their results. */
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import { chats } from './chat.ts';
 import { at, callsOf, holds, streamedCalls, type Answer, type Asking, type Trial } from './trial.ts';

@@ -1,3 +1,4 @@
+/** The format of a client where its path is that of several, or of none. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isSigned } from '../formats/_shared/signed.ts';
 

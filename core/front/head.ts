@@ -1,3 +1,4 @@
+/** Writes the head of an answer, without what none can carry. */
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';

@@ -1,3 +1,4 @@
+/** Koa's router, in the form that loads less. */
 import { createRequire } from 'node:module';
 import type * as Koa from '@koa/router';
 

@@ -1,3 +1,4 @@
+/** Messages between the primary process and its workers. */
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
 import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';

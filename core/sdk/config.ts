@@ -1,3 +1,4 @@
+/** The settings that a config file exports. */
 import type { z } from 'zod';
 import type { settingsSchema } from '../settings/index.ts';
 import type { ChannelEntry } from './author/channel.ts';

@@ -1,3 +1,4 @@
+/** Definitions of plugins and channels, with the members that only this repository sees. */
 import type { Observable } from 'rxjs';
 import type { Call } from './call.ts';
 import type { GatewayConfig } from './config.ts';

@@ -1,3 +1,4 @@
+/** The contract of a format: its codecs and routes. */
 import type { ListedModel } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Codec } from './codec.ts';

@@ -1,3 +1,4 @@
+/** Headers that plugins add to a reply. */
 import { callKey } from './call-key.ts';
 import type { Call } from './author/call.ts';
 

@@ -1,3 +1,4 @@
+/** Schemas of the rows of the price table. */
 import { z } from 'zod';
 
 const perMillion = z

@@ -1,3 +1,4 @@
+/** The limits of sessions that pass through. */
 import { z } from 'zod';
 
 const mebibyte = 1024 * 1024;

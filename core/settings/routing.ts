@@ -1,3 +1,4 @@
+/** Settings of routing: how a call finds its channel, and when a channel is left alone. */
 import { z } from 'zod';
 
 const time = z.int().min(10);

@@ -1,3 +1,4 @@
+/** Counting and estimating tokens. */
 import type { Block, ChatRequest } from '../model/chat.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { estimateTokens, TokenCounter } from './counter.ts';

@@ -1,3 +1,4 @@
+/** Takes sockets through a proxy. */
 import type { ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect, type ConnectionOptions } from 'node:tls';

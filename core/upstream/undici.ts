@@ -1,3 +1,4 @@
+/** The parts of undici that send requests. */
 import { createRequire } from 'node:module';
 import type * as undici from 'undici';
 

@@ -1,3 +1,4 @@
+/** Admin endpoints for channels and their models. */
 import { GatewayError, type ListedModel } from 'sluice';
 import {
   channelStanding,

@@ -1,3 +1,4 @@
+/** Adds the names of keys to records of the usage log. */
 import type { ApiKeys, UsageRecord } from 'sluice/internal';
 import type { NamedRecord } from './csv.ts';
 

@@ -1,3 +1,4 @@
+/** Admin endpoints for API keys. */
 import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
 import {
   matchesModel,

@@ -1,3 +1,4 @@
+/** Reads and checks the query and the body of an admin request. */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { GatewayError } from 'sluice';

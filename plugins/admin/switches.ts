@@ -1,3 +1,4 @@
+/** Channels that administrators have switched off, in all processes. */
 import { entriesOf, type Catalog, type Log, type Stores } from 'sluice/internal';
 
 const namespace = 'channel-switches';

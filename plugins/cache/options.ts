@@ -1,3 +1,4 @@
+/** Options of the cache. */
 import { z } from 'zod';
 import type { ApiKey } from 'sluice';
 

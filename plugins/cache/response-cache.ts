@@ -1,3 +1,4 @@
+/** Answers a call from the cache, or keeps its response there. */
 import type { Observable } from 'rxjs';
 import { addReplyHeaders, observe, type Call, type GatewayEvent, type Next, type PluginTools } from 'sluice';
 import { directivesOf, type Directives } from './directives.ts';

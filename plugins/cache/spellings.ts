@@ -1,3 +1,4 @@
+/** Requests that mean the same though they are written differently. */
 import type { JsonObject, JsonValue } from 'sluice';
 
 /*

@@ -1,3 +1,4 @@
+/** Compacts long conversations for clients that ask for it, with models of every format. */
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
 import { chatFormats, openSealer, type Call, type InternalTools } from 'sluice/internal';

@@ -1,3 +1,4 @@
+/** Writes replies that hold a compaction. */
 import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
 import type { GatewayEvent, JsonObject, Usage } from 'sluice';
 import { sumUsage, type Call } from 'sluice/internal';

@@ -1,3 +1,4 @@
+/** Checks requests and responses, and refuses, masks, tags or alerts. */
 import { createHash, randomBytes } from 'node:crypto';
 import { definePlugin, GatewayError, type Call, type PluginTools } from 'sluice';
 import { createCheck, type Check } from './checks.ts';

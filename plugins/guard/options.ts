@@ -1,3 +1,4 @@
+/** Options of the guard. */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { entityNames } from './detectors/index.ts';

@@ -1,3 +1,4 @@
+/** Checks a reply, whole or streamed. */
 import { concatMap, from, map, tap, toArray, type Observable } from 'rxjs';
 import {
   GatewayError,

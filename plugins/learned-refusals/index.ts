@@ -1,3 +1,4 @@
+/** Leaves out parameters that a provider has refused, and remembers them. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { callKey, definePlugin, GatewayError, type GatewayEvent } from 'sluice';

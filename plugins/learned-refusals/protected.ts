@@ -1,3 +1,4 @@
+/** Members of requests that are never left out. */
 import { plainMember } from 'sluice/internal';
 
 function names(text: string): ReadonlySet<string> {

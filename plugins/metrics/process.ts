@@ -1,3 +1,4 @@
+/** Metrics of this process: memory, CPU, event loop. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { lostLogLines } from 'sluice/internal';
 

@@ -1,3 +1,4 @@
+/** Joins the metrics of all workers into one page. */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { z } from 'zod';
 import type { Gathered, PeerAnswer } from 'sluice/internal';

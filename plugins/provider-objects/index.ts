@@ -1,3 +1,4 @@
+/** Files, batches and other objects that a provider keeps, each for the key that made it. */
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
 import { openObjectStore, type Call, type Channel, type InternalTools } from 'sluice/internal';

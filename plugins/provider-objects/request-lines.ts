@@ -1,3 +1,4 @@
+/** Reads and writes the lines of batch files. */
 import { GatewayError, type JsonObject } from 'sluice';
 import {
   checkMemberNames,

@@ -1,3 +1,4 @@
+/** Budgets: reserves what a call may cost, and refuses it when the budget is spent. */
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type Operation } from 'sluice';
 import {

@@ -1,3 +1,4 @@
+/** Limits and charges sessions over a WebSocket. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type GatewayEvent } from 'sluice';

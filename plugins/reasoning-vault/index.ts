@@ -1,3 +1,4 @@
+/** Keeps reasoning that a client's format has no place for, and puts it back in the next turn. */
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
 import { caller, definePlugin, startWithEvents, type ChatRequest, type GatewayEvent, chatOf } from 'sluice';

@@ -1,3 +1,4 @@
+/** The endpoints under `/v1/conversations`. */
 import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
   isObject,

@@ -1,3 +1,4 @@
+/** Keeps responses and conversations, for clients of Responses at providers that keep none. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { definePlugin, type GatewayEvent, type JsonObject } from 'sluice';

@@ -1,3 +1,4 @@
+/** Pages of lists of items. */
 import type { JsonObject } from 'sluice';
 import { wrongType, wrongValue, type ItemPage, type ItemQuery } from 'sluice/internal';
 

@@ -1,3 +1,4 @@
+/** Puts the client's name of a model into the bytes of a reply, and finds its usage there. */
 import type { Usage } from 'sluice';
 import { splitSse, stringEnd, type Codec } from 'sluice/internal';
 

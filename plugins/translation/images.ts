@@ -1,3 +1,4 @@
+/** The images of a request: files and addresses, read so that a channel can be sent their bytes. */
 import { concatMap, from, map, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type GatewayRequest, type Operation, type Usage } from 'sluice';
 import {

@@ -1,3 +1,4 @@
+/** Refuses or reduces an output limit above what the model can give. */
 import { GatewayError, type ChatRequest, type ModelTraits } from 'sluice';
 import { chatOutlineOf, type Call, type Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';

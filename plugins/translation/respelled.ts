@@ -1,3 +1,4 @@
+/** Replies that pass through except for members that are renamed. */
 import {
   parseObject,
   parseSse,

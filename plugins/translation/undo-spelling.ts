@@ -1,3 +1,4 @@
+/** Undoes in a reply what a request had to spell differently. */
 import type { GatewayEvent } from 'sluice';
 import { parseObject, type EncodedRequest } from 'sluice/internal';
 import { withoutBegun } from './without-begun.ts';

@@ -1,3 +1,4 @@
+/** Counts what an answer uses where its provider does not. */
 import { estimateTokens, type GatewayEvent, type Usage } from 'sluice';
 import { wordBytes } from 'sluice/internal';
 

@@ -1,3 +1,4 @@
+/** Removes the beginning that a model repeats from an answer. */
 import type { GatewayEvent } from 'sluice';
 
 type Emit = (event: GatewayEvent) => void;

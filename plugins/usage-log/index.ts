@@ -1,3 +1,4 @@
+/** Records each call in the usage log. */
 import { z } from 'zod';
 import { caller, definePlugin, type JsonObject, type Operation } from 'sluice';
 import {

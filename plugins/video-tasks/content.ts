@@ -1,3 +1,4 @@
+/** Gives away the content of finished videos. */
 import { concat, map, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type Upstream } from 'sluice';
 import { wrongValue, type Call, type InternalTools, type Target, type Task } from 'sluice/internal';

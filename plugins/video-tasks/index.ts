@@ -1,3 +1,4 @@
+/** Videos: tasks that are asked for until they are done, and their content. */
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
 import { openTaskStore, type Call, type InternalTools, type Task } from 'sluice/internal';

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { blank, everyFile, imports, lineOf, places, read, scripts, spreads } from './source.ts';
+import { blank, everyFile, home, imports, lineOf, places, read, scripts, spreads } from './source.ts';
 
 const core = scripts('core');
 const plugins = scripts('plugins');
@@ -851,27 +853,28 @@ describe('what is published', () => {
     ).toBe('');
   });
 
-  test('the map of the core is true', () => {
+  test('the map of the core is short, names every folder of it, and no file that is gone', () => {
     const map = read('core/README.md');
-    // Files of formats have names in place of paths.
-    const mapped = core.filter((path) => !/^core\/formats\/(?!_)[^/]+\//.test(path));
-    const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
-    expect(
-      verdict(
-        mapped.filter((path) => !named.has(path)),
-        'Add a line for each of these to core/README.md.',
-      ),
-    ).toBe('');
-    expect(
-      verdict(
-        [...named].filter((path) => !mapped.includes(path)),
-        'core/README.md names files that are gone: take their lines out.',
-      ),
-    ).toBe('');
+    expect(map.split('\n').length).toBeLessThanOrEqual(120);
+    const rooms = new Set(
+      core.map((path) => path.split('/')[1] ?? '').filter((name) => !name.endsWith('.ts')),
+    );
+    expect([...rooms].filter((room) => !map.includes(`\`${room}/\``))).toEqual([]);
+    const named = [...map.matchAll(/`([\w./-]+\.(?:ts|js))`/g)].map(([, path = '']) => path);
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((path) => !existsSync(join(home, 'core', path)))).toEqual([]);
+  });
+
+  test('each file says what it is for before its first line of code', () => {
+    const silent = product.filter((path) => {
+      const code = read(path).replace(/^(?:\s*import\b[^;]*;\n)+/, '');
+      return !/^\s*(?:#!.*\s+)?(?:\/\*|\/\/)/.test(code);
+    });
+    expect(verdict(silent, 'Begin each of these files with a sentence on what it is for.')).toBe('');
   });
 
   test('who knows the files of one format knows those of all', () => {
-    const [, section = ''] = /^### A format$([\s\S]*?)^##/m.exec(read('core/README.md')) ?? [];
+    const [, section = ''] = /^## Files of a format$([\s\S]*)/m.exec(read('core/formats/README.md')) ?? [];
     const lists = [...section.matchAll(/^- (.*?) —/gms)].map(([, list = '']) => list);
     const names = new Set(
       lists.flatMap((list) => [...list.matchAll(/`([\w/-]+)`/g)].map(([, name = '']) => name)),
@@ -885,13 +888,13 @@ describe('what is published', () => {
     expect(
       verdict(
         [...used].flatMap(([name, path]) => (names.has(name) ? [] : [path])),
-        'core/README.md lists the names that files of a format may have: take the one that means this, or add a name with its meaning there when no format has had such a thing.',
+        'core/formats/README.md lists the names that files of a format may have: take the one that means this, or add a name with its meaning there when no format has had such a thing.',
       ),
     ).toBe('');
     expect(
       verdict(
         [...names].filter((name) => !used.has(name)),
-        'core/README.md lists names that no format has: take them out.',
+        'core/formats/README.md lists names that no format has: take them out.',
       ),
     ).toBe('');
   });

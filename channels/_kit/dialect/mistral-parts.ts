@@ -1,3 +1,4 @@
+/** Content parts that only Mistral has: documents, audio, and references in replies. */
 import type { ChatRequest, JsonObject } from 'sluice';
 import {
   cannotCarry,

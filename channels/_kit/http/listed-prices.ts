@@ -1,3 +1,4 @@
+/** Prices that a provider's own list of models states: OpenRouter and Hugging Face. */
 import type { JsonObject, JsonValue, PricedModel } from 'sluice';
 import { isObject } from 'sluice/internal';
 

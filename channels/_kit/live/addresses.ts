@@ -1,3 +1,4 @@
+/** The addresses of Gemini's Live API, at the Gemini API and at Vertex AI. */
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { liveSessions } from './sockets.ts';
 

@@ -1,3 +1,4 @@
+/** Chunks of a completion stream, in both directions. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';

@@ -1,3 +1,4 @@
+/** Thoughts between tags in the text. */
 const opening = '<think>';
 const closing = '</think>';
 

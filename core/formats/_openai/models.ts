@@ -1,3 +1,4 @@
+/** The model list of OpenAI’s formats. */
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelListing } from '../../sdk/format.ts';

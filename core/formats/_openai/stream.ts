@@ -1,3 +1,4 @@
+/** How completions ask for a stream. */
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';

@@ -1,3 +1,4 @@
+/** Whole completions as folded streams. */
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Streams whose blocks have numbers, each with a start, pieces and an end. */
 import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import type { HeadEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';

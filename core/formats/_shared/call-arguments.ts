@@ -1,3 +1,4 @@
+/** Arguments as an object, also where the model wrote none. */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { unusable } from './upstream-error/index.ts';

@@ -1,3 +1,4 @@
+/** Binary event streams, which are server-sent events inside the gateway: cutting, reading, writing. */
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import type { GatewayError } from '../../sdk/errors.ts';

@@ -1,3 +1,4 @@
+/** What only one format knows of a piece: gathered and put back. */
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { given } from './check.ts';

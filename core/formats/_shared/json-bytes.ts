@@ -1,3 +1,4 @@
+/** Finds where a string ends in the bytes of JSON. */
 const quote = 0x22;
 const backslash = 0x5c;
 

@@ -1,3 +1,4 @@
+/** Finds where members of an object stand in its bytes, and reads their values. */
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { stringEnd } from './json-bytes.ts';
 

@@ -1,3 +1,4 @@
+/** Proofs of reasoning, sealed for their way through another format. */
 import type { Proof } from '../../model/extra.ts';
 import { parseObject } from '../../model/json.ts';
 

@@ -1,3 +1,4 @@
+/** Recognizes requests of SDKs that sign them or send an invocation id. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**

@@ -1,3 +1,4 @@
+/** The ark format of Volcengine for videos: its endpoints and codecs. */
 import { videoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
 import type { Format } from '../../sdk/format.ts';

@@ -1,3 +1,4 @@
+/** Requests of the ark format for a video, in both directions. */
 import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

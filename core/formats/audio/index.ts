@@ -1,3 +1,4 @@
+/** The audio format: transcripts, translations and speech under `/v1/audio`. */
 import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';

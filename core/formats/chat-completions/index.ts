@@ -1,3 +1,4 @@
+/** The chat completions format: its endpoints and codecs. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import type { Format } from '../../sdk/format.ts';

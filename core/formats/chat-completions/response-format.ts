@@ -1,3 +1,4 @@
+/** `response_format`, in both directions. */
 import { isObject, type JsonValue } from '../../model/json.ts';
 import { responseFormatReader, schemaFields } from '../_openai/response-format.ts';
 import type { Leftovers } from '../_shared/extra.ts';

@@ -1,3 +1,4 @@
+/** How requests of Converse ask for reasoning, in both directions. */
 import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

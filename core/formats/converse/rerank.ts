@@ -1,3 +1,4 @@
+/** Bedrock's rerank requests and replies. */
 import { wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest, RerankResult } from '../../model/rerank.ts';

@@ -1,3 +1,4 @@
+/** `outputConfig.textFormat`, in both directions. */
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';

@@ -1,3 +1,4 @@
+/** Writes a Converse stream. */
 import { randomUUID } from 'node:crypto';
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { HeadEvent } from '../../model/event.ts';

@@ -1,3 +1,4 @@
+/** The embeddings format: its endpoint and codec. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import type { Format } from '../../sdk/format.ts';

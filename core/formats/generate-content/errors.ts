@@ -1,3 +1,4 @@
+/** Errors of generateContent, read and written. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';

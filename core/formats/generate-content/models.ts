@@ -1,3 +1,4 @@
+/** Lists of models of generateContent. */
 import { wrongValue } from '../../sdk/errors.ts';
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';

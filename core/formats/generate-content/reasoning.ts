@@ -1,3 +1,4 @@
+/** `thinkingConfig` and thought signatures, in both directions. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { budgetOfEffort, effortFrom, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';

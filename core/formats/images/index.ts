@@ -1,3 +1,4 @@
+/** The images format: images made, edited and varied under `/v1/images`. */
 import type { ImageRequest } from '../../model/image.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';

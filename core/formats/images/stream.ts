@@ -1,3 +1,4 @@
+/** Streams of images, in both directions. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';

@@ -1,3 +1,4 @@
+/** The jimeng format for videos: its endpoint and codecs. */
 import { videoCodecs } from '../_shared/video-codec.ts';
 import type { Format } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';

@@ -1,3 +1,4 @@
+/** Requests of the jimeng format, in both directions. */
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import type { JsonObject } from '../../model/json.ts';

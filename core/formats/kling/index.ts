@@ -1,3 +1,4 @@
+/** The kling format for videos: its endpoints and codecs. */
 import { videoCodecs } from '../_shared/video-codec.ts';
 import type { Format, Route } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';

@@ -1,3 +1,4 @@
+/** Errors of the messages format, and the headers beside them. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ErrorReply } from '../../sdk/format.ts';

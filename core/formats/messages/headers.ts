@@ -1,3 +1,4 @@
+/** Headers of the messages format: its version, its betas, its rate limits. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { RateStanding } from '../../sdk/format.ts';
 import { defined } from '../_shared/fields.ts';

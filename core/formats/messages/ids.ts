@@ -1,3 +1,4 @@
+/** Ids of messages and tool calls. */
 import { randomBytes } from 'node:crypto';
 
 const prefix = 'msg_';

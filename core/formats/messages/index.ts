@@ -1,3 +1,4 @@
+/** The messages format: its endpoints and codecs. */
 import type { Format } from '../../sdk/format.ts';
 import { aliases } from './aliases.ts';
 import { chatCodec, countCodec } from './codec.ts';

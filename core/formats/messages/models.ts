@@ -1,3 +1,4 @@
+/** Lists of models of the messages format. */
 import { wrongValue } from '../../sdk/errors.ts';
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Edits a messages request that passes through as bytes. */
 import type { Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

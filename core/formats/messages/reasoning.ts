@@ -1,3 +1,4 @@
+/** `thinking` and `output_config.effort`, in both directions. */
 import { isDeepStrictEqual } from 'node:util';
 import { wrongValue } from '../../sdk/errors.ts';
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';

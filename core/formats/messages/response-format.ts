@@ -1,3 +1,4 @@
+/** `output_config.format`, in both directions. */
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

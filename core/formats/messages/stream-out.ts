@@ -1,3 +1,4 @@
+/** Writes a messages stream. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import type { HeadEvent } from '../../model/event.ts';

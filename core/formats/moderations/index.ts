@@ -1,3 +1,4 @@
+/** The moderations format: its endpoint and codec. */
 import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';

@@ -1,3 +1,4 @@
+/** The OCR format: documents read page by page, as Mistral has it. */
 import type { OcrRequest } from '../../model/ocr.ts';
 import type { Codec, Format } from '../../sdk/format.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';

@@ -1,3 +1,4 @@
+/** Requests of the OCR format, in both directions. */
 import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { OcrRequest } from '../../model/ocr.ts';

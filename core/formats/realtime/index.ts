@@ -1,3 +1,4 @@
+/** The realtime format: its endpoints, which open a WebSocket. */
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import type { Format } from '../../sdk/format.ts';

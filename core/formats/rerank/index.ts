@@ -1,3 +1,4 @@
+/** The rerank format: its endpoints and codec. */
 import type { RerankRequest } from '../../model/rerank.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';

@@ -1,3 +1,4 @@
+/** Compaction of Responses: `/v1/responses/compact`. */
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';

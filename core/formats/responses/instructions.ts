@@ -1,3 +1,4 @@
+/** `instructions` and `truncation`, which may be objects. */
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalString } from '../_shared/check.ts';

@@ -1,3 +1,4 @@
+/** Counts the uses of hosted tools in a response. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Units } from '../../model/usage.ts';
 import { objectsOf } from '../_shared/fields.ts';

@@ -1,3 +1,4 @@
+/** Usage of Responses, in both directions. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { noUsage, tapping } from '../_shared/usage.ts';

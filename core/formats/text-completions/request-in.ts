@@ -1,3 +1,4 @@
+/** Reads a client's text completions request. */
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { peek } from '../_shared/check.ts';

@@ -1,3 +1,4 @@
+/** Writes a text completions request. */
 import { cannotCarry } from '../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';

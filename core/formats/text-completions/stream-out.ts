@@ -1,3 +1,4 @@
+/** Writes a text completions stream. */
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { ChunkEncoder, numberOf } from '../_openai/chunks.ts';

@@ -1,3 +1,4 @@
+/** The generic video format of gateways: its endpoints and codecs. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';

@@ -1,3 +1,4 @@
+/** Requests of the generic video format, in both directions. */
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';

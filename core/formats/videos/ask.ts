@@ -1,3 +1,4 @@
+/** Asks a provider for the state and the content of a video. */
 import type { VideoTaskRequest } from '../../model/video.ts';
 import type { Codec, EncodedRequest } from '../../sdk/format.ts';
 

@@ -1,3 +1,4 @@
+/** The videos format: its endpoints and codecs. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';

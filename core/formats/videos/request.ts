@@ -1,3 +1,4 @@
+/** Requests of the videos format, in both directions. */
 import { wrongType } from '../../sdk/errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';

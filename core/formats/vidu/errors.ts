@@ -1,3 +1,4 @@
+/** Errors of the vidu format. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';

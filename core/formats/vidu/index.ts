@@ -1,3 +1,4 @@
+/** The vidu format for videos: its endpoints and codecs. */
 import { videoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
 import type { Format, Route } from '../../sdk/format.ts';

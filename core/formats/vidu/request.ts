@@ -1,3 +1,4 @@
+/** Requests of the vidu format, in both directions. */
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';

@@ -1,3 +1,4 @@
+/** Amounts that this process has reserved ahead for keys that call often. */
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget } from '../../sdk/api-key.ts';
 import { Allotment, type SentAt } from './allotment.ts';

@@ -1,3 +1,4 @@
+/** Removes what keys spent in days and months long past. */
 import type { Database } from '../../state/database/index.ts';
 import { rows, sqlOf } from '../../state/database/sql.ts';
 import { startSweeping } from '../../state/database/sweeping.ts';

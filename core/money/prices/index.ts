@@ -1,3 +1,4 @@
+/** The price table: what a call cost, and the most it may cost. */
 import type { Channel } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Prices of images, seconds, characters and calls. */
 import type { Units } from '../../model/usage.ts';
 import type { PriceRow } from '../../settings/prices.ts';
 import { count, largest, PICO, pico } from './amounts.ts';

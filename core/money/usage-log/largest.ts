@@ -1,3 +1,4 @@
+/** The longest and the most expensive calls. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';

@@ -1,3 +1,4 @@
+/** Finds the hours in which a filter has records, by the sums. */
 import type { UsageFilter } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { narrowing } from './sums-source.ts';

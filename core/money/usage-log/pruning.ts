@@ -1,3 +1,4 @@
+/** Removes records and sums that are too old or too many. */
 import type { Database } from '../../state/database/index.ts';
 import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';

@@ -1,3 +1,4 @@
+/** Adds records to the sums in SQLite. It is done here, because SQLite would sort each record for every level. */
 import { parseObject } from '../../model/json.ts';
 import { row, rows, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
 import { amounts, dimensions, largestSum, levels, minute } from './levels.ts';

@@ -1,3 +1,4 @@
+/** The backlog of records and sums behind the rule by which they are kept. */
 import type { Kept } from '../../state/upkeep.ts';
 import type { UsageRetention } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';

@@ -1,3 +1,4 @@
+/** How many visits went well lately, and how many failed. */
 const slices = 10;
 
 /** How many visits of the last while went well and how many failed: ten slices of the window, the oldest of which falls away. */

@@ -1,3 +1,4 @@
+/** The formats of this installation. */
 import { join } from 'node:path';
 import { discover } from '../../config/discover.ts';
 import { home } from '../../config/installation/home.ts';

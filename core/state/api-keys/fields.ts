@@ -1,3 +1,4 @@
+/** Rules for the fields that people set of a key. */
 import { z } from 'zod';
 import { isAddressRange } from '../../model/addresses.ts';
 

@@ -1,3 +1,4 @@
+/** The contract of the store of API keys. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { ApiKeyChanges } from './records.ts';
 

@@ -1,3 +1,4 @@
+/** Decides which models a key may ask for. */
 type Matcher = (model: string) => boolean;
 const matchers = new WeakMap<readonly string[], Matcher>();
 

@@ -1,3 +1,4 @@
+/** A key as it is stored, and its secret. */
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiKey } from '../../sdk/api-key.ts';

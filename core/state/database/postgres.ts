@@ -1,3 +1,4 @@
+/** PostgreSQL: statements, transactions, and a server that does not answer. */
 import type { PostgresSettings } from '../../settings/database.ts';
 import { appliedInPostgres, migratePostgres, missingSteps, type Migration, type Step } from './migrations.ts';
 import { openReplica } from './postgres-replica.ts';

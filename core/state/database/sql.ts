@@ -1,3 +1,4 @@
+/** Work on the database, written once for both kinds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Database } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';

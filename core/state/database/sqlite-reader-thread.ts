@@ -1,3 +1,4 @@
+/** The program of the thread that reads SQLite for operators. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, Question } from './sqlite-reader.ts';

@@ -1,3 +1,4 @@
+/** Tools of channels whose requests carry headers that are made for each of them. */
 import type { Observable } from 'rxjs';
 import type { ChannelTools as AuthorTools } from '../../sdk/author/channel.ts';
 import type { HttpRequest } from '../../sdk/author/http.ts';

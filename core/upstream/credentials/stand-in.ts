@@ -1,3 +1,4 @@
+/** A key in whose place each request gets its credential. */
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../sdk/call.ts';
 import type { Credential } from '../../sdk/client-credential.ts';

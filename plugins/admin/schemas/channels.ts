@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoints for channels. */
 import { z } from 'zod';
 import { count, jsonObject, percentiles, text, time } from './values.ts';
 

@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoints for API keys. */
 import { z } from 'zod';
 import { apiKeyFields, budgetField } from 'sluice/internal';
 import { count, number, time } from './values.ts';

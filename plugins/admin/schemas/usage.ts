@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoints for usage. */
 import { z } from 'zod';
 import { count, jsonObject, number, percentiles, text, time } from './values.ts';
 

@@ -1,3 +1,4 @@
+/** Finds responses to questions that mean the same. */
 import { gathered, type Call, type JsonValue, type PluginTools } from 'sluice';
 import type { CacheKey } from '../key.ts';
 import type { CacheOptions, SemanticOptions } from '../options.ts';

@@ -1,3 +1,4 @@
+/** All detectors by the names that options use. */
 import { parsePattern } from '../patterns/parse.ts';
 import type { Pattern } from '../patterns/matcher.ts';
 import { personDetectors, type Detector } from './persons.ts';

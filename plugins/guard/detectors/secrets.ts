@@ -1,3 +1,4 @@
+/** Detectors of credentials with a known shape. */
 import type { Detector } from './persons.ts';
 
 const edge = String.raw`(?<![A-Za-z0-9_])`;

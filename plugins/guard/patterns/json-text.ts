@@ -1,3 +1,4 @@
+/** Looks for patterns in JSON text that comes in pieces. */
 import type { TextTransformer } from 'sluice';
 
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };

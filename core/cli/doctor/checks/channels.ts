@@ -1,3 +1,4 @@
+/** Looks at addresses, certificates and keys of channels. */
 import type { LoadedConfig } from '../../../config/config.ts';
 import type { TlsOptions } from '../../../upstream/connections.ts';
 import { probe } from '../../../upstream/probe.ts';

@@ -1,3 +1,4 @@
+/** Looks at the database and its growth. */
 import { availableParallelism } from 'node:os';
 import { inspectDatabase, type DatabaseFacts } from '../../../state/database/inspect.ts';
 import { usualPoolSize } from '../../../state/database/postgres-pool.ts';

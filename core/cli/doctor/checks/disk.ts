@@ -1,3 +1,4 @@
+/** Looks at the space for the data folder. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { findingsOf, shownBytes, type Check } from '../finding.ts';

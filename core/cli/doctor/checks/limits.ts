@@ -1,3 +1,4 @@
+/** Looks at the limits of open files and memory. */
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { memoryLimit } from '../../../settings/environment.ts';

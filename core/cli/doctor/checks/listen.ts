@@ -1,3 +1,4 @@
+/** Looks at who can reach the gateway. */
 import { findingsOf, type Check } from '../finding.ts';
 
 const { ok, warning } = findingsOf('listen');

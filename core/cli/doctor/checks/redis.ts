@@ -1,3 +1,4 @@
+/** Looks at the shared store. */
 import { inspectRedis, type RedisFacts } from '../../../state/links/inspect-redis.ts';
 import { findingsOf, shownBytes, type Check, type Finding } from '../finding.ts';
 import { clockFindings } from './clock.ts';

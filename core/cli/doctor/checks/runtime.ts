@@ -1,3 +1,4 @@
+/** Looks at the version of Node. */
 import { findingsOf, type Check, type Finding } from '../finding.ts';
 
 const { ok, warning } = findingsOf('runtime');

@@ -1,3 +1,4 @@
+/** Looks for secrets that others can read or guess. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { maskSecrets } from '../../../log.ts';

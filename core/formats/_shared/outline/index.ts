@@ -1,3 +1,4 @@
+/** The outline of a long body: the body without its long texts, which is all that is parsed of a request that passes through. */
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { code } from './code.ts';
 import type { Outline } from '../../../model/outline.ts';

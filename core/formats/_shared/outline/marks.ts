@@ -1,3 +1,4 @@
+/** Marks that stand for the long texts of a body, and the way back. */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
 

@@ -1,3 +1,4 @@
+/** The tools in an outline, parsed once for all calls that send the same. */
 import type { JsonValue } from '../../../model/json.ts';
 
 /*

@@ -1,3 +1,4 @@
+/** A `thinking` object, read. */
 import type { JsonObject } from '../../../model/json.ts';
 import type { Reasoning } from '../../../model/reasoning.ts';
 import { optionalNumber, optionalString, requiredString } from '../check.ts';

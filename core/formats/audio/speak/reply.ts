@@ -1,3 +1,4 @@
+/** Replies with speech, as bytes or as a stream of events. */
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Streams of a transcript, in both directions. */
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { Transcript } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';

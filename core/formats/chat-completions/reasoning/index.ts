@@ -1,3 +1,4 @@
+/** How requests of chat completions ask for reasoning: fields that are read, and those that pass. */
 import { effortFrom, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import {

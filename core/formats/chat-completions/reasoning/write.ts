@@ -1,3 +1,4 @@
+/** Writes how a model is asked for reasoning, in the dialect of its provider. */
 import { budgetOfEffort, type Effort, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';

@@ -1,3 +1,4 @@
+/** Reads a turn of the model in a chat completions request. */
 import type { Block, Message, ReasoningBlock } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import {

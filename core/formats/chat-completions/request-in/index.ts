@@ -1,3 +1,4 @@
+/** Reads a client's chat completions request. */
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Reads the content parts of a message. */
 import { missing } from '../../../sdk/errors.ts';
 import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Reads tools and the choice among them. */
 import { setOf } from '../../_shared/fields.ts';
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';

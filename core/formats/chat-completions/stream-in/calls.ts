@@ -1,3 +1,4 @@
+/** Gathers the fragments of tool calls in a provider's stream. */
 import { randomUUID } from 'node:crypto';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';

@@ -1,3 +1,4 @@
+/** Reads a provider's chat completions stream. */
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';

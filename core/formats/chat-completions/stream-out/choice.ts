@@ -1,3 +1,4 @@
+/** Writes the chunks of one choice of a reply. */
 import { randomUUID } from 'node:crypto';
 import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';

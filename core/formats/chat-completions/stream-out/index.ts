@@ -1,3 +1,4 @@
+/** Writes a chat completions stream. */
 import type { Logprob } from '../../../model/chat.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Writes images and sound of a reply. */
 import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { toDataUrl } from '../../_shared/data-url.ts';

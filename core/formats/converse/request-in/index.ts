@@ -1,3 +1,4 @@
+/** Reads a client's Converse request. */
 import { missing } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';

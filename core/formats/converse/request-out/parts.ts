@@ -1,3 +1,4 @@
+/** Writes the content blocks of a Converse request. */
 import type {
   Block,
   ReasoningBlock,

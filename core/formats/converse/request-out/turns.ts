@@ -1,3 +1,4 @@
+/** Writes the history of a Converse request. */
 import type { ChatRequest } from '../../../model/chat.ts';
 import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
 import { placeOf } from '../../_shared/writing.ts';

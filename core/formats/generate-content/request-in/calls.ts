@@ -1,3 +1,4 @@
+/** Pairs function calls with their responses, which may come without ids. */
 interface OpenCall {
   readonly id: string;
   readonly name: string;

@@ -1,3 +1,4 @@
+/** Arguments of function calls that a stream sends as paths and values. */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { garbage } from '../errors.ts';
 

@@ -1,3 +1,4 @@
+/** Reads the parts of one candidate in a stream. */
 import { randomUUID } from 'node:crypto';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';

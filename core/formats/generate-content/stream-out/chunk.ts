@@ -1,3 +1,4 @@
+/** Gathers the parts of one chunk of a stream. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { levels } from '../wire.ts';
 

@@ -1,3 +1,4 @@
+/** Videos of generateContent: `:predictLongRunning` and its operations. */
 import { cannotCarry, missing, wrongType } from '../../../sdk/errors.ts';
 import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Writes the history of a messages request. */
 import type { ChatRequest, Message } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { thinksAbout } from '../../../model/thinks.ts';

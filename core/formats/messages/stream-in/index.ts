@@ -1,3 +1,4 @@
+/** Reads a provider's messages stream. */
 import type { GatewayEvent } from '../../../model/event.ts';
 import {
   isObject,

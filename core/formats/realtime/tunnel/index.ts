@@ -1,3 +1,4 @@
+/** Passes the messages of a realtime session in both directions. */
 import { GatewayError, missing, wrongValue } from '../../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';

@@ -1,3 +1,4 @@
+/** Reads from the messages of a realtime session what it uses. */
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';

@@ -1,3 +1,4 @@
+/** Reads tool calls and their outputs among the input items. */
 import { missing } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';

@@ -1,3 +1,4 @@
+/** Writes tools and the choice among them. */
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { putBack } from '../../_shared/extra.ts';

@@ -1,3 +1,4 @@
+/** Reads a message in a provider's stream. */
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';

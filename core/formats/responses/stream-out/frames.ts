@@ -1,3 +1,4 @@
+/** Numbers and gathers the events of a Responses stream. */
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import type { WireFrame } from '../../../sdk/format.ts';
 

@@ -1,3 +1,4 @@
+/** Writes the output items of a Responses stream. */
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { EventOf, Said } from '../../_shared/floor.ts';

@@ -1,3 +1,4 @@
+/** The promises of every channel as test cases, run against a provider on this machine. */
 import { trials } from '../../../conformance/index.ts';
 import { lackNames } from '../../../conformance/trial.ts';
 import { refused } from './answers.ts';

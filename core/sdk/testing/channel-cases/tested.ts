@@ -1,3 +1,4 @@
+/** The description of a channel under test, and of a case. */
 import type { Lack } from '../../../conformance/trial.ts';
 import type { JsonValue } from '../../../model/json.ts';
 import type { ChannelEntry } from '../../author/channel.ts';

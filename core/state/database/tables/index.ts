@@ -1,3 +1,4 @@
+/** All tables, in the order in which they are made. */
 import { apiKeySteps } from './api-keys.ts';
 import { keyvSteps } from './entries.ts';
 import { ledgerSteps } from './ledger.ts';

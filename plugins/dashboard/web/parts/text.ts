@@ -1,3 +1,4 @@
+/** Numbers, amounts and times as the page shows them. */
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat(undefined, {
