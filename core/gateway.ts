@@ -154,7 +154,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         log: log.child({ plugin: name }),
         catalog,
         calls: createDirectCalls(format, (call) => translation(call)),
-        subcall: createSubcalls(formats, (call) => subcalls(call)),
+        subcall: createSubcalls(formats, (call) => subcalls(call), surroundings.detached),
         runTool: createToolRuns((call) => toolRuns(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
         providerCalls: createProviderCalls(format),

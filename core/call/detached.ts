@@ -35,14 +35,19 @@ export class DetachedCalls {
     return this.#running;
   }
 
-  /** Gives a call a life of its own: see `Call.detached`. */
-  detach(call: Call, stream?: boolean): Detached {
-    const { call: own, end } = call.detached(stream);
-    const { record } = accountOf(own);
+  /** Counts a call that goes on without a client, until it ends. */
+  add(own: Call): void {
     this.#running += 1;
     own.onEnd(() => {
       this.#running -= 1;
     });
+  }
+
+  /** Gives a call a life of its own: see `Call.detached`. */
+  detach(call: Call, stream?: boolean): Detached {
+    const { call: own, end } = call.detached(stream);
+    const { record } = accountOf(own);
+    this.add(own);
     for (const job of call.get(callbacks) ?? []) job(own);
     const send: Detached['send'] = async (next) => {
       const reply = await followed(record, own, next);

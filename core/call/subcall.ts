@@ -1,3 +1,4 @@
+import type { DetachedCalls } from './detached.ts';
 import { ownExchange, ownPost } from './own-exchange.ts';
 import { firstView } from './view.ts';
 import { caller } from '../sdk/caller.ts';
@@ -8,14 +9,15 @@ import type { Subcalls } from '../sdk/direct-call.ts';
 
 /**
  * Binds the calls that plugins make on behalf of others to the gateway's formats, and to the part of the pipeline that they meet.
- * `prepare` sees each of them before it is sent.
+ * `detached` counts those that outlive their parents. `prepare` sees each of them before it is sent.
  */
 export function createSubcalls(
   formats: readonly Format[],
   pipeline: Next,
+  detached: DetachedCalls,
   prepare: (own: Call, parent: Call) => void = () => {},
 ): Subcalls {
-  return (parent, { operation, format: name, body, chargeTo = 'caller' }) => {
+  return (parent, { operation, format: name, body, chargeTo = 'caller', outlivesParent = false }) => {
     const format = formats.find((one) => one.name === name);
     const codec = format?.codecs[operation as keyof Format['codecs']];
     if (format === undefined || codec === undefined) {
@@ -31,12 +33,13 @@ export function createSubcalls(
     if (key !== undefined) exchange.values.set(caller, key);
     const call = firstView(exchange).with({ decoded: true });
     prepare(call, parent);
-    const forget = parent.onEnd(() => exchange.end());
+    if (outlivesParent) detached.add(call);
+    const forget = outlivesParent ? undefined : parent.onEnd(() => exchange.end());
     return {
       call,
       send: () => pipeline(call),
       end() {
-        forget();
+        forget?.();
         exchange.end();
       },
     };

@@ -39,6 +39,19 @@ export interface RemoteCheck {
   readonly answersOnly: boolean;
 }
 
+/** A check that asks somebody. */
+export type RemotelyChecked = Check & { readonly remote: RemoteCheck };
+
+/** True for a check that asks somebody. */
+export function isRemote(check: Check): check is RemotelyChecked {
+  return check.remote !== undefined;
+}
+
+/** True for a check that neither changes nor ends a call. */
+export function tells({ action }: Pick<Check, 'action'>): boolean {
+  return action === 'tag' || action === 'alert';
+}
+
 /** Services that say where something stands. */
 const finding: ReadonlySet<string> = new Set(['presidio', 'lakera', 'bedrock', 'webhook']);
 const localKinds: ReadonlySet<string> = new Set(['entities', 'words', 'patterns']);

@@ -1,6 +1,7 @@
 /** Checks requests and responses, and refuses, masks, tags or alerts. */
 import { createHash, randomBytes } from 'node:crypto';
 import { definePlugin, GatewayError, type Call, type PluginTools } from 'sluice';
+import { BesideChecks } from './beside.ts';
 import { createCheck, type Check } from './checks.ts';
 import { guardOptions } from './options.ts';
 import { Placeholders } from './placeholders.ts';
@@ -43,6 +44,7 @@ export default definePlugin({
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice !== undefined) throw new Error(`guard: two checks have the name "${twice}". Rename one.`);
     const reporter = new Reporter(tools, alerts);
+    const beside = new BesideChecks(reporter, tools);
     const scanners = new Scanners(checks);
     const salt = checks.some(({ restore }) => restore) ? await sharedSalt(tools) : undefined;
     const labels = [...new Set(checks.flatMap(labelsOf))];
@@ -53,7 +55,7 @@ export default definePlugin({
       const asked = active.filter(({ on }) => on !== 'response');
       const replied = answering.has(call.operation) ? active.filter(({ on }) => on !== 'request') : [];
       const placeholders = new Placeholders(mayKeepTurns(call) ? salt : undefined);
-      const session: Session = { call, scanners, reporter, placeholders, labels };
+      const session: Session = { call, scanners, reporter, beside, placeholders, labels };
       const texts = call.operation === 'realtime' || asked.length > 0 ? textsOfRequest(call) : { texts: [] };
       if (texts === undefined) {
         if (uncovered === 'refuse') throw cannotLook(call);

@@ -98,7 +98,7 @@ export class Reporter {
     this.#tools.log.warn(fields, 'guard: alert');
     const { url, secret } = this.#alerts;
     if (url === undefined) return;
-    const body = JSON.stringify({ version: 1, at: new Date(now).toISOString(), ...fields });
+    const body = JSON.stringify({ version: 1, ...fields, at: new Date(now).toISOString() });
     this.#tools.http
       .ask({
         url,
@@ -110,6 +110,9 @@ export class Reporter {
             : { 'x-sluice-signature': signatureOf(secret, body, Math.floor(now / 1000)) }),
         },
         timeout: 5_000,
+      })
+      .then(({ status }) => {
+        if (status >= 300) throw new Error(`The receiver of alerts answered ${status}.`);
       })
       .catch((error: unknown) =>
         this.#tools.log.warn(

@@ -1,12 +1,12 @@
 import { scheduler } from 'node:timers/promises';
 import { GatewayError, type Call } from 'sluice';
-import type { Check } from './checks.ts';
+import { isRemote, tells, type Check, type RemotelyChecked } from './checks.ts';
 import type { Scanner } from './scanner.ts';
 import type { Span } from './patterns/matcher.ts';
 import { replaceSpans } from './patterns/replacer.ts';
-import { askCheck, settle, type Asked } from './remote-run.ts';
+import { askInCall, settle, type Asked } from './remote-run.ts';
 import type { Find, JudgedText } from './remote/judge.ts';
-import { divide, isRemote, masking, type RemotelyChecked, type Session } from './session.ts';
+import { divide, masking, type Session } from './session.ts';
 import type { AskedText } from './texts/chat.ts';
 import type { RequestTexts } from './texts/request.ts';
 
@@ -37,30 +37,29 @@ export async function checkRequest(
   if (acting.length > 0) texts = await maskLocally(found.texts, acting, session);
   const judged = found.texts.map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }));
   const waited: Promise<Asked>[] = [];
-  const beside: Promise<void>[] = [];
+  const parallel: Promise<void>[] = [];
+  const { call, reporter } = session;
   for (const check of remote) {
-    const asked = askCheck(check, 'request', inScope(judged, check), session.call, session.reporter);
-    if (check.action === 'alert') settleBeside(asked, session);
-    else if (check.remote.parallel && check.action === 'tag') settleBeside(asked, session);
-    else if (check.remote.parallel) beside.push(settled(asked, session));
+    const question = { side: 'request', texts: inScope(judged, check), call } as const;
+    if (check.action === 'alert' || (check.remote.parallel && tells(check))) {
+      session.beside.start(check, question);
+      continue;
+    }
+    const asked = askInCall(check, question, reporter);
+    if (check.remote.parallel) parallel.push(settled(asked, session));
     else waited.push(asked);
   }
-  const pending = beside.length === 0 ? undefined : Promise.all(beside).then(() => {});
+  const pending = parallel.length === 0 ? undefined : Promise.all(parallel).then(() => {});
   // A refusal that comes before anybody waits for it.
   pending?.catch(() => {});
   const answers = await Promise.all(waited);
-  for (const asked of answers) settle(asked, 'request', session.call, session.reporter);
+  for (const asked of answers) settle(asked, 'request', call, reporter);
   texts = maskFinds(texts, answers, session);
   return { call: replaced(found, texts, session), pending };
 }
 
 async function settled(asked: Promise<Asked>, { call, reporter }: Session): Promise<void> {
   settle(await asked, 'request', call, reporter);
-}
-
-/** Notes what a check finds that nobody waits for. */
-function settleBeside(asked: Promise<Asked>, session: Session): void {
-  settled(asked, session).catch(() => {});
 }
 
 function replaced(found: RequestTexts, now: readonly string[], { call }: Session): Call {

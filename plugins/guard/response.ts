@@ -9,13 +9,13 @@ import {
   type TextBlockInfo,
   type TextTransformer,
 } from 'sluice';
-import type { Check } from './checks.ts';
+import { isRemote, tells, type Check, type RemotelyChecked } from './checks.ts';
 import { JsonText } from './patterns/json-text.ts';
 import { Replacer } from './patterns/replacer.ts';
-import { askCheck, settle } from './remote-run.ts';
+import { askInCall, settle } from './remote-run.ts';
 import type { JudgedText } from './remote/judge.ts';
 import type { Scanner } from './scanner.ts';
-import { divide, isRemote, masking, type RemotelyChecked, type Session } from './session.ts';
+import { divide, masking, type Session } from './session.ts';
 import { mapCitation } from './texts/chat.ts';
 import { mapWords } from './texts/json.ts';
 
@@ -24,8 +24,8 @@ type Reply = Observable<GatewayEvent>;
 /** Checks a reply, and restores what was masked in its request. Holds back no more than its checks need. */
 export function checkReply(reply: Reply, checks: readonly Check[], session: Session): Reply {
   const remote = checks.filter(isRemote);
-  const refusing = remote.filter(({ action }) => action === 'refuse');
-  const beside = remote.filter(({ action }) => action !== 'refuse');
+  const refusing = remote.filter((check) => !tells(check));
+  const beside = remote.filter(tells);
   let checked = reply;
   if (beside.length > 0) checked = checked.pipe(observe(askBeside(beside, session)));
   if (refusing.length > 0) checked = holdWhole(checked, refusing, session);
@@ -180,7 +180,9 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
   const longest = checks.reduce((most, { remote }) => Math.max(most, remote.longest), 0);
   const verdicts = async (events: readonly GatewayEvent[]): Promise<readonly GatewayEvent[]> => {
     const answers = await Promise.all(
-      checks.map((check) => askCheck(check, 'response', gathered.of(check), call, reporter)),
+      checks.map((check) =>
+        askInCall(check, { side: 'response', texts: gathered.of(check), call }, reporter),
+      ),
     );
     for (const asked of answers) settle(asked, 'response', call, reporter);
     return events;
@@ -201,7 +203,7 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
 
 /** Asks checks that only tell about a reply, once it is complete, and has nobody wait. */
 function askBeside(checks: readonly RemotelyChecked[], session: Session) {
-  const { call, reporter } = session;
+  const { call, beside } = session;
   const gathered = new Gathered();
   const longest = checks.reduce((most, { remote }) => Math.max(most, remote.longest), 0);
   return {
@@ -210,10 +212,7 @@ function askBeside(checks: readonly RemotelyChecked[], session: Session) {
     },
     end(how: 'complete' | 'error' | 'left'): void {
       if (how !== 'complete') return;
-      for (const check of checks)
-        askCheck(check, 'response', gathered.of(check), call, reporter)
-          .then((asked) => settle(asked, 'response', call, reporter))
-          .catch(() => {});
+      for (const check of checks) beside.start(check, { side: 'response', texts: gathered.of(check), call });
     },
   };
 }

@@ -1,25 +1,19 @@
 import type { Call } from 'sluice';
-import type { Check, RemoteCheck } from './checks.ts';
+import { tells, type Check } from './checks.ts';
 import type { Finding, Scanners } from './scanner.ts';
 import type { Placeholders } from './placeholders.ts';
 import type { Reporter } from './reporter.ts';
+import type { BesideChecks } from './beside.ts';
 
 /** What the checks of one call share. */
 export interface Session {
   readonly call: Call;
   readonly scanners: Scanners;
   readonly reporter: Reporter;
+  readonly beside: BesideChecks;
   readonly placeholders: Placeholders;
   /** Labels of all placeholders that may be restored. */
   readonly labels: readonly string[];
-}
-
-/** A check that asks somebody. */
-export type RemotelyChecked = Check & { readonly remote: RemoteCheck };
-
-/** True for a check that asks somebody. */
-export function isRemote(check: Check): check is RemotelyChecked {
-  return check.remote !== undefined;
 }
 
 /** Checks that change or end a call, and those that only tell of it. */
@@ -28,8 +22,7 @@ export function divide(checks: readonly Check[]): {
   readonly telling: readonly Check[];
 } {
   const local = checks.filter((check) => check.patterns.length > 0);
-  const acts = ({ action }: Check): boolean => action === 'refuse' || action === 'mask';
-  return { acting: local.filter(acts), telling: local.filter((check) => !acts(check)) };
+  return { acting: local.filter((check) => !tells(check)), telling: local.filter(tells) };
 }
 
 /** Throws where a finding belongs to a check that refuses; returns the check that masks it. */

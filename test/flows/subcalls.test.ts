@@ -22,15 +22,25 @@ const moderated = definePlugin({
     return async function moderates(call, next) {
       met.push(call);
       const chargeTo = call.wire.headers['x-pays'] === 'operator' ? 'operator' : 'caller';
+      const outlivesParent = call.wire.headers['x-outlives'] === 'true';
       const judge = tools.subcall(call, {
         operation: 'moderate',
         format: 'moderations',
         body: { model: String(call.wire.headers['x-judge'] ?? 'judge'), input: 'Hi' },
         chargeTo,
+        outlivesParent,
       });
       judge.call.onEnd(() => {
         ended += 1;
       });
+      if (outlivesParent) {
+        judge
+          .send()
+          .then((reply) => gathered(judge.call, reply))
+          .finally(() => judge.end())
+          .catch(() => {});
+        return next(call);
+      }
       try {
         const events = await gathered(judge.call, await judge.send());
         const flagged = events.some((event) => JSON.stringify(event).includes('"flagged":true'));
@@ -48,6 +58,8 @@ let upstream: ScriptedUpstream;
 let usageLog: UsageLog;
 let verdict = false;
 let fails = 0;
+/** Moderations that are answered when the test says so. */
+const late: (() => void)[] = [];
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => {
@@ -58,14 +70,18 @@ beforeAll(async () => {
         response.writeHead(503).end('{}');
         return;
       }
-      response.writeHead(200, { 'content-type': 'application/json' }).end(
-        JSON.stringify({
-          id: 'modr-1',
-          model: 'judge',
-          results: [{ flagged: verdict, categories: {}, category_scores: {} }],
-          usage: { prompt_tokens: 3, total_tokens: 3 },
-        }),
-      );
+      const answer = (): void => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(
+          JSON.stringify({
+            id: 'modr-1',
+            model: 'judge',
+            results: [{ flagged: verdict, categories: {}, category_scores: {} }],
+            usage: { prompt_tokens: 3, total_tokens: 3 },
+          }),
+        );
+      };
+      if (request.body.includes('"late"')) late.push(answer);
+      else answer();
       return;
     }
     response
@@ -74,7 +90,7 @@ beforeAll(async () => {
         '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}',
       );
   });
-  const models = { chat: 'gpt-4.1', judge: 'omni-moderation-latest', silent: 'silent' };
+  const models = { chat: 'gpt-4.1', judge: 'omni-moderation-latest', silent: 'silent', late: 'late' };
   const at = (id: string) => openaiChannel({ id, key: 'k', baseUrl: `${upstream.url}/v1`, models });
   gateway = await startGateway({
     plugins: [moderated()],
@@ -83,6 +99,7 @@ beforeAll(async () => {
       chat: { input: 1, output: 1 },
       judge: { input: 100_000, output: 0 },
       silent: { input: 1, output: 1 },
+      late: { input: 100_000, output: 0 },
     },
   });
   usageLog = openUsageLog(gateway.stores);
@@ -195,6 +212,20 @@ describe('a call that a plugin makes for another one', () => {
     leaving.abort();
     await expect(left).rejects.toThrow('aborted');
     await expect.poll(() => ended).toBe(1);
+  });
+
+  test('goes on when its parent has ended where the plugin says so, and is charged and recorded then', async () => {
+    const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 100_000_000 }] as const;
+    const { response, id, recorded } = await chat({
+      key: { budgets: [...budgets] },
+      headers: { 'x-judge': 'late', 'x-outlives': 'true' },
+    });
+    expect(response.status).toBe(200);
+    expect((await recorded(id, 1)).map(({ operation }) => operation)).toEqual(['chat']);
+    await expect.poll(() => late.length).toBe(1);
+    late.pop()?.();
+    const records = await recorded(id, 2);
+    expect(records.at(-1)).toMatchObject({ operation: 'moderate', status: 200, microDollars: 300_000 });
   });
 
   test('is refused where the format has no such operation, with the formats that have it', async () => {

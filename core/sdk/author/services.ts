@@ -21,7 +21,7 @@ export interface ServiceRequest {
   /** The most bytes of an answer. Default 4 MiB. */
   readonly limit?: number;
   /** Gives the question up when it aborts: a call's own, where one waits for the answer. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

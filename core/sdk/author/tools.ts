@@ -123,6 +123,11 @@ export interface SubcallRequest {
    * Default `caller`.
    */
   readonly chargeTo?: 'caller' | 'operator';
+  /**
+   * True: the call goes on when its parent has ended, for a plugin that has a use for the response then. Whoever asked for it ends it, by a deadline of
+   * its own, and limits how many there are at once. The gateway waits for it when it stops. Default false.
+   */
+  readonly outlivesParent?: boolean;
 }
 
 /**
@@ -239,8 +244,8 @@ export interface PluginTools {
    * Makes a call of any operation on behalf of another one: a judge, a moderation, an embedding. It is routed, retried, recorded under an id
    * of its own, reserved and charged as calls of clients are. It meets the stages `observe`, `admit` and `translate`. It does not meet
    * `identify` and `shape`, so that no guard and no cache meets its own calls. Limits of rates and the list of models of the caller's key do
-   * not count, because the operator chose the model. It ends with its parent at the latest. Works once the gateway has been built, not during
-   * `setup`. Throws GatewayError when the body is not a request of the format.
+   * not count, because the operator chose the model. It ends with its parent at the latest, unless the request says `outlivesParent`. Works once the
+   * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */
   subcall(parent: Call, request: SubcallRequest): DirectCall;
   /**

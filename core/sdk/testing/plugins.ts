@@ -172,6 +172,7 @@ export async function testPlugins(
     subcall: createSubcalls(
       formats,
       (call) => subcalls(call),
+      surroundings.detached,
       (own, parent) => {
         const test = parent.get(underTest);
         if (test !== undefined) own.set(underTest, test);

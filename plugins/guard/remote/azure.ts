@@ -36,7 +36,11 @@ const shielded = z.object({
  */
 export function azure(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url: endpoint, apiKey, categories, severity, blocklists, shieldPrompt } = options;
-  const ask = async (operation: string, json: Record<string, string | string[]>, signal: AbortSignal) => {
+  const ask = async (
+    operation: string,
+    json: Record<string, string | string[]>,
+    signal: AbortSignal | undefined,
+  ) => {
     const url = `${endpoint.replace(/\/$/, '')}/contentsafety/text:${operation}?${version}`;
     const headers = { 'ocp-apim-subscription-key': apiKey };
     return answerOf('Azure AI Content Safety', await http.ask({ url, headers, json, timeout, signal }));

@@ -11,7 +11,10 @@ export interface Question {
   readonly side: 'request' | 'response';
   readonly texts: readonly JudgedText[];
   readonly call: Call;
-  readonly signal: AbortSignal;
+  /** That of the call that waits for the answer. */
+  readonly signal: AbortSignal | undefined;
+  /** True where the call may end before the answer comes. */
+  readonly outlivesCall: boolean;
 }
 
 /** A place in a text that has to be masked. Offsets count UTF-16 code units. */

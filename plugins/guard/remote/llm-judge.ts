@@ -20,7 +20,7 @@ const verdict = z.object({ verdict: z.enum(['pass', 'refuse']), category: z.stri
 /** A model as judge: it reads the texts between marks that nobody can guess, and answers with JSON. */
 export function llmJudge(options: z.output<typeof schema>, { subcall, timeout }: JudgeTools): Judge {
   const { model, instructions, maxTokens } = options;
-  return async ({ side, texts, call, signal }) => {
+  return async ({ side, texts, call, signal, outlivesCall }) => {
     const mark = randomUUID();
     const system = `You judge a ${side === 'request' ? 'request to' : 'response of'} a language model by this policy:
 
@@ -42,6 +42,7 @@ Answer with one JSON object and nothing else: {"verdict": "pass"} or {"verdict":
       format: 'chat-completions',
       body,
       chargeTo: options.chargeTo,
+      outlivesParent: outlivesCall,
     } as const;
     const events = await eventsOf(subcall, call, request, signal, timeout);
     const said = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');

@@ -29,7 +29,7 @@ const results = z.object({
 
 /** Moderation by a model of one of the gateway's channels, in a call of the gateway's own. */
 export function moderation(options: z.output<typeof schema>, { subcall, timeout }: JudgeTools): Judge {
-  return async ({ texts, call, signal }) => {
+  return async ({ texts, call, signal, outlivesCall }) => {
     const input = texts.map(({ text }) => text).filter((text) => text.trim() !== '');
     if (input.length === 0) return { flagged: false, reasons: [] };
     const body = { model: options.model, input };
@@ -38,6 +38,7 @@ export function moderation(options: z.output<typeof schema>, { subcall, timeout 
       format: 'moderations',
       body,
       chargeTo: options.chargeTo,
+      outlivesParent: outlivesCall,
     } as const;
     const events = await eventsOf(subcall, call, request, signal, timeout);
     const result = events.find((event) => event.type === 'result');
@@ -67,17 +68,24 @@ export async function eventsOf(
   subcall: PluginTools['subcall'],
   parent: Call,
   request: SubcallRequest,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   timeout: number,
 ): Promise<readonly GatewayEvent[]> {
   const direct = subcall(parent, request);
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
   const end = (): void => direct.end();
-  deadline.addEventListener('abort', end, { once: true });
+  let isLate = false;
+  const deadline = setTimeout(() => {
+    isLate = true;
+    end();
+  }, timeout);
+  signal?.addEventListener('abort', end, { once: true });
   try {
     return await gathered(direct.call, await direct.send());
+  } catch (error) {
+    throw isLate ? new Error(`The model did not answer within ${timeout} ms.`, { cause: error }) : error;
   } finally {
-    deadline.removeEventListener('abort', end);
-    direct.end();
+    clearTimeout(deadline);
+    signal?.removeEventListener('abort', end);
+    end();
   }
 }

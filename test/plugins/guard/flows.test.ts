@@ -40,6 +40,7 @@ function provide(request: SeenRequest, response: ServerResponse): void {
   const raw = request.body.toString();
   if (request.url.includes('/moderations')) {
     const { input } = JSON.parse(raw) as { input: readonly string[] };
+    if (input.includes('silence')) return;
     const results = input.map((text) => ({
       flagged: text.includes('bomb'),
       categories: { violence: text.includes('bomb') },
@@ -50,6 +51,7 @@ function provide(request: SeenRequest, response: ServerResponse): void {
     return;
   }
   const format = formatOf(request);
+  if (raw.includes('silence')) return;
   const isJudge = raw.includes('You judge a');
   const said = isJudge
     ? `{"verdict":"${raw.includes('lawsuit') ? 'refuse' : 'pass'}","category":"legal"}`
@@ -172,9 +174,13 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
-async function guardedGateway(options: Parameters<typeof guard>[0]): Promise<TestGateway> {
+async function guardedGateway(
+  options: Parameters<typeof guard>[0],
+  more: Parameters<typeof startGateway>[0] = {},
+): Promise<TestGateway> {
   const place = (id: string) => ({ id, key: 'channel-key-0123456789', models: [`at-${id}`] });
   const gateway = await startGateway({
+    ...more,
     plugins: [guard(options)],
     channels: [
       openaiChannel({
@@ -297,6 +303,106 @@ describe('checks by models of the channels', () => {
     expect(upstream.requests.map(formatOf)).toEqual(['messages', 'chat-completions', 'messages']);
     expect((await ask(gateway, 'Draft my lawsuit')).status).toBe(400);
   });
+
+  test('a model tells about a response whose call has ended', async () => {
+    const gateway = await guardedGateway({
+      checks: [
+        {
+          name: 'moderated',
+          kind: 'moderation',
+          model: 'moderator',
+          thresholds: { violence: 0.2 },
+          action: 'alert',
+        },
+        {
+          name: 'judged',
+          kind: 'judge',
+          model: 'at-messages',
+          instructions: 'No lawsuit.',
+          action: 'tag',
+          on: 'response',
+        },
+      ],
+      alerts: { every: 0 },
+    });
+    onTestFinished(() => gateway.close());
+    expect((await ask(gateway, 'Draft my lawsuit')).status).toBe(200);
+    await eventually(() => {
+      const found = gateway.lines.filter(({ msg }) => /^guard: (?:alert|tagged)$/.test(String(msg)));
+      expect(found.map(({ check, side }) => `${check} ${side}`).toSorted()).toEqual([
+        'judged response',
+        'moderated request',
+        'moderated response',
+      ]);
+    });
+    // Each of them is recorded, as a call of its own.
+    await eventually(() =>
+      expect(
+        gateway.lines.filter(({ parent, status }) => parent !== undefined && status === 200),
+      ).toHaveLength(3),
+    );
+  });
+
+  test('a caller without budget for a check that only tags is not refused', async () => {
+    const gateway = await guardedGateway(
+      {
+        checks: [{ name: 'moderated', kind: 'moderation', model: 'moderator', action: 'tag', on: 'request' }],
+      },
+      {
+        prices: {
+          moderator: { input: 1_000_000, output: 0 },
+          'at-chat-completions': { input: 1, output: 1 },
+        },
+      },
+    );
+    onTestFinished(() => gateway.close());
+    const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 100_000 }] as const;
+    const { value } = await gateway.apiKeys.create({ name: 'small', budgets: [...budgets] });
+    const content = 'word '.repeat(100);
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'at-chat-completions',
+        max_tokens: 10,
+        messages: [{ role: 'user', content }],
+      }),
+    });
+    expect(answer.status).toBe(200);
+    expect(gateway.lines).toContainEqual(
+      expect.objectContaining({ msg: 'guard: a check did not answer', reason: 'insufficient_quota' }),
+    );
+  });
+
+  test.each(['moderation', 'judge'] as const)(
+    'a %s that does not answer in time is no answer',
+    async (kind) => {
+      const model = {
+        moderation: { model: 'moderator' },
+        judge: { model: 'moderator', instructions: 'None.' },
+      }[kind];
+      const gateway = await guardedGateway({
+        checks: [
+          {
+            name: 'asked',
+            kind,
+            ...model,
+            timeout: 100,
+            action: 'refuse',
+            on: 'request',
+          } as never,
+        ],
+      });
+      onTestFinished(() => gateway.close());
+      expect((await ask(gateway, 'silence')).status).toBe(503);
+      expect(gateway.lines).toContainEqual(
+        expect.objectContaining({
+          msg: 'guard: a check did not answer',
+          reason: expect.stringMatching(/100 ms/),
+        }),
+      );
+    },
+  );
 
   test('a model that nobody serves is no answer', async () => {
     const gateway = await guardedGateway({

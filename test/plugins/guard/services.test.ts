@@ -236,11 +236,62 @@ describe('in parallel', () => {
   });
 });
 
-test('a check that only tells never holds a call up', async () => {
+describe('a check that only tells', () => {
+  /** A service that answers when the test says so. */
+  async function patientService() {
+    const waiting: (() => void)[] = [];
+    const service = await startUpstream((_request, response) => {
+      waiting.push(() => response.end('{"flagged":true,"reasons":["late"]}'));
+    });
+    onTestFinished(() => service.close());
+    return { url: service.url, waiting };
+  }
+
+  test.each([
+    ['alert', 'both', 2],
+    ['tag', 'response', 1],
+  ] as const)(
+    'never holds a call up, and tells when the call has ended: %s, %s',
+    async (action, on, findings) => {
+      const { url, waiting } = await patientService();
+      const tested = await guarded(
+        { kind: 'webhook', url, action, on, timeout: 60_000 },
+        { alerts: { every: 0 } },
+      );
+      expect((await tested.run('Hello', { reply: 'Hi.' })).text).toBe('Hi.');
+      await eventually(() => expect(waiting).toHaveLength(findings));
+      for (const answer of waiting) answer();
+      await eventually(() => expect(tested.lines).toHaveLength(findings));
+      for (const line of tested.lines)
+        expect(line).toMatchObject({
+          check: 'it',
+          reasons: ['late'],
+          msg: expect.stringMatching(/alert|tagged/),
+        });
+    },
+  );
+
+  test('runs at most 64 times at once; what is more counts as down', async () => {
+    const { url, waiting } = await patientService();
+    const tested = await guarded({ kind: 'webhook', url, action: 'alert', on: 'request', timeout: 60_000 });
+    for (let calls = 0; calls < 66; calls += 1) await tested.run('Hello');
+    await eventually(() => expect(waiting).toHaveLength(64));
+    const down = { check: 'it', msg: 'guard: a check did not answer', reason: expect.stringContaining('64') };
+    expect(tested.lines).toMatchObject([down, down]);
+    for (const answer of waiting) answer();
+  });
+});
+
+test('a client that leaves while a check is asked does not count as a check that is down', async () => {
   const service = await startUpstream(() => {});
   onTestFinished(() => service.close());
-  const tested = await guarded({ kind: 'webhook', url: service.url, action: 'alert', timeout: 60_000 });
-  expect((await tested.run('Hello', { reply: 'Hi.' })).text).toBe('Hi.');
+  const tested = await guarded({ kind: 'webhook', url: service.url, on: 'request', timeout: 60_000 });
+  const leaving = new AbortController();
+  const left = tested.run('Hello', { signal: leaving.signal });
+  await eventually(() => expect(service.requests).toHaveLength(1));
+  leaving.abort();
+  await left;
+  expect(tested.lines).toEqual([]);
 });
 
 test('only what came since the last turn of the model is asked about on request', async () => {
@@ -264,11 +315,30 @@ test('alerts go to an address, signed, and without what was found', async () => 
   expect(request?.headers['x-sluice-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
     version: 1,
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.+Z$/),
     check: 'it',
     side: 'request',
     reasons: ['EMAIL'],
   });
   expect(request?.body.toString()).not.toContain('ada@');
+});
+
+test('an alert that its receiver refuses is reported as not delivered', async () => {
+  const receiver = await startUpstream((_request, response) => void response.writeHead(500).end('{}'));
+  onTestFinished(() => receiver.close());
+  const tested = await guarded(
+    { kind: 'entities', entities: ['email'], action: 'alert' },
+    { alerts: { url: receiver.url } },
+  );
+  await tested.run('ada@example.org');
+  await eventually(() =>
+    expect(tested.lines).toContainEqual(
+      expect.objectContaining({
+        reason: 'The receiver of alerts answered 500.',
+        msg: 'guard: an alert was not delivered',
+      }),
+    ),
+  );
 });
 
 describe('a JSON schema', () => {
