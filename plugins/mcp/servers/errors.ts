@@ -2,6 +2,9 @@
 import { GatewayError } from 'sluice';
 import type { McpSdk } from './sdk.ts';
 
+/** Maximum number of characters of a server's own words in an error. */
+const maxText = 2_000;
+
 /** Returns the GatewayError of whatever a request to a server failed with. The server's own JSON-RPC error is its `cause`. */
 export function serverError(name: string, error: unknown, sdk: McpSdk | undefined): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -9,7 +12,7 @@ export function serverError(name: string, error: unknown, sdk: McpSdk | undefine
   const details = { origin: 'upstream', cause: error } as const;
   if (sdk === undefined) return new GatewayError('upstream_error', `${server} cannot be reached.`, details);
   if (error instanceof sdk.ProtocolError)
-    return new GatewayError('upstream_error', `${server} refused the request: ${error.message}`, {
+    return new GatewayError('upstream_error', `${server} refused the request: ${bounded(error.message)}`, {
       ...details,
       retryable: false,
     });
@@ -34,4 +37,9 @@ function isDenied(error: unknown, sdk: McpSdk): boolean {
 /** True for the answer of a server that no longer knows the connection's session: it has not run the request. */
 export function isLostSession(error: unknown, sdk: McpSdk): boolean {
   return error instanceof sdk.SdkHttpError && error.status === 404;
+}
+
+/** Returns a text of a server, cut to a length that fits into errors and logs. */
+export function bounded(text: string): string {
+  return text.length <= maxText ? text : `${text.slice(0, maxText)}…`;
 }

@@ -31,7 +31,8 @@ export function boundedFetch(http: Pick<Services, 'open'>, bounds: FetchBounds):
     });
     const { status, headers, body } = opened;
     const isStream = /^text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
-    const counted = bounded(body, bounds.maxBytes, isStream);
+    const counted =
+      status < 400 || isStream ? bounded(body, bounds.maxBytes, isStream) : beginningOf(body, opened);
     const bytes = isStream && text !== undefined ? answered(counted, text) : counted;
     const isBodiless = bodiless.has(status);
     if (isBodiless) await finished(bytes, opened);
@@ -51,6 +52,21 @@ async function* bounded(
     length = isStream ? events.longest(chunk) : length + chunk.length;
     if (length > maxBytes) throw new Error(`The response is longer than ${maxBytes} bytes.`);
     yield chunk;
+  }
+}
+
+/** Maximum number of bytes of a response with an error status: the SDK quotes it in errors, which are logged. */
+const maxErrorBytes = 8_192;
+
+/** Passes the beginning of a response on, and closes one that is longer. */
+async function* beginningOf(body: AsyncIterable<Buffer>, opened: ServiceStream): AsyncGenerator<Uint8Array> {
+  let left = maxErrorBytes;
+  for await (const chunk of body) {
+    if (chunk.length > 0) yield chunk.subarray(0, left);
+    left -= chunk.length;
+    if (left > 0) continue;
+    opened.close();
+    return;
   }
 }
 

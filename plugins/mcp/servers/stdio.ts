@@ -33,6 +33,7 @@ export class ProcessTransport implements Transport {
   readonly #parts: ProcessParts;
   #process: ChildProcess | undefined;
   #isClosed = false;
+  #reading = Promise.resolve();
 
   constructor(config: ProcessConfig, parts: ProcessParts) {
     this.#config = config;
@@ -62,8 +63,8 @@ export class ProcessTransport implements Transport {
       for (const pipe of [child.stdin, child.stdout, child.stderr])
         pipe.on('error', (error) => this.onerror?.(error));
       const messages = new LineSplitter(this.#config.maxMessageBytes, {
-        line: (bytes) => this.#read(bytes),
-        longLine: (beginning, end) => this.#tooLong(beginning, end),
+        line: (bytes) => this.#inOrder(() => this.#read(bytes)),
+        longLine: (beginning, end) => this.#inOrder(() => this.#tooLong(beginning, end)),
       });
       child.stdout.on('data', (chunk: Buffer) => messages.push(chunk));
       const complaints = new LineSplitter(8_192, {
@@ -95,6 +96,11 @@ export class ProcessTransport implements Transport {
     // Also after the process has exited, because its children may ignore the end of their input and SIGTERM.
     this.#kill('SIGKILL');
     await hasExited(child);
+  }
+
+  /** Handles a message in a turn of its own: the SDK would handle a notification after the result behind it in the same piece. */
+  #inOrder(handle: () => void): void {
+    this.#reading = this.#reading.then(handle).catch((error: unknown) => this.onerror?.(error as Error));
   }
 
   #read(bytes: Buffer): void {

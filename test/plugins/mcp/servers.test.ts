@@ -195,6 +195,25 @@ describe('a server that the gateway starts', () => {
     await expect(running).rejects.toThrow('gone');
   });
 
+  test('reports progress also in one piece with the result', async () => {
+    const program = `
+      require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+        const { id, method, params } = JSON.parse(line);
+        const results = {
+          initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } },
+          'tools/list': { tools: [{ name: 'burst', inputSchema: { type: 'object' } }] },
+          'tools/call': { content: [{ type: 'text', text: 'done' }] },
+        };
+        const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: params?._meta?.progressToken, progress: 1 } };
+        const messages = [...(method === 'tools/call' ? [progress] : []), { jsonrpc: '2.0', id, result: results[method] }];
+        if (id !== undefined) process.stdout.write(messages.map((one) => JSON.stringify(one) + '\\n').join(''));
+      });`;
+    const { server } = open({ command: process.execPath, args: ['-e', program] });
+    const progress: unknown[] = [];
+    await server.callTool('burst', {}, { onProgress: (one) => void progress.push(one) });
+    expect(progress).toEqual([{ progress: 1 }]);
+  });
+
   test('is given up on in time, and closed when it hangs again and again', async () => {
     const { server, lines } = startProcess();
     const { pid } = await processOf(server);
@@ -309,6 +328,23 @@ describe('a server behind HTTP', () => {
     const refused = await server.listTools().catch((error: unknown) => error as Error);
     expect(refused).toMatchObject({ code: 'upstream_error' });
     expect(String(refused)).not.toContain(new URL(upstream.url).host);
+  });
+
+  test.each([
+    [404, 'that is not there'],
+    [500, 'that fails'],
+  ])('is an error that quotes little of a long response: %i, one %s', async (status) => {
+    const upstream = await startHttp({
+      gate: (_request, response) => {
+        response.writeHead(status).end('x'.repeat(1_000_000));
+        return true;
+      },
+    });
+    const { server, lines } = open({ url: upstream.url, protocol: '2025' });
+    const refused = await server.listTools().catch((error: unknown) => error as Error);
+    expect(String(refused).length).toBeLessThan(500);
+    const logged = lines.find(({ msg }) => msg === 'an MCP server cannot be connected to');
+    expect(String((logged?.['error'] as Error).message).length).toBeLessThan(10_000);
   });
 
   test('that never answers is given up on', async () => {
