@@ -91,13 +91,18 @@ export function eventsOf(
       subscriber.complete();
       reader?.cancel().catch(() => undefined);
     });
+    let isCongested = false;
+    const congested = (isFull: boolean): void => {
+      if (isCongested !== isFull) watch?.congested(isFull);
+      isCongested = isFull;
+    };
     const read = async (): Promise<void> => {
       for (;;) {
         const opened = call.gate.opened();
         if (opened !== undefined) {
-          watch?.congested(true);
+          congested(true);
           await opened;
-          watch?.congested(false);
+          congested(false);
         }
         const piece = await reader?.read();
         if (piece === undefined || piece.done) break;
@@ -108,6 +113,8 @@ export function eventsOf(
     read().catch((error: unknown) => subscriber.error(error));
     return () => {
       forget?.();
+      // The gate of a client that has left does not open.
+      congested(false);
       watch?.closed();
       reader?.cancel().catch(() => undefined);
     };

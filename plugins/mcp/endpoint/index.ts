@@ -5,18 +5,20 @@ import type { Observable } from 'rxjs';
 import { caller, GatewayError, type Call, type GatewayEvent, type PluginTools } from 'sluice';
 import type { McpOptions } from '../options.ts';
 import { rightsOf } from './access.ts';
-import { addHandlers, authInfoOf, callOfAuth, capabilitiesOf } from './handlers.ts';
+import { addHandlers, authInfoOf, capabilitiesOf } from './handlers.ts';
 import { checkOrigin, eventsOf, isEndless, OpenStreams, requestOf, type ReadingWatch } from './http.ts';
 import { Minutes } from './minutes.ts';
 import { nameScheme } from './names.ts';
+import { ownUpstream } from './own-upstream.ts';
 import { SessionRecords } from './records.ts';
 import { repeatInitialize } from './restore.ts';
 import { toolRunner } from './run-tool.ts';
 import { loadServerSdk, type McpServerSdk } from './sdk.ts';
 import { Session } from './session.ts';
 import { Sessions } from './sessions.ts';
-import { Subscriptions } from './subscriptions.ts';
-import { Upstream, type UpstreamEvents } from './upstream.ts';
+import { Stateless } from './stateless.ts';
+import { Subscriptions, type Subscriber } from './subscriptions.ts';
+import { Upstream, type ListKind, type UpstreamEvents } from './upstream.ts';
 import { View } from './view.ts';
 
 const serverInfo = { name: 'sluice', version: '1' };
@@ -54,8 +56,7 @@ class Endpoint {
   readonly #begun: Minutes;
   /** Streams of notifications, which would keep a gateway that stops waiting. */
   readonly #endless = new OpenStreams();
-  /** Serves clients of 2026-07-28, which have no sessions. */
-  readonly #stateless;
+  readonly #stateless: Stateless;
 
   constructor(options: McpOptions, tools: PluginTools, sdk: McpServerSdk) {
     this.#options = options;
@@ -68,15 +69,16 @@ class Endpoint {
       log: tools.log,
       ended: (session) => this.#subscriptions.end(session),
     });
+    this.#subscriptions = new Subscriptions(() => this.#subscribers(), tools.log);
     const events: UpstreamEvents = {
       changed: (upstream, kind) => this.#changed(upstream, kind),
-      updated: (upstream, uri) => this.#updated(upstream, uri),
+      updated: (upstream, uri) => this.#subscriptions.updated(upstream, uri),
+      ended: (upstream) => this.#subscriptions.renew(upstream),
     };
     this.#shared = Object.entries(options.servers).map(
       ([name, config]) => new Upstream({ name, config, scheme: this.#scheme, tools, events }),
     );
     this.#begun = new Minutes(beginsPerSession * options.limits.sessionsPerKey);
-    this.#subscriptions = new Subscriptions(this.#sessions);
     const { callsPerMinute } = options.limits;
     this.#runTool = toolRunner(
       options,
@@ -84,33 +86,36 @@ class Endpoint {
       callsPerMinute === undefined ? undefined : new Minutes(callsPerMinute),
       tools.metrics.counter('tool_calls', 'Calls of tools of MCP servers.', ['server', 'outcome']),
     );
-    this.#stateless = sdk.createMcpHandler(
-      ({ authInfo }) => {
-        const call = callOfAuth(authInfo);
+    this.#stateless = new Stateless({
+      sdk,
+      log: tools.log,
+      options,
+      subscriptions: this.#subscriptions,
+      view: (call) => this.#view(call, () => this.#shared),
+      server: (call) => {
         const server = this.#server(false);
         addHandlers(server, { ...this.#parts(), view: this.#view(call, () => this.#shared) });
         return server;
       },
-      { legacy: 'reject', onerror: (error) => tools.log.debug({ error }, 'a request of MCP was refused') },
-    );
+    });
   }
 
   async handle(call: Call): Promise<Observable<GatewayEvent>> {
     checkOrigin(call, this.#options.origins);
     const request = requestOf(call);
     const parsedBody: unknown = call.wire.method === 'POST' ? call.body : undefined;
-    const authInfo = authInfoOf(call);
     const endless = isEndless(call.wire.method, parsedBody) ? this.#endless : undefined;
     if (!(await this.#sdk.isLegacyRequest(request, parsedBody)))
-      return eventsOf(
-        call,
-        await this.#stateless.fetch(request, { parsedBody, authInfo }),
-        undefined,
-        endless,
-      );
-    const session = await this.#sessionOf(call, parsedBody);
+      return this.#stateless.handle(call, request, parsedBody, endless);
+    const id = call.wire.headers['mcp-session-id'];
+    const session =
+      typeof id === 'string' ? await this.#sessionOf(call, id) : await this.#begin(call, parsedBody);
     if (call.wire.method === 'GET' && session.record !== undefined) this.#listen(call);
-    const response = await session.transport.handleRequest(request, { parsedBody, authInfo });
+    const response = await session.transport.handleRequest(request, {
+      parsedBody,
+      authInfo: authInfoOf(call),
+    });
+    if (typeof id !== 'string') await this.#add(session, response, parsedBody);
     return eventsOf(call, response, watchOf(session), endless);
   }
 
@@ -119,41 +124,49 @@ class Endpoint {
   }
 
   async close(): Promise<void> {
+    this.#subscriptions.close();
     await this.#sessions.close();
     await this.#stateless.close();
     await Promise.all(this.#shared.map(({ server }) => server.close()));
   }
 
-  /** Returns the session that a request names, or a new one for a client that begins. */
-  async #sessionOf(call: Call, body: unknown): Promise<Session> {
+  async #sessionOf(call: Call, id: string): Promise<Session> {
     const keyId = call.get(caller)?.id ?? '';
-    const id = call.wire.headers['mcp-session-id'];
-    if (typeof id === 'string') {
-      const session = (await this.#sessions.find(id, keyId)) ?? (await this.#restored(call, id, keyId));
-      if (session === undefined)
-        throw new GatewayError('not_found', 'There is no such session. Begin another one.');
-      return session;
-    }
+    const session = (await this.#sessions.find(id, keyId)) ?? (await this.#restored(call, id, keyId));
+    if (session === undefined)
+      throw new GatewayError('not_found', 'There is no such session. Begin another one.');
+    return session;
+  }
+
+  /** Returns a session for a client that begins. It counts once the client was let in. */
+  async #begin(call: Call, body: unknown): Promise<Session> {
     if (!this.#sdk.isInitializeRequest(body))
       throw new GatewayError(
         'invalid_request',
         'Send initialize first, and the header mcp-session-id from then on.',
       );
-    return await this.#begin(call, keyId, body.params.protocolVersion);
-  }
-
-  async #begin(call: Call, keyId: string, version: string): Promise<Session> {
+    const keyId = call.get(caller)?.id ?? '';
     const retryAfter = this.#begun.take(keyId);
     if (retryAfter > 0)
       throw new GatewayError('rate_limit_exceeded', 'Too many sessions were begun in this minute.', {
         retryAfter,
       });
-    const id = randomUUID();
-    const isBound = this.#isBound(call);
-    if (!isBound) await this.#records.add(id, keyId, version);
-    const session = await this.#open(call, id, keyId, isBound);
-    this.#sessions.add(session);
-    return session;
+    return await this.#open(call, randomUUID(), keyId, this.#isBound(call));
+  }
+
+  /** Adds a session that has begun, with its record, unless the client was refused. */
+  async #add(session: Session, response: Response, body: unknown): Promise<void> {
+    const { id, keyId, record } = session;
+    try {
+      if (!response.ok || !this.#sdk.isInitializeRequest(body)) await session.close();
+      else {
+        if (record !== undefined) await this.#records.add(id, keyId, body.params.protocolVersion);
+        this.#sessions.add(session);
+      }
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
   }
 
   /** True when the sessions of a caller have connections of their own, and the state behind them, in one worker. */
@@ -178,7 +191,12 @@ class Endpoint {
     const known = await this.#sessions.find(id, keyId);
     if (known !== undefined) return known;
     const session = await this.#open(call, id, keyId, false);
-    await repeatInitialize(session.transport, record.version);
+    try {
+      await repeatInitialize(session.transport, record.version);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
     this.#sessions.add(session);
     return session;
   }
@@ -197,11 +215,13 @@ class Endpoint {
         if (!isBound) await this.#records.end(id, keyId);
       },
     });
-    const session: Session = new Session(id, keyId, server, transport, this.#tools.log);
+    const rights = rightsOf(call.get(caller), this.#options);
+    const session = new Session({ id, keyId, rights, server, transport, log: this.#tools.log });
     const now = performance.now();
     if (!isBound) session.record = { checkedAt: now, renewedAt: now };
+    const parts = { scheme: this.#scheme, tools: this.#tools, subscriptions: this.#subscriptions };
     const upstreams = this.#shared.map((shared) =>
-      shared.config.connection === 'session' ? this.#ownUpstream(session, shared) : () => shared,
+      shared.config.connection === 'session' ? ownUpstream(session, shared, parts) : () => shared,
     );
     addHandlers(server, {
       ...this.#parts(),
@@ -215,35 +235,6 @@ class Endpoint {
     });
     await server.connect(transport);
     return session;
-  }
-
-  /** Opens a connection of the session's own when it is first asked for: by then the client has said what it can do. */
-  #ownUpstream(session: Session, { name, config }: Upstream): () => Upstream {
-    let opened: Upstream | undefined;
-    return () => {
-      if (opened === undefined) {
-        const { sampling, elicitation, roots } = session.server.getClientCapabilities() ?? {};
-        opened = new Upstream({
-          name,
-          config,
-          scheme: this.#scheme,
-          tools: this.#tools,
-          capabilities: {
-            ...(sampling === undefined ? {} : { sampling }),
-            ...(elicitation === undefined ? {} : { elicitation }),
-            ...(roots === undefined ? {} : { roots }),
-          },
-          events: {
-            changed: (_, kind) => session.changed(kind),
-            updated: (_, uri) => session.updated(uri),
-            notified: (upstream, notification) => session.passNotification(upstream, notification),
-            prepare: (upstream, client) => session.passRequests(upstream, client),
-          },
-        });
-        session.own.push(opened);
-      }
-      return opened;
-    };
   }
 
   #view(call: Call, upstreams: () => readonly Upstream[]): View {
@@ -270,18 +261,16 @@ class Endpoint {
     };
   }
 
-  #changed(upstream: Upstream, kind: 'tools' | 'prompts' | 'resources'): void {
-    const { notify } = this.#stateless;
-    if (kind === 'tools') notify.toolsChanged();
-    else if (kind === 'prompts') notify.promptsChanged();
-    else notify.resourcesChanged();
+  #changed(upstream: Upstream, kind: ListKind): void {
+    this.#stateless.changed(upstream, kind);
     for (const session of this.#sessions)
-      if (!session.own.some(({ name }) => name === upstream.name)) session.changed(kind);
+      if (session.rights.mayUse(upstream.config) && !session.own.some(({ name }) => name === upstream.name))
+        session.changed(kind);
   }
 
-  #updated(_upstream: Upstream, uri: string): void {
-    this.#stateless.notify.resourceUpdated(uri);
-    for (const session of this.#sessions) session.updated(uri);
+  *#subscribers(): Iterable<Subscriber> {
+    yield* this.#sessions;
+    yield* this.#stateless.listeners;
   }
 }
 

@@ -7,20 +7,35 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { Log } from 'sluice';
 import type { ToolServer } from '../servers/index.ts';
+import type { Rights } from './access.ts';
+import type { Subscriber } from './subscriptions.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Requests that a server may make of the client. */
 const clientRequests = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
 
-/** State of one session. */
-export class Session {
+/** What a session is made of. */
+export interface SessionSpec {
   readonly id: string;
   /** Id of the key that opened it. */
   readonly keyId: string;
+  /** Rights of that key. */
+  readonly rights: Rights;
+  readonly server: Server;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly log: Log;
+}
+
+/** State of one session. */
+export class Session implements Subscriber {
+  readonly id: string;
+  readonly keyId: string;
+  readonly rights: Rights;
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly #log: Log;
-  /** URIs to which the client subscribed, with their servers. */
+  /** True once it has ended: nothing is opened for it any more. */
+  isClosed = false;
   readonly subscribed = new Map<string, ToolServer>();
   /** Servers to which the session has connections of its own. */
   own: Upstream[] = [];
@@ -34,15 +49,10 @@ export class Session {
   /** Requests that run at servers of the session's own. */
   readonly #running = new Map<Upstream, Set<ServerContext>>();
 
-  constructor(
-    id: string,
-    keyId: string,
-    server: Server,
-    transport: WebStandardStreamableHTTPServerTransport,
-    log: Log,
-  ) {
+  constructor({ id, keyId, rights, server, transport, log }: SessionSpec) {
     this.id = id;
     this.keyId = keyId;
+    this.rights = rights;
     this.server = server;
     this.transport = transport;
     this.#log = log;
@@ -105,12 +115,12 @@ export class Session {
   }
 
   updated(uri: string): void {
-    if (this.subscribed.has(uri) && this.congested === 0)
-      this.#quietly(this.server.sendResourceUpdated({ uri }));
+    if (this.congested === 0) this.#quietly(this.server.sendResourceUpdated({ uri }));
   }
 
   /** Ends the session, its streams and its connections. */
   async close(): Promise<void> {
+    this.isClosed = true;
     await Promise.allSettled([this.server.close(), ...this.own.map(({ server }) => server.close())]);
     this.own = [];
   }

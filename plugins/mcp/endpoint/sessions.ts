@@ -84,8 +84,8 @@ export class Sessions {
   }
 
   async #end(session: Session): Promise<void> {
-    await this.#parts.ended(session);
-    await session.close();
+    // Its streams and processes do not wait for servers that are slow to unsubscribe.
+    await Promise.allSettled([this.#parts.ended(session), session.close()]);
   }
 
   /** Those without an open response go first. */
