@@ -344,7 +344,7 @@ describe('a server behind HTTP', () => {
     const refused = await server.listTools().catch((error: unknown) => error as Error);
     expect(String(refused).length).toBeLessThan(500);
     const logged = lines.find(({ msg }) => msg === 'an MCP server cannot be connected to');
-    expect(String((logged?.['error'] as Error).message).length).toBeLessThan(10_000);
+    expect(String(logged?.['error']).length).toBeLessThan(10_000);
   });
 
   test('that never answers is given up on', async () => {

@@ -135,7 +135,7 @@ test('a client subscribes to so many resources and no more, also at once, and to
   expect(red.asked('resources/subscribe')).toBe(200);
   await client.unsubscribeResource({ uri: 'test://template/1/data' });
   const long = `test://template/${'x'.repeat(5_000)}/data`;
-  await expect(client.subscribeResource({ uri: long })).rejects.toThrow();
+  await expect(client.subscribeResource({ uri: long })).rejects.toThrow('not found');
   await client.subscribeResource({ uri: 'test://template/1/data' });
 });
 
@@ -146,7 +146,7 @@ test('streams of notifications of one key are limited', async () => {
     await client.listen({ toolsListChanged: true }),
     await client.listen({ toolsListChanged: true }),
   ];
-  await expect(client.listen({ toolsListChanged: true })).rejects.toThrow();
+  await expect(client.listen({ toolsListChanged: true })).rejects.toThrow('too many open streams');
   await first.close();
   await eventually(async () => void (await client.listen({ toolsListChanged: true })));
 });
