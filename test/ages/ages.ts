@@ -61,7 +61,8 @@ async function report(tree: string, statements: Statements, now: number): Promis
   const gateway = await startAged(tree, url);
   try {
     console.log(`\n${tree}: started in ${gateway.startMs.toFixed(0)} ms`);
-    await catchUp(gateway);
+    await catchUp(gateway, statements);
+    if (!isSqlite) await statements.run('VACUUM ANALYZE');
     const costs = await measure(gateway, readsOf(age, now), statements, isSqlite);
     console.log('| read | ms | CPU ms | slowest call ms | rows read |\n|---|---|---|---|---|');
     for (const cost of costs) console.log(lineOf(cost));
@@ -77,8 +78,9 @@ async function report(tree: string, statements: Statements, now: number): Promis
 }
 
 /** Waits until the sums of what was there before are made, where the gateway has such. */
-async function catchUp(gateway: AgedGateway): Promise<void> {
+async function catchUp(gateway: AgedGateway, statements: Statements): Promise<void> {
   const begun = performance.now();
+  while ((await statements.run('SELECT 1 FROM usage_unsummed LIMIT 1')).length > 0) await pause(500);
   while ((await gateway.ask('usage/sums?by=status')).includes('incompleteBefore')) await pause(500);
   console.log(`records were summed after ${seconds(begun)} s`);
 }

@@ -135,7 +135,8 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     );
     await execute(
       `DROP TABLE usage_sums; DROP TABLE usage_unsummed; DROP TABLE usage_summing; DROP TABLE usage_late;
-       DELETE FROM sluice_additions WHERE name = 'usage-log-3'`,
+       DROP TABLE usage_totals; DROP TABLE usage_names; DROP TABLE usage_keys;
+       DELETE FROM sluice_additions WHERE name IN ('usage-log-3', 'usage-log-4')`,
     );
     const older = Array.from({ length: 2_500 }, (_, index) =>
       usageRecord(`older${index}`, {
@@ -743,6 +744,84 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         records: older.length + newer.length - 10,
       });
       await look();
+    });
+
+    test('which an older version has written, while they are moved and beside sums of this version', async () => {
+      const all = Array.from({ length: 400 }, (_, index) =>
+        usageRecord(`o${index}`, {
+          at: now - (index % 50) * 40 * 60_000,
+          model: `m${index % 3}`,
+          status: index % 4 === 0 ? 500 : 200,
+          input: index,
+          microDollars: index % 2,
+          ms: index,
+          ...(index % 5 === 0 ? {} : { keyId: `k${index % 7}`, firstMs: index / 2 }),
+        }),
+      );
+      const look = async (): Promise<void> => {
+        for (const grouping of ['keyId', 'model', 'status', { bucket: hour }] as const) {
+          const { sums } = await log.sums({}, grouping);
+          expect(new Map(sums.map(({ group, ...totals }) => [group, totals]))).toEqual(
+            expected(all, {}, grouping),
+          );
+        }
+        const ofOne = { keyId: 'k3', model: 'm1' };
+        expect((await log.sums(ofOne, 'status')).sums.map(({ calls }) => calls)).toEqual(
+          [...expected(all, ofOne, 'status').values()].map((totals) => (totals as UsageTotals).calls),
+        );
+        expect((await log.page({ keyId: 'k3', status: 500 }, 500)).records).toHaveLength(
+          all.filter(({ keyId, status }) => keyId === 'k3' && status === 500).length,
+        );
+      };
+      await insert(...all.slice(0, 300));
+      await addAll();
+      const middle = (await log.sums({}, 'status', { percentiles: true })).sums;
+      // As the version before has them.
+      const bins =
+        stores.database.kind === 'postgres' ? "COALESCE(bins, '{}')::jsonb" : "COALESCE(bins, '{}')";
+      const amounts = ['input', 'output', 'cache_read', 'cache_write', 'reasoning', 'micro_dollars'];
+      await execute(
+        `INSERT INTO usage_sums (level, start, key_id, model, channel, format, operation, status, failed, calls, ${amounts.join(', ')}, bins)
+         SELECT level, CAST(start AS BIGINT) * 60000, COALESCE(key_id, ''), model, channel, format, operation, status, failed, calls,
+           ${amounts.map((name) => `COALESCE(${name}, 0)`).join(', ')}, ${bins}
+         FROM usage_totals t JOIN usage_names n ON n.id = t.names LEFT JOIN usage_keys k ON k.id = t.key;
+         DELETE FROM usage_totals; DELETE FROM usage_names; DELETE FROM usage_keys`,
+      );
+      await stores.close();
+      stores = openStores(address);
+      log = openUsageLog(stores);
+      const rest = all.splice(300);
+      await look();
+      expect((await log.sums({}, 'status', { percentiles: true })).sums).toEqual(middle);
+      await insert(...rest);
+      all.push(...rest);
+      await log.addToSums();
+      await look();
+      await Promise.all([addAll(), addAll()]);
+      await look();
+      const { database } = stores;
+      const count = 'SELECT COUNT(*) AS count FROM usage_sums';
+      const [row] =
+        database.kind === 'postgres' ? await database.query(count) : await database.read(count, []);
+      expect(Number(row?.['count'])).toBe(0);
+    });
+
+    test('and names go with the last of their sums', async () => {
+      await insert(
+        usageRecord('old', { at: now - 20 * day, model: 'gone', keyId: 'k-gone' }),
+        usageRecord('both', { at: now - 20 * day, model: 'stays', keyId: 'k-stays' }),
+      );
+      await addAll();
+      await insert(usageRecord('new', { at: now, model: 'stays', keyId: 'k-stays' }));
+      await addAll();
+      await log.prune({ days: 5, records: 100, sumDays: 10 });
+      const { database } = stores;
+      const named =
+        "SELECT model AS name FROM usage_names WHERE model <> '' UNION SELECT key_id FROM usage_keys";
+      const rows =
+        database.kind === 'postgres' ? await database.query(named) : await database.read(named, []);
+      expect(rows.map(({ name }) => name).toSorted()).toEqual(['k-stays', 'stays']);
+      expect((await log.sums({}, 'model')).sums).toMatchObject([{ group: 'stays', calls: 1 }]);
     });
 
     test('when a write is undone: nothing of it is in the sums', async () => {

@@ -13,7 +13,7 @@ export interface Level {
 }
 
 /**
- * Levels of `usage_sums`. A question reads the coarsest that can answer it, so that what it reads does not grow with the number of records.
+ * Levels of `usage_totals`. A question reads the coarsest that can answer it, so that what it reads does not grow with the number of records.
  * Levels with keys count no times of calls: a key may have few calls in an hour, and their sums must stay smaller than the calls.
  */
 export const levels: readonly Level[] = [
@@ -42,6 +42,9 @@ export const amounts = [
 
 /** More than any sum comes to that is true: what providers say of usage may be wrong. */
 export const largestSum = 9_000_000_000_000_000_000;
+
+/** The latest minute that the sums can have. */
+export const largestStart = 2_147_483_647;
 
 /** How long sums of minutes are kept, in milliseconds. */
 export const minutesKept = 3 * day;

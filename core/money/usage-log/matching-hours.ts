@@ -1,7 +1,8 @@
 /** Finds the hours in which a filter has records, by the sums. */
 import type { UsageFilter } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
-import { narrowing } from './sums-source.ts';
+import { narrowing } from './narrowing.ts';
+import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -40,10 +41,10 @@ export async function* matchingHours(
   );
   const waiting = unsummed.map(({ start }) => Number(start));
   const startsOf = async (level: number, first: number, end: number): Promise<number[]> => {
+    const sums = totalsIn({ level, since: first, until: end }, filter, ['start']);
     const rows = await ask(
-      `SELECT DISTINCT start FROM usage_sums WHERE level = ${level}${level === 5 ? ' AND level >= 5' : ''} AND start >= ? AND start < ?${sql}
-       ORDER BY start DESC`,
-      [first, end, ...values],
+      `SELECT DISTINCT start FROM (${sums.sql}) AS sums ORDER BY start DESC`,
+      sums.values,
     );
     return rows.map(({ start }) => Number(start));
   };
@@ -70,9 +71,10 @@ export async function* matchingHours(
 
 /** Number of all records in the hours of a day. */
 async function totalsOf(ask: Ask, start: number): Promise<ReadonlyMap<number, number>> {
+  const sums = totalsIn({ level: 1, since: start, until: start + day }, {}, ['start', 'calls']);
   const rows = await ask(
-    'SELECT start, SUM(calls) AS calls FROM usage_sums WHERE level = 1 AND start >= ? AND start < ? GROUP BY start',
-    [start, start + day],
+    `SELECT start, SUM(calls) AS calls FROM (${sums.sql}) AS sums GROUP BY start`,
+    sums.values,
   );
   return new Map(rows.map((row) => [Number(row['start']), Number(row['calls'])]));
 }

@@ -3,9 +3,10 @@ import type { Database } from '../../state/database/index.ts';
 import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import type { UsageLog, UsageRetention } from './index.ts';
-import { levels, minutesKept } from './levels.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { slice, type Cursor } from './questions.ts';
+import { removeSums } from './sums-pruning.ts';
+import { totalsIn } from './totals.ts';
 
 const day = 86_400_000;
 const hour = 3_600_000;
@@ -46,12 +47,13 @@ export async function endOf(ask: Ask, { days, records }: UsageRetention): Promis
 /** The newest record that is one too many; undefined when there are no more than so many. The sums tell in which hour it is. */
 async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> {
   const most = Math.max(0, Math.trunc(number));
+  const sums = totalsIn({ level: 1, since: 0, until: Number.MAX_SAFE_INTEGER }, {}, ['start', 'calls']);
   const [found] = await ask(
     `SELECT start, calls, counted FROM (
        SELECT start, SUM(calls) AS calls, SUM(SUM(calls)) OVER (ORDER BY start DESC) AS counted
-       FROM usage_sums WHERE level = 1 GROUP BY start) AS hours
+       FROM (${sums.sql}) AS sums GROUP BY start) AS hours
      WHERE counted > ? ORDER BY start DESC LIMIT 1`,
-    [most],
+    [...sums.values, most],
   );
   if (found === undefined) return undefined;
   let place: Cursor = { at: Number(found['start']) + hour, id: '' };
@@ -98,30 +100,6 @@ async function removeUpTo(sql: Sql, { at, id }: Cursor): Promise<number> {
     removed += found.length;
     since = lastAt;
     await yieldTurn();
-  }
-  return removed;
-}
-
-/** Removes sums of times that are too old, one time after the other; returns how many times there were. */
-async function removeSums(sql: Sql, days: number): Promise<number> {
-  let removed = 0;
-  for (const { level, size } of levels) {
-    const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
-    for (;;) {
-      const [oldest] = await sql.run(() =>
-        rows(
-          'SELECT start FROM usage_sums WHERE level = ? AND start < ? ORDER BY start LIMIT 1',
-          level,
-          before,
-        ),
-      );
-      if (oldest === undefined) break;
-      await sql.run(() =>
-        rows('DELETE FROM usage_sums WHERE level = ? AND start = ?', level, Number(oldest['start'])),
-      );
-      removed += 1;
-      await yieldTurn();
-    }
   }
   return removed;
 }

@@ -1,15 +1,16 @@
 /** Adds records to the sums in SQLite. It is done here, because SQLite would sort each record for every level. */
 import { parseObject } from '../../model/json.ts';
 import { row, rows, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
-import { amounts, dimensions, largestSum, levels, minute } from './levels.ts';
+import { amounts, dimensions, largestStart, largestSum, levels, minute } from './levels.ts';
+import { SumNames } from './sum-names.ts';
 
-const columns = ['level', 'start', ...dimensions];
-const isKey = columns.map((name) => `${name} = ?`).join(' AND ');
-const binsThere = `SELECT bins FROM usage_sums WHERE ${isKey}`;
-const addition = `INSERT INTO usage_sums (${columns.join(', ')}, calls, ${amounts.join(', ')}, bins)
-  VALUES (${[...columns, 'calls', ...amounts, 'bins'].map(() => '?').join(', ')})
-  ON CONFLICT (${columns.join(', ')}) DO UPDATE SET
-    ${['calls', ...amounts].map((name) => `${name} = CAST(MIN(${name} + excluded.${name}, ${largestSum}) AS INTEGER)`).join(', ')},
+const isKey = 'level = ? AND start = ? AND key = ? AND names = ?';
+const binsThere = `SELECT bins FROM usage_totals WHERE ${isKey}`;
+const addition = `INSERT INTO usage_totals (level, start, key, names, calls, ${amounts.join(', ')}, bins)
+  VALUES (?, ?, ?, ?, ?, ${[...amounts, 'bins'].map(() => '?').join(', ')})
+  ON CONFLICT (level, start, key, names) DO UPDATE SET
+    calls = CAST(MIN(calls + excluded.calls, ${largestSum}) AS INTEGER),
+    ${amounts.map((name) => `${name} = NULLIF(CAST(MIN(COALESCE(${name}, 0) + COALESCE(excluded.${name}, 0), ${largestSum}) AS INTEGER), 0)`).join(', ')},
     bins = excluded.bins`;
 
 /** In the place of all dimensions but the key and failure. */
@@ -31,11 +32,15 @@ interface Alike extends Sum {
   readonly failed: SqlValue;
 }
 
-/** What is to be added to one row of `usage_sums`. */
+/** What is to be added to one row of `usage_totals`. */
 interface Addition extends Sum {
-  /** The values of its primary key. */
-  readonly key: readonly SqlValue[];
-  readonly hasBins: boolean;
+  readonly level: number;
+  /** In milliseconds. */
+  readonly start: number;
+  /** Undefined where keys are not told apart. */
+  readonly keyId: SqlValue | undefined;
+  readonly names: readonly SqlValue[];
+  readonly failed: SqlValue;
 }
 
 /** SQL that adds up calls of one minute that are alike. `source` is SQL for rows with the columns of `usage_unsummed`. */
@@ -53,16 +58,63 @@ export function alikeInSqlite(source: string, more = ''): string {
  * Levels are added up here and not by SQLite, which would sort each row for every level: with 20 keys and 5 models that took four times as
  * long.
  */
-export function* addInSqlite(found: readonly Row[], minutesSince: number): Work<void> {
-  for (const one of additionsOf(found.map(alikeOf), minutesSince)) {
-    if (one.hasBins) addBins(one.bins, yield* row(binsThere, ...one.key));
-    const bins = one.hasBins ? JSON.stringify(Object.fromEntries(one.bins)) : '{}';
+export function addInSqlite(found: readonly Row[], minutesSince: number): Work<void> {
+  return write(additionsOf(found.map(alikeOf), minutesSince));
+}
+
+/** Moves sums of a level to `usage_totals`: those from a time on, the oldest first. Returns the starts of those that were moved. */
+export function* moveInSqlite(level: number, since: number, limit: number): Work<readonly number[]> {
+  const found = yield* rows(
+    'SELECT * FROM usage_sums WHERE level = ? AND start >= ? ORDER BY start LIMIT ?',
+    level,
+    since,
+    limit,
+  );
+  const hasKeys = levels.some((one) => one.level === level && one.hasKeys);
+  yield* write(
+    found.map(
+      ({ start, key_id: keyId, model, channel, format, operation, status, failed, calls, ...more }) => ({
+        level,
+        start: Number(start),
+        keyId: hasKeys ? (keyId as SqlValue) : undefined,
+        names: [model, channel, format, operation, status] as SqlValue[],
+        failed: failed as SqlValue,
+        calls: Number(calls),
+        amounts: amounts.map((name) => Number(more[name])),
+        bins: new Map(
+          Object.entries(parseObject(String(more['bins'])) ?? {}).map(([bin, number]) => [
+            bin,
+            Number(number),
+          ]),
+        ),
+      }),
+    ),
+  );
+  const columns = ['level', 'start', ...dimensions];
+  for (const one of found)
+    yield* rows(
+      `DELETE FROM usage_sums WHERE ${columns.map((name) => `${name} = ?`).join(' AND ')}`,
+      ...columns.map((name) => one[name] as SqlValue),
+    );
+  return found.map(({ start }) => Number(start));
+}
+
+function* write(additions: Iterable<Addition>): Work<void> {
+  const names = new SumNames();
+  for (const one of additions) {
+    const key = [
+      one.level,
+      Math.max(0, Math.min(largestStart, Math.floor(one.start / minute))),
+      one.keyId === undefined ? 0 : yield* names.key(one.keyId, one.start),
+      yield* names.names([...one.names, one.failed], one.start),
+    ];
+    if (one.keyId === undefined) addBins(one.bins, yield* row(binsThere, ...key));
     yield* rows(
       addition,
-      ...one.key,
+      ...key,
       one.calls,
-      ...one.amounts.map((amount) => Math.min(amount, largestSum)),
-      bins,
+      ...one.amounts.map((amount) => (amount === 0 ? null : Math.min(amount, largestSum))),
+      one.bins.size === 0 ? null : JSON.stringify(Object.fromEntries(one.bins)),
     );
   }
 }
@@ -94,14 +146,22 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
       const place = `${level} ${start} ${String(alike.failed)} ${String(keyId)}\0${hasNames ? named : ''}`;
       let one = additions.get(place);
       if (one === undefined) {
-        const key = [level, start, keyId, ...(hasNames ? alike.names : noNames), alike.failed];
-        one = { key, hasBins: !hasKeys, calls: 0, amounts: amounts.map(() => 0), bins: new Map() };
+        one = {
+          level,
+          start,
+          keyId: hasKeys ? alike.keyId : undefined,
+          names: hasNames ? alike.names : noNames,
+          failed: alike.failed,
+          calls: 0,
+          amounts: amounts.map(() => 0),
+          bins: new Map(),
+        };
         additions.set(place, one);
       }
       one.calls += alike.calls;
       for (let index = 0; index < amounts.length; index += 1)
         one.amounts[index] = (one.amounts[index] ?? 0) + (alike.amounts[index] ?? 0);
-      if (one.hasBins) for (const [bin, calls] of alike.bins) count(one.bins, bin, calls);
+      if (!hasKeys) for (const [bin, calls] of alike.bins) count(one.bins, bin, calls);
     }
   }
   return additions.values();
@@ -110,7 +170,7 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
 /** Adds the bins of the row that is there, if any. */
 function addBins(bins: Map<string, number>, there: Row | undefined): void {
   if (there === undefined) return;
-  for (const [bin, calls] of Object.entries(parseObject(String(there['bins'])) ?? {}))
+  for (const [bin, calls] of Object.entries(parseObject(String(there['bins'] ?? '')) ?? {}))
     count(bins, bin, Number(calls));
 }
 

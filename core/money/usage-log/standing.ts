@@ -2,6 +2,7 @@
 import type { Kept } from '../../state/upkeep.ts';
 import type { UsageRetention } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
+import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -26,9 +27,8 @@ async function records(
   now: number,
 ): Promise<Kept> {
   const callsSince = async (since: number): Promise<number> => {
-    const [row] = await ask('SELECT SUM(calls) AS calls FROM usage_sums WHERE level = 1 AND start >= ?', [
-      since,
-    ]);
+    const found = totalsIn({ level: 1, since, until: Number.MAX_SAFE_INTEGER }, {}, ['calls']);
+    const [row] = await ask(`SELECT SUM(calls) AS calls FROM (${found.sql}) AS sums`, found.values);
     return Number(row?.['calls'] ?? 0);
   };
   const rows = oldest === undefined ? 0 : await callsSince(Math.floor(oldest / hour) * hour);

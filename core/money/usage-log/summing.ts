@@ -1,6 +1,8 @@
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Sql, type Work } from '../../state/database/sql.ts';
+import { addingLock } from './adding-lock.ts';
 import { minutesKept } from './levels.ts';
+import { Moving } from './moving.ts';
 import { additionInPostgres } from './postgres-sums.ts';
 import { addInSqlite, alikeInSqlite } from './sqlite-sums.ts';
 
@@ -12,9 +14,6 @@ const batches: Readonly<Record<Database['kind'], { readonly most: number; readon
   sqlite: { most: 500, least: 25 },
   postgres: { most: 1_000, least: 25 },
 };
-
-/** Any number that no other lock of this database has. */
-const advisoryLock = 5_717_440_151_030;
 
 /** A row of `usage_records` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
 export const summedOfRecords = `at, COALESCE(key_id, '') AS key_id, model, COALESCE(channel, '') AS channel, format, operation, status,
@@ -49,6 +48,7 @@ interface Added {
 export function createSumming(database: Database): () => Promise<boolean> {
   const sql = sqlOf(database);
   const { most, least } = batches[database.kind];
+  const moving = new Moving(database.kind);
   let batch = most;
   const minutesSince = (): number => Date.now() - minutesKept;
 
@@ -92,16 +92,13 @@ export function createSumming(database: Database): () => Promise<boolean> {
   }
 
   return async () => {
-    if (!(await hasWork(sql))) return false;
+    if (!moving.isDue && !(await hasWork(sql))) return false;
     try {
       const { hasMore } = await sql.atomically(function* add() {
-        if (database.kind === 'postgres') {
-          // One adds at a time: others would wait for its rows.
-          const lock = yield* row('SELECT pg_try_advisory_xact_lock(?) AS is_ours', advisoryLock);
-          if (lock?.['is_ours'] !== true) return { hasMore: false };
-        }
+        if (!(yield* addingLock(database.kind))) return { hasMore: false };
         const { hasMore: more } = yield* addUnsummed();
-        return more ? { hasMore: true } : yield* addOlder();
+        if (more || (yield* addOlder()).hasMore) return { hasMore: true };
+        return { hasMore: yield* moving.step(batch) };
       });
       batch = Math.min(most, batch * 2);
       return hasMore;

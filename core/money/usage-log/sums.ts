@@ -5,7 +5,8 @@ import { Percentiles } from './percentiles.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './rows.ts';
-import { sourceOf, type Source } from './sums-source.ts';
+import type { Source } from './narrowing.ts';
+import { sourceOf } from './sums-source.ts';
 
 /** Maximum number of groups in one answer. */
 export const mostGroups = 5_000;
@@ -161,7 +162,8 @@ async function timesOf(
   { sql: group, isNumber }: Group,
   listed: readonly UsageSums[],
 ): Promise<(group: string | number) => Pick<Required<UsageSums>, 'ms' | 'firstMs'>> {
-  const each = kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'jsonb_each_text(source.bins) AS bin';
+  const each =
+    kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'jsonb_each_text(source.bins::jsonb) AS bin';
   const calls = kind === 'sqlite' ? 'bin.value' : 'bin.value::bigint';
   const rows = await ask(
     `WITH source AS (${sql}) SELECT ${group} AS name, bin.key AS bin, SUM(${calls}) AS calls FROM source CROSS JOIN ${each}

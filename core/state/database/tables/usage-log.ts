@@ -61,6 +61,29 @@ const unsummedValues = (row: string): string =>
           CASE WHEN ${row}status >= 400 OR ${row}ended = 'interrupted' THEN 1 ELSE 0 END, ${row}input, ${row}output, ${row}cache_read,
           ${row}cache_write, ${row}reasoning, COALESCE(${row}micro_dollars, 0), ${row}ms_bin, ${row}first_bin`;
 
+/** What the names of sums are, each written once. A row without names tells failures from other calls alone. */
+const totalNames = (collate: string): string => `
+    model TEXT${collate} NOT NULL, channel TEXT${collate} NOT NULL, format TEXT${collate} NOT NULL, operation TEXT${collate} NOT NULL,
+    status SMALLINT NOT NULL, failed SMALLINT NOT NULL`;
+
+/**
+ * Sums as `usage_sums` has them, with numbers in the place of texts: `start` in minutes, `key` of `usage_keys` or 0, `names` of `usage_names`.
+ * Amounts of zero are absent. `last_day`: the latest day of a record that has the name, so that names go when their sums have gone.
+ */
+const totals = (collate: string, more: string): string => `
+      CREATE TABLE usage_names (id INTEGER PRIMARY KEY, ${totalNames(collate)}, last_day INTEGER NOT NULL);
+      CREATE UNIQUE INDEX usage_names_all ON usage_names (model, channel, format, operation, status, failed);
+      CREATE TABLE usage_keys (id INTEGER PRIMARY KEY, key_id TEXT${collate} NOT NULL, last_day INTEGER NOT NULL);
+      CREATE UNIQUE INDEX usage_keys_key_id ON usage_keys (key_id);
+      CREATE INDEX usage_names_last_day ON usage_names (last_day);
+      CREATE INDEX usage_keys_last_day ON usage_keys (last_day);
+      CREATE TABLE usage_totals (
+        calls BIGINT NOT NULL, start INTEGER NOT NULL, key INTEGER NOT NULL, names INTEGER NOT NULL, level SMALLINT NOT NULL,
+        input BIGINT, output BIGINT, cache_read BIGINT, cache_write BIGINT, reasoning BIGINT, micro_dollars BIGINT, bins TEXT,
+        PRIMARY KEY (level, start, key, names)
+      )${more};
+      CREATE INDEX usage_totals_key ON usage_totals (key, start) WHERE level >= 5;`;
+
 /** The tables of the usage log. */
 export const usageLogSteps: readonly Step[] = [
   {
@@ -116,5 +139,12 @@ export const usageLogSteps: readonly Step[] = [
       CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records
         REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION usage_note_unsummed();
       ${summing}`,
+  },
+  {
+    name: 'usage-log-4',
+    // What older gateways add to `usage_sums` meanwhile is moved from there, and read beside these until then.
+    isAddition: true,
+    sqlite: totals('', ' WITHOUT ROWID'),
+    postgres: totals(' COLLATE "C"', ''),
   },
 ];

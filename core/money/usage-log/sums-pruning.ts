@@ -1,0 +1,63 @@
+/** Removes sums that are too old, and names that no sum has any more. */
+import { rows, type Sql } from '../../state/database/sql.ts';
+import { yieldTurn } from '../../state/database/yield-turn.ts';
+import { addingLock } from './adding-lock.ts';
+import { levels, minute, minutesKept } from './levels.ts';
+
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Names that are removed at once. */
+const batch = 500;
+
+/** Sums of a time, where they are: those of older gateways are in a table of their own until they are moved. */
+const tables = [
+  { name: 'usage_totals', unit: minute },
+  { name: 'usage_sums', unit: 1 },
+] as const;
+
+/** Removes sums of times that are too old, one time after the other; returns how many times there were. */
+export async function removeSums(sql: Sql, days: number): Promise<number> {
+  let removed = 0;
+  for (const { level, size } of levels) {
+    const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
+    for (const { name, unit } of tables) {
+      for (;;) {
+        const [oldest] = await sql.run(() =>
+          rows(
+            `SELECT start FROM ${name} WHERE level = ? AND start < ? ORDER BY start LIMIT 1`,
+            level,
+            before / unit,
+          ),
+        );
+        if (oldest === undefined) break;
+        await sql.run(() =>
+          rows(`DELETE FROM ${name} WHERE level = ? AND start = ?`, level, Number(oldest['start'])),
+        );
+        removed += 1;
+        await yieldTurn();
+      }
+    }
+  }
+  await removeNames(sql, days);
+  return removed;
+}
+
+/** Removes names and keys whose sums have gone. Two days more, because a sum of a day has the time at which the day began. */
+async function removeNames(sql: Sql, days: number): Promise<void> {
+  const before = Math.floor(Date.now() / day - days) - 2;
+  for (const table of ['usage_names', 'usage_keys'])
+    for (let found = batch; found === batch;) {
+      found = await sql.atomically(function* remove() {
+        // Whoever adds sums has looked up their names.
+        if (!(yield* addingLock(sql.database.kind))) return 0;
+        const gone = yield* rows(
+          `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE last_day < ? LIMIT ?) RETURNING id`,
+          before,
+          batch,
+        );
+        return gone.length;
+      });
+      await yieldTurn();
+    }
+}
