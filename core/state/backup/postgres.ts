@@ -11,11 +11,8 @@ import { filledByTriggers, savedTables, stepsNamed } from './tables.ts';
 const patience = { patience: 600_000 };
 /** Characters that are read and written at once, about. */
 const atOnce = 4_000_000;
-/** Maximum number of rows in one INSERT. */
+/** Maximum number of rows in one INSERT, and of sizes that are read at once. */
 const mostRows = 5_000;
-/** Maximum number of rows in one FETCH. Rows of a megabyte may follow rows of a few bytes. */
-const mostFetched = 200;
-
 /** Opens a database to save it: all of it as it was at one moment, in one transaction that only reads. */
 export function openPostgresSource(url: string): Source {
   const server = openPostgresServer(url);
@@ -32,6 +29,10 @@ export function openPostgresSource(url: string): Source {
         await session.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
         await session.query(
           'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',
+        );
+        // The two cursors of a table, for sizes and for rows, must meet the rows in the same order.
+        await session.query(
+          'SET LOCAL synchronize_seqscans = off; SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off',
         );
         const steps = await applied(session);
         writer.start(steps);
@@ -54,26 +55,41 @@ async function saveTable(
 ): Promise<void> {
   const types = await typesOf(session, table);
   const selected = columns.map((name) => (types.get(name) === 'jsonb' ? `${name}::text AS ${name}` : name));
-  await session.query(
-    `DECLARE saved NO SCROLL CURSOR FOR SELECT ${selected.join(', ')} FROM ${table}`,
-    [],
-    patience,
-  );
-  let count = 10;
+  const sizes = columns.map((name) => `COALESCE(octet_length(${name}::text), 0)`);
+  const declare = (cursor: string, expressions: string): Promise<unknown> =>
+    session.query(
+      `DECLARE ${cursor} NO SCROLL CURSOR FOR SELECT ${expressions} FROM ${table}`,
+      [],
+      patience,
+    );
+  await declare('saved', selected.join(', '));
+  await declare('sizes', `${sizes.join(' + ')} AS size`);
   for (;;) {
     // oxlint-disable no-await-in-loop -- one connection, and the disk sets the pace
-    const rows = await session.query(`FETCH ${count} FROM saved`, [], patience);
-    let size = 0;
-    for (const row of rows) {
-      const values = columns.map((name) => row[name] as Value);
-      for (const value of values) size += typeof value === 'string' ? value.length : 8;
-      await writer.row(values);
+    const measured = await session.query(`FETCH ${mostRows} FROM sizes`, [], patience);
+    for (const count of portionsOf(measured.map(({ size }) => Number(size)))) {
+      const rows = await session.query(`FETCH ${count} FROM saved`, [], patience);
+      for (const row of rows) await writer.row(columns.map((name) => row[name] as Value));
     }
-    if (rows.length < count) break;
+    if (measured.length < mostRows) break;
     // oxlint-enable no-await-in-loop
-    count = Math.max(1, Math.min(mostFetched, 2 * count, Math.floor((atOnce / size) * rows.length)));
   }
-  await session.query('CLOSE saved');
+  await session.query('CLOSE saved; CLOSE sizes');
+}
+
+/** Divides rows of these sizes into portions of at most `atOnce` bytes, or of one larger row. Returns the number of rows of each. */
+function portionsOf(sizes: readonly number[]): readonly number[] {
+  const counts: number[] = [];
+  let total = Number.POSITIVE_INFINITY;
+  for (const size of sizes) {
+    total += size;
+    if (total > atOnce) {
+      counts.push(0);
+      total = size;
+    }
+    counts.push((counts.pop() ?? 0) + 1);
+  }
+  return counts;
 }
 
 async function typesOf(session: PostgresSession, table: string): Promise<ReadonlyMap<string, string>> {

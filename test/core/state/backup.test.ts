@@ -194,18 +194,26 @@ describe('a backup that fails', () => {
 });
 
 test.skipIf(missing !== undefined)(
-  `rows of a megabyte after many small ones are saved in small pieces ${missing ?? ''}`,
+  `rows of a megabyte after many small ones are read a few at a time ${missing ?? ''}`,
   async () => {
     const { url } = await filled('postgres');
     await server?.run(
       url,
-      `INSERT INTO keyv (namespace, key, value) SELECT 'small', n::text, '{}' FROM generate_series(1, 3000) AS n`,
+      `INSERT INTO keyv (namespace, key, value) SELECT 'small', n::text, '{}' FROM generate_series(1, 6000) AS n;
+       INSERT INTO keyv (namespace, key, value) SELECT 'large', n::text, repeat('x', 1500000) FROM generate_series(1, 20) AS n`,
     );
     const query = vi.spyOn(Client.prototype, 'query');
     onTestFinished(() => query.mockRestore());
     await backUp(url, newFile(), '1');
-    const counts = query.mock.calls.map(([text]) => Number(/^FETCH (\d+)/.exec(String(text))?.[1] ?? 0));
-    expect(Math.max(...counts)).toBe(200);
+    const results = (await Promise.all(query.mock.results.map(({ value }) => value as unknown))) as {
+      readonly command?: string;
+      readonly rows?: readonly unknown[];
+    }[];
+    const fetched = results.filter(({ command }) => command === 'FETCH');
+    const bytes = fetched.map(({ rows }) => JSON.stringify(rows).length);
+    expect(Math.max(...bytes)).toBeLessThan(5_000_000);
+    expect(Math.max(...bytes)).toBeGreaterThan(2_900_000);
+    expect(fetched.length).toBeLessThan(100);
   },
 );
 
