@@ -37,14 +37,11 @@ export const connect: Command = {
     const { values, positionals } = readArguments(args, {
       ...accessOptions,
       write: { type: 'boolean' },
-      print: { type: 'boolean' },
       dir: { type: 'string' },
       undo: { type: 'boolean' },
     });
     const [name, ...more] = positionals;
     if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}".`);
-    if (values.write === true && values.print === true)
-      throw new UsageError('Use either --write or --print.');
     if (name === undefined) {
       console.log(table(agents.map(({ name: word, title }) => [word, title])).join('\n'));
       return 0;
@@ -72,7 +69,8 @@ function placesOf(folder: string | undefined): Places {
 function carryOut(agent: Agent, plan: Plan, { key }: Access, isWriting: boolean): number {
   const secret = 'value' in key ? key.value : undefined;
   const changes = plan.files.map(changeOf).filter(({ before, after }) => before !== after);
-  for (const { path, before, after } of changes) console.log(`${path}\n${shownDiff(before ?? '', after)}\n`);
+  for (const { path, before, after, own } of changes)
+    console.log(`${path}\n${shownDiff(before ?? '', after, own.difference(new Set([secret])))}\n`);
   for (const change of changes) checkMode(change, secret);
   if (isWriting) for (const change of changes) write(change);
   tell(plan);
@@ -90,12 +88,25 @@ function tell({ exports = {}, notes = [] }: Plan): void {
   if (notes.length > 0) console.log(`${notes.join('\n')}\n`);
 }
 
-/** Undoes what any `sluice connect` has done to an agent's files. */
+/** Undoes what any `sluice connect` has done to an agent's files. Throws an Error at the end when some could not be restored. */
 function undoAll(agent: Agent, places: Places): number {
   const unnamed: Access = { url: '', key: { value: 'x' }, model: '', smallModel: '' };
-  const done = agent.plan(unnamed, places).files.map((file) => ({ path: file.path, how: undo(file) }));
-  const changed = done.filter(({ how }) => how !== 'untouched');
-  for (const { path, how } of changed) console.log(`${path}: ${how}`);
-  if (changed.length === 0) console.log(`There is nothing to undo for ${agent.title}.`);
+  const failures: unknown[] = [];
+  let changed = 0;
+  for (const file of agent.plan(unnamed, places).files) {
+    try {
+      const how = undo(file);
+      if (how === 'untouched') continue;
+      changed += 1;
+      console.log(`${file.path}: ${how}`);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) {
+    const reasons = failures.map((error) => (error instanceof Error ? error.message : String(error)));
+    throw new Error(reasons.join('\n'), { cause: failures[0] });
+  }
+  if (changed === 0) console.log(`There is nothing to undo for ${agent.title}.`);
   return 0;
 }

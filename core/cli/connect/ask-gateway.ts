@@ -62,12 +62,18 @@ async function listModels(get: Get): Promise<readonly string[]> {
   const answer = await get('/v1/models');
   const names = parsed(answer, list)?.data.map(({ id }) => id);
   if (answer.status === 200 && names !== undefined) return names;
-  const why = parsed(answer, refusal)?.error.message ?? '';
-  throw new Error(
-    answer.status === 401
-      ? 'The gateway does not know this key. Make one with: sluice key create --name NAME'
-      : `The gateway refuses this key (${answer.status}). ${why}`.trim(),
-  );
+  if (answer.status === 401)
+    throw new Error('The gateway does not know this key. Make one with: sluice key create --name NAME');
+  if (answer.status === 403) throw new Error(`The gateway refuses this key. ${reasonOf(answer)}`.trim());
+  throw unexpected('/v1/models', answer);
+}
+
+function unexpected(path: string, answer: ServiceAnswer): Error {
+  return new Error(`The gateway answered GET ${path} with ${answer.status}. ${reasonOf(answer)}`.trim());
+}
+
+function reasonOf(answer: ServiceAnswer): string {
+  return parsed(answer, refusal)?.error.message ?? '';
 }
 
 function onlyModel(names: readonly string[]): string {
@@ -78,8 +84,11 @@ function onlyModel(names: readonly string[]): string {
 
 /** Names behind aliases and patterns are not in the list: the gateway is asked for each. */
 async function limitOf(get: Get, model: string, names: readonly string[]): Promise<number | undefined> {
-  const answer = await get(`/v1beta/models/${encodeURI(model)}`);
-  if (answer.status !== 200 && !names.includes(model))
+  const path = `/v1beta/models/${model.split('/').map(encodeURIComponent).join('/')}`;
+  const answer = await get(path);
+  const isKnown = answer.status === 200 || names.includes(model);
+  if (!isKnown && answer.status !== 403 && answer.status !== 404) throw unexpected(path, answer);
+  if (!isKnown)
     throw new Error(`The gateway serves no model "${model}" to this key. ${shownNames(names)}`);
   return parsed(answer, described)?.inputTokenLimit;
 }

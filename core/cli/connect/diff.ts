@@ -11,14 +11,17 @@ interface Line {
   readonly text: string;
 }
 
-/** Returns the changed lines of a text with those around them. Secrets are masked, those that were there before too. */
-export function shownDiff(before: string, after: string): string {
+/**
+ * Returns the changed lines of a text with those around them. Texts that are not in `own` are masked, because any of them may be a secret of
+ * somebody else. The first characters of long ones stay, by which their owner knows them.
+ */
+export function shownDiff(before: string, after: string, own: ReadonlySet<string> = new Set()): string {
   const lines = compared(linesOf(before), linesOf(after));
   const isNear = (index: number): boolean =>
     lines.slice(Math.max(0, index - context), index + context + 1).some(({ sign }) => sign !== ' ');
   const shown: string[] = [];
   lines.forEach(({ sign, text }, index) => {
-    if (isNear(index)) shown.push(`${sign} ${maskedLine(text)}`);
+    if (isNear(index)) shown.push(`${sign} ${maskedLine(text, own)}`);
     else if (shown.at(-1) !== '  …') shown.push('  …');
   });
   return shown.join('\n');
@@ -60,19 +63,32 @@ function compared(before: readonly string[], after: readonly string[]): readonly
   return lines;
 }
 
-/** Members whose values are secrets, in any of the syntaxes. */
-const secretMember =
-  /((?:api[-_]?key|token|secret|password|authorization|credential|"sluice|^sluice)["']?\s*[:=]\s*["']?)(?!\{env:|\$|true\b|false\b|null\b|\{|\[)([^"'\s,}{]{4,})/gi;
+/** The name of a member with `:` or `=`, or the mark of an item of a list in YAML. */
+const head = /^\s*(?:- +)?(?:(?:export +)?(?:"[^"]*"|'[^']*'|[\w.$/-]+)\s*(?::(?=\s|$)|=)\s*)?/;
 
-/** Returns a line without the secrets in it: of each the first characters are left, by which its owner knows it. */
-export function maskedLine(text: string): string {
-  const masked = text.replaceAll(
-    secretMember,
-    (_all, name: string, value: string) => `${name}${masked4(value)}`,
-  );
-  return maskSecrets(masked);
+/** Parts of a value: texts in quotes, names of members, punctuation, and words. */
+const parts = /"(?:[^"\\]|\\.)*"(?:\s*:)?|'[^']*'(?:\s*[:=])?|[\w.-]+\s*=|[{}[\],\s]+|[^\s{}[\],"']+|["']/g;
+
+/** Numbers, literals, marks of blocks, and references to variables. */
+const harmless =
+  /^(?:-?\d+(?:\.\d+)?|true|false|null|[|>][+-]?|\{env:\w+\}|\$\w+|\$\{\{? ?[\w.]+ ?\}?\}|[{}[\],\s]+)$/;
+
+/** Shortest text of which some characters are shown. */
+const longText = 12;
+
+function maskedLine(text: string, own: ReadonlySet<string>): string {
+  const name = head.exec(text)?.[0] ?? '';
+  const value = text.slice(name.length);
+  const plain = value.trim().replace(/,$/, '');
+  if (own.has(plain) || harmless.test(plain)) return maskSecrets(text);
+  const masked = value.replaceAll(parts, (part) => maskedPart(part, own));
+  // One mark for the words of a comment or a text over several lines.
+  return maskSecrets(name + masked.replaceAll(/…(?:\s+…)+/g, '…'));
 }
 
-function masked4(value: string): string {
-  return `${value.slice(0, 4)}…`;
+function maskedPart(part: string, own: ReadonlySet<string>): string {
+  if (/[:=]$/.test(part) || harmless.test(part)) return part;
+  const [, quote = '', inner = part] = /^(["'])(.*)\1$/.exec(part) ?? [];
+  if (own.has(inner) || harmless.test(inner)) return part;
+  return `${quote}${quote !== '' && inner.length >= longText ? inner.slice(0, 4) : ''}…${quote}`;
 }

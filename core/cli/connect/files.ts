@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { isObject } from '../../model/json.ts';
+import { isObject, parseObject, type JsonValue } from '../../model/json.ts';
 import type { FilePlan } from './agent.ts';
 import { placeOf, type Edit, type Syntax } from './documents/document.ts';
 
@@ -23,6 +23,8 @@ export interface Change {
   readonly before: string | undefined;
   readonly after: string;
   readonly edits: readonly Edit[];
+  /** Texts that the edits write. All others in the file belong to somebody else. */
+  readonly own: ReadonlySet<string>;
 }
 
 /** Largest settings file that is read, in bytes. */
@@ -49,7 +51,8 @@ export function changeOf({ path: named, syntax, edits: all }: FilePlan): Change 
     const edits = all.filter(
       ({ isDefault = false, path: member }) => !isDefault || syntax.read(before ?? '', member) === undefined,
     );
-    return { path, before, after: syntax.apply(before ?? '', edits), edits };
+    const own = new Set(edits.flatMap(({ value }) => textsIn(value)));
+    return { path, before, after: syntax.apply(before ?? '', edits), edits, own };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`${path} was not changed: ${why}. Repair it, or move it away and run this again.`, {
@@ -93,7 +96,16 @@ export function undo({ path: named, syntax }: FilePlan): Undone {
   const path = existsSync(named) ? realpathSync(named) : named;
   const backup = readBackup(path);
   if (backup === undefined) return 'untouched';
-  const done = restored(path, backup, syntax);
+  let done: Undone;
+  try {
+    done = restored(path, backup, syntax);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `${path} was not restored: ${why}. Repair it and run this again, or take it from "before" in ${backupPath(path)}.`,
+      { cause: error },
+    );
+  }
   rmSync(backupPath(path));
   return done;
 }
@@ -122,6 +134,12 @@ function inverse({ before }: Backup, syntax: Syntax): (edit: Backup['edits'][num
   };
 }
 
+/** Returns all texts in a value. */
+function textsIn(value: JsonValue | undefined): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
 function withoutValue({ path, by, item, value }: Edit): Backup['edits'][number] {
   const named = isObject(value) ? value[by ?? ''] : item;
   return { path: [...path], ...(by === undefined ? {} : { by, item: String(named) }) };
@@ -134,7 +152,7 @@ function backupPath(path: string): string {
 function readBackup(path: string): Backup | undefined {
   const text = readIfThere(backupPath(path));
   if (text === undefined) return undefined;
-  const parsed = backupSchema.safeParse(JSON.parse(text));
+  const parsed = backupSchema.safeParse(parseObject(text));
   if (parsed.success) return parsed.data;
   throw new Error(`${backupPath(path)} is no backup of "sluice connect". Move it away.`);
 }

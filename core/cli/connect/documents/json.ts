@@ -1,4 +1,14 @@
-import { applyEdits, modify, parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import {
+  applyEdits,
+  createScanner,
+  modify,
+  parse,
+  parseTree,
+  findNodeAtLocation,
+  printParseErrorCode,
+  type Edit as TextEdit,
+  type ParseError,
+} from 'jsonc-parser';
 import type { JsonValue } from '../../../model/json.ts';
 import { placeOf, valueAt, type Edit, type Syntax } from './document.ts';
 
@@ -7,13 +17,8 @@ export const json: Syntax = {
   apply(text, edits) {
     let edited = text.trim() === '' ? '{}\n' : text;
     parsed(edited);
-    const formattingOptions = { insertSpaces: true, tabSize: indentOf(edited), eol: '\n' };
-    for (const edit of edits) {
-      if (edit.value === undefined && valueAt(parsed(edited), edit.path) === undefined) continue;
-      const [path, isInsertion] = pathOf(edit, parsed(edited));
-      const options = { formattingOptions, isArrayInsertion: isInsertion };
-      edited = applyEdits(edited, modify(edited, path, edit.value, options));
-    }
+    for (const edit of edits) edited = applyEdits(edited, changesOf(edited, edit));
+    parsed(edited);
     return edited.endsWith('\n') ? edited : `${edited}\n`;
   },
   read: (text, path) => (text.trim() === '' ? undefined : valueAt(parsed(text), path)),
@@ -30,13 +35,55 @@ function parsed(text: string): JsonValue {
   return value;
 }
 
-/** Returns the path of an edit for the library, where items of lists have numbers, and whether an item is inserted. */
-function pathOf(edit: Edit, document: JsonValue): readonly [(string | number)[], boolean] {
-  if (edit.by === undefined) return [[...edit.path], false];
-  const list = valueAt(document, edit.path);
-  const items = Array.isArray(list) ? list : [];
+function changesOf(text: string, edit: Edit): TextEdit[] {
+  const found = valueAt(parsed(text), edit.path);
+  const formattingOptions = { insertSpaces: true, tabSize: indentOf(text), eol: '\n' };
+  if (edit.by === undefined)
+    return edit.value === undefined && found === undefined
+      ? []
+      : modify(text, [...edit.path], edit.value, { formattingOptions });
+  const items = Array.isArray(found) ? found : [];
   const place = placeOf(items, edit);
-  return place === -1 ? [[...edit.path, items.length], true] : [[...edit.path, place], false];
+  if (edit.value === undefined) return place === -1 ? [] : removalOf(text, [...edit.path, place]);
+  const isArrayInsertion = place === -1;
+  const path = [...edit.path, isArrayInsertion ? items.length : place];
+  return modify(text, path, edit.value, { formattingOptions, isArrayInsertion });
+}
+
+/** Returns the removal of an item of a list, with one comma beside it. The library breaks lists that end in the line of their last item. */
+function removalOf(text: string, path: (string | number)[]): TextEdit[] {
+  const root = parseTree(text, [], { allowTrailingComma: true });
+  const item = root === undefined ? undefined : findNodeAtLocation(root, path);
+  if (item?.parent === undefined) return [];
+  const end = item.offset + item.length;
+  const start = item.offset - (/(?:\n[ \t]*)?$/.exec(text.slice(0, item.offset))?.[0].length ?? 0);
+  const comma =
+    commasIn(text, end, item.parent.offset + item.parent.length)[0] ??
+    commasIn(text, endBefore(item.parent.children ?? [], item.offset), item.offset).at(-1);
+  const removal = { offset: start, length: end - start, content: '' };
+  return comma === undefined ? [removal] : [removal, { offset: comma, length: 1, content: '' }];
+}
+
+/** Returns where the last of these nodes ends that stands before an offset; the offset itself where there is none. */
+function endBefore(
+  nodes: readonly { readonly offset: number; readonly length: number }[],
+  offset: number,
+): number {
+  const node = nodes.findLast((one) => one.offset < offset);
+  return node === undefined ? offset : node.offset + node.length;
+}
+
+/** Returns the offsets of the commas from an offset to the first token that is none, outside comments. */
+function commasIn(text: string, from: number, to: number): readonly number[] {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(from);
+  const found: number[] = [];
+  for (;;) {
+    scanner.scan();
+    const offset = scanner.getTokenOffset();
+    if (offset >= to || text[offset] !== ',') return found;
+    found.push(offset);
+  }
 }
 
 function indentOf(text: string): number {

@@ -162,6 +162,60 @@ describe('sluice connect', () => {
     });
   });
 
+  test('says which files could not be undone and why, and undoes the others', async () => {
+    const home = temporaryFolder();
+    await connect('llm', home, '--model', 'demo', '--write');
+    const [models = '', keys = ''] = filesOf('llm', home);
+    writeFileSync(keys, '{ broken');
+    const { code, stderr, stdout } = await connect('llm', home, '--undo');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${keys} was not restored: it is not valid JSON`);
+    expect(stdout).toContain(`${models}: removed`);
+    writeFileSync(keys, '{ "other": "x", "sluice": "y" }');
+    expect((await connect('llm', home, '--undo')).code).toBe(0);
+    expect(JSON.parse(readFileSync(keys, 'utf8'))).toEqual({ other: 'x' });
+    await connect('llm', home, '--model', 'demo', '--write');
+    writeFileSync(`${keys}.sluice-backup`, 'no JSON');
+    expect((await connect('llm', home, '--undo')).stderr).toContain('is no backup of "sluice connect"');
+  });
+
+  test('takes its items out of a list that somebody else has changed since, and no other', async () => {
+    const home = temporaryFolder();
+    const [file = ''] = filesOf('qwen-code', home);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '{"modelProviders": {"openai": [{"id": "mine"}]}}', { mode: 0o600 });
+    await connect('qwen-code', home, '--model', 'demo', '--write');
+    await connect('qwen-code', home, '--model', 'demo', '--small-model', 'tiny', '--write');
+    const now = JSON.parse(readFileSync(file, 'utf8')) as { modelProviders: { openai: object[] } };
+    now.modelProviders.openai = [{ id: 'mine' }, { id: 'later' }];
+    writeFileSync(file, JSON.stringify(now));
+    const { code, stderr } = await connect('qwen-code', home, '--undo');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      modelProviders: { openai: [{ id: 'mine' }, { id: 'later' }] },
+    });
+  });
+
+  test('says what the gateway answers when it fails, and asks for names with any characters', async () => {
+    const asked: string[] = [];
+    const other = await startUpstream((request, response) => {
+      asked.push(request.url ?? '');
+      if (request.url === '/healthz') return void response.end('{"status":"ok"}');
+      response.statusCode = request.url === '/v1/models' && asked.length > 3 ? 503 : 200;
+      response.end(response.statusCode === 503 ? '{"error":{"message":"Too busy."}}' : '{"data":[]}');
+    });
+    try {
+      const model = 'org/a?b#c%';
+      await connect('codex', temporaryFolder(), '--url', other.url, '--model', model);
+      expect(asked).toContain('/v1beta/models/org/a%3Fb%23c%25');
+      const { stderr } = await connect('codex', temporaryFolder(), '--url', other.url, '--model', 'demo');
+      expect(stderr).toContain('The gateway answered GET /v1/models with 503. Too busy.');
+      expect(stderr).not.toContain('key');
+    } finally {
+      await other.close();
+    }
+  });
+
   test('puts no key into a file that others can read, and writes no other file then', async () => {
     const home = withSettings(before, 0o644);
     const { code, stderr } = await connect('claude-code', home, '--model', 'demo', '--write');
@@ -238,6 +292,25 @@ test('a diff shows no secret, neither the new one nor an old one', () => {
   const shown = shownDiff(lines('old-secret-word'), lines('new-secret-word'));
   expect(shown).not.toContain('secret-word');
   expect(shown).toContain('+ {"apiKey": "new-…"');
+  const theirs = [
+    '{"env": {"GITHUB_PAT": "canary-1", "DATABASE_URL": "postgres://u:canary-2@h/d"}, "args": ["--key", "canary-3"]}',
+    '"SECRET_KEY_BASE": "canary-4",',
+    '"Authorization": "Bearer canary-5"',
+    "password = 'canary-6'",
+    'token: |',
+    '  canary-7',
+    '# old key: canary-8',
+    'export PAT=canary-9',
+    '- canary-10 canary-11',
+    'x = { a = "canary-12" } # canary-13',
+    '"multi": "canary-14',
+  ];
+  for (const line of theirs) {
+    const diff = shownDiff(`${line}\nmodel: old`, `${line}\nmodel: demo (Sluice)`, new Set(['demo (Sluice)']));
+    expect(diff).not.toContain('canary-');
+    expect(diff).toContain('+ model: demo (Sluice)');
+  }
+  expect(shownDiff('', theirs.join('\n'))).toContain('"GITHUB_PAT"');
   expect(shownDiff('"apiKey": "a"', '"apiKey": "{env:NAME}"\nenv_key = "NAME"')).toContain('{env:NAME}');
 });
 

@@ -34,6 +34,23 @@ describe('JSON with comments', () => {
     expect(json.read(after, ['models'])).toEqual([{ id: 'a', name: 'A' }, { id: 'b' }]);
   });
 
+  test.each([
+    '{"models":[{"id":"a"},{"id":"b"},{"id":"c"}]}',
+    '{ "models": [ {"id":"a"} , {"id":"b"}, /* the third, */ {"id":"c"}, ] }',
+    '{\n\t"models": [\n\t\t{ "id": "a" }, // first\n\t\t{ "id": "b" },\n\t\t// third\n\t\t{ "id": "c" }\n\t]\n}\n',
+  ])('loses the item of a list that is named, and nothing else: %j', (written) => {
+    for (const gone of [['a'], ['b'], ['c'], ['c', 'b'], ['a', 'b'], ['a', 'b', 'c'], ['b', 'b'], ['x']]) {
+      const edits = gone.map((item) => ({ path: ['models'], by: 'id', item }));
+      const after = json.apply(written, edits);
+      const left = ['a', 'b', 'c'].filter((id) => !gone.includes(id));
+      expect(json.read(after, ['models'])).toEqual(left.map((id) => ({ id })));
+      for (const comment of ['// first', '// third', '/* the third, */'])
+        expect(after.includes(comment)).toBe(written.includes(comment));
+    }
+    for (const other of ['{"models": {"id": 1}}', '{}'])
+      expect(json.apply(other, [{ path: ['models'], by: 'id', item: 'a' }])).toBe(`${other}\n`);
+  });
+
   test('says in which line a file is broken', () => {
     expect(() => json.apply('{\n "a": 1\n "b"', [])).toThrow(/not valid JSON.* line 3/);
   });
