@@ -24,6 +24,8 @@ export async function doctorAgents(args: readonly string[]): Promise<number> {
     return 1;
   }
   const access = await accessOf(values);
+  if (access.secret === '')
+    throw new UsageError('Agents are run with the key itself: give it with --key, --key-env or $SLUICE_KEY.');
   const tried: Tried[] = [];
   for (const one of found) {
     if (values.json !== true) console.error(`${one.agent.title} …`);

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Lifetime } from '../../../call/lifetime.ts';
 import { createServer } from '../../../upstream/node-http.ts';
 import { openServices } from '../../../upstream/services.ts';
+import type { ServiceAnswer } from '../../../sdk/author/services.ts';
 import { isRequestHeader } from '../../../sdk/header-fields.ts';
 import { WholeBytes } from '../../../sdk/whole-bytes.ts';
 
@@ -9,6 +11,7 @@ import { WholeBytes } from '../../../sdk/whole-bytes.ts';
 export interface Recorded {
   readonly method: string;
   readonly path: string;
+  /** 0 where the gateway did not answer. */
   readonly status: number;
   readonly isStream: boolean;
   readonly hasTools: boolean;
@@ -28,43 +31,61 @@ export interface Recorder {
 const maxBytes = 32 * 1024 * 1024;
 const maxRequests = 1_000;
 
-/** Longest wait for the gateway, in milliseconds. */
-const patience = 120_000;
-
 /** What the tools of a request, and what they gave, look like in the four formats. */
 const tools = /"(?:tools|functionDeclarations|additional_tools)"\s*:\s*\[\s*\{|"additional_tools"/;
 const toolResults =
   /"role"\s*:\s*"tool"|"type"\s*:\s*"(?:tool_result|function_call_output|custom_tool_call_output)"|"functionResponse"/;
 
-/** Starts a recorder on a free port of this machine. */
-export async function startRecorder(gateway: string): Promise<Recorder> {
+/** Starts a recorder on a free port of this machine. The gateway has `timeoutMs` for each response. */
+export async function startRecorder(gateway: string, timeoutMs: number): Promise<Recorder> {
   const services = openServices();
   const requests: Recorded[] = [];
+  const lifetime = new Lifetime();
 
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bytesOf(request);
     const { method = 'GET', url = '/' } = request;
-    const answer = await services.ask({
-      url: `${gateway}${url}`,
-      method: method as 'GET' | 'POST',
-      headers: passedOn(request.headers),
-      ...(body.length === 0 ? {} : { body }),
-      timeout: patience,
-      limit: maxBytes,
+    const body = await bytesOf(request);
+    const text = body.toString();
+    const asked = {
+      method,
+      path: url.split('?')[0] ?? url,
+      hasTools: tools.test(text),
+      hasToolResults: toolResults.test(text),
+    };
+    const keep = recordOf({ ...asked, status: 0, isStream: false, error: 'no response came' });
+    let answer: ServiceAnswer;
+    try {
+      answer = await services.ask({
+        url: `${gateway}${url}`,
+        method: method as 'GET' | 'POST',
+        headers: passedOn(request.headers),
+        ...(body.length === 0 ? {} : { body }),
+        timeout: timeoutMs,
+        signal: lifetime.signal,
+        limit: maxBytes,
+      });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      keep({ ...asked, status: 0, isStream: false, error: reason });
+      throw error;
+    }
+    keep({
+      ...asked,
+      status: answer.status,
+      isStream: String(answer.headers['content-type']).startsWith('text/event-stream'),
+      ...(answer.status >= 400 ? { error: errorIn(answer.text()) } : {}),
     });
     response.writeHead(answer.status, passedOn(answer.headers));
     response.end(answer.bytes);
-    if (requests.length >= maxRequests) return;
-    const text = body.toString();
-    requests.push({
-      method,
-      path: url.split('?')[0] ?? url,
-      status: answer.status,
-      isStream: String(answer.headers['content-type']).startsWith('text/event-stream'),
-      hasTools: tools.test(text),
-      hasToolResults: toolResults.test(text),
-      ...(answer.status >= 400 ? { error: errorIn(answer.text()) } : {}),
-    });
+  }
+
+  /** Keeps a request that runs. The function that is returned keeps how it ended. */
+  function recordOf(one: Recorded): (ended: Recorded) => void {
+    if (requests.length >= maxRequests) return () => {};
+    const index = requests.push(one) - 1;
+    return (ended) => {
+      requests[index] = ended;
+    };
   }
 
   const server = createServer({}, (request, response) => {
@@ -80,6 +101,7 @@ export async function startRecorder(gateway: string): Promise<Recorder> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     async close() {
+      lifetime.end();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await services.close();

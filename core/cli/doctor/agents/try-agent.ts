@@ -6,7 +6,7 @@ import { env } from '../../../settings/environment.ts';
 import type { Access } from '../../connect/agent.ts';
 import { changeOf, write } from '../../connect/files.ts';
 import type { Found } from './find.ts';
-import { startRecorder, type Recorded } from './recorder.ts';
+import { startRecorder, type Recorded, type Recorder } from './recorder.ts';
 
 /** What an agent did with the gateway. */
 export interface Tried {
@@ -37,8 +37,15 @@ export async function tryAgent(
   timeout: number,
 ): Promise<Tried> {
   const home = mkdtempSync(join(tmpdir(), 'sluice-doctor-'));
-  const recorder = await startRecorder(access.url);
+  const remove = (): void => rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+  let stop = (): void => {};
+  const listening = onInterrupt(() => {
+    stop();
+    remove();
+  });
+  let recorder: Recorder | undefined;
   try {
+    recorder = await startRecorder(access.url, timeout);
     const own: Access = { ...access, key: { value: access.secret }, url: recorder.url };
     const plan = agent.plan(own, { home, platform: process.platform, variable: () => undefined });
     for (const file of plan.files) write(changeOf(file));
@@ -46,7 +53,7 @@ export async function tryAgent(
     mkdirSync(work);
     writeFileSync(join(work, 'hello.txt'), 'Hello.\n');
     const question = run.tool === undefined ? 'Say hello.' : `Please call ${run.tool}`;
-    const ended = await ran(program, run.arguments(question, own), timeout, work, {
+    const running = start(program, run.arguments(question, own), timeout, work, {
       ...systemVariables(),
       HOME: home,
       USERPROFILE: home,
@@ -54,11 +61,32 @@ export async function tryAgent(
       CI: '1',
       ...run.env,
     });
-    return verdict(agent, ended, recorder.requests, access.secret);
+    stop = running.stop;
+    return verdict(agent, await running.ended, recorder.requests, access.secret);
   } finally {
-    await recorder.close();
-    rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+    await recorder?.close();
+    remove();
+    listening.end();
   }
+}
+
+const interrupts = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Cleans up when this process is told to end, and then lets it end: an agent has a process group of its own, which a terminal does not
+ * interrupt.
+ */
+function onInterrupt(cleanUp: () => void): { end(): void } {
+  const listener = (signal: NodeJS.Signals): void => {
+    end();
+    cleanUp();
+    process.kill(process.pid, signal);
+  };
+  const end = (): void => {
+    for (const signal of interrupts) process.off(signal, listener);
+  };
+  for (const signal of interrupts) process.on(signal, listener);
+  return { end };
 }
 
 /** The variables without which programs do not start. */
@@ -75,21 +103,37 @@ interface Ended {
   readonly isLate: boolean;
 }
 
-/** Runs a program in a process group of its own, all of which is killed at the end. */
-function ran(
+/** A program that runs. */
+interface Started {
+  readonly ended: Promise<Ended>;
+  /** Kills it, with all that it has started. */
+  stop(): void;
+}
+
+/** Starts a program in a process group of its own, all of which is killed at the end. */
+function start(
   program: string,
   args: readonly string[],
   timeout: number,
   cwd: string,
   variables: Record<string, string>,
-): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      cwd,
-      env: variables,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: process.platform !== 'win32',
-    });
+): Started {
+  const child = spawn(program, args, {
+    cwd,
+    env: variables,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: process.platform !== 'win32',
+  });
+  const stop = (): void => {
+    // A program that did not start has no id, and 0 is the group of this process.
+    if (child.pid === undefined) return;
+    try {
+      process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL');
+    } catch {
+      // All of them have ended.
+    }
+  };
+  const ended = new Promise<Ended>((resolve) => {
     let output = '';
     let isLate = false;
     const keep = (piece: Buffer): void => {
@@ -97,20 +141,13 @@ function ran(
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
-    const kill = (): void => {
-      try {
-        process.kill(process.platform === 'win32' ? (child.pid ?? 0) : -(child.pid ?? 0), 'SIGKILL');
-      } catch {
-        // All of them have ended.
-      }
-    };
     const timer = setTimeout(() => {
       isLate = true;
-      kill();
+      stop();
     }, timeout);
     const end = (code: number | null): void => {
       clearTimeout(timer);
-      if (child.pid !== undefined) kill();
+      stop();
       resolve({ code, output, isLate });
     };
     child.once('error', (error) => {
@@ -120,6 +157,7 @@ function ran(
     // Not `close`: what it has started may hold its output open.
     child.once('exit', (code) => setTimeout(() => end(code), 100));
   });
+  return { ended, stop };
 }
 
 function verdict(
@@ -139,7 +177,7 @@ function verdict(
     : isLate
       ? 'it did not end in time'
       : failed !== undefined
-        ? `the gateway answered ${failed.path} with ${failed.status}: ${failed.error}`
+        ? `the gateway ${failed.status === 0 ? `did not answer ${failed.path}` : `answered ${failed.path} with ${failed.status}`}: ${failed.error}`
         : calls.length === 0
           ? `it sent no request: ${last}`
           : `it ended with code ${code}: ${last}`;

@@ -1,12 +1,14 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import demo from '../../../../channels/demo/index.ts';
 import { doctorAgents } from '../../../../core/cli/doctor/agents/index.ts';
 import type { Tried } from '../../../../core/cli/doctor/agents/try-agent.ts';
 import { startGateway, type TestGateway } from '../../../support/gateway.ts';
+import { startUpstream } from '../../../support/upstream.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { sluice } from '../_process.ts';
+import { sluice, start } from '../_process.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -139,6 +141,53 @@ describe('sluice doctor agents', () => {
     ]);
     const pid = Number(readFileSync(note, 'utf8'));
     await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  test('says that the gateway does not answer, which is waited for as long as the agent', async () => {
+    let asked = 0;
+    const silent = await startUpstream((request, response) => {
+      if (request.method === 'POST') asked += 1;
+      else response.end('{"status":"ok","data":[{"id":"only"}]}');
+    });
+    try {
+      const folder = program(
+        'codex',
+        `${codex} setTimeout(() => process.exit(1), 1_500); ask('Hello').catch(() => {});`,
+      );
+      const { code, tried } = await run('--url', silent.url, '--path', folder, '--timeout', '60');
+      expect([code, asked, tried[0]?.requests]).toEqual([1, 1, 1]);
+      expect(tried[0]?.why).toMatch(/^the gateway did not answer \/v1\/responses: /);
+    } finally {
+      await silent.close();
+    }
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'leaves neither agents nor folders behind when %s ends it',
+    async (signal) => {
+      const note = join(temporaryFolder(), 'note.json');
+      const folder = program(
+        'codex',
+        `require('node:fs').writeFileSync(${JSON.stringify(`${note}.tmp`)}, JSON.stringify({ pid: process.pid, home: process.env.HOME }));
+        require('node:fs').renameSync(${JSON.stringify(`${note}.tmp`)}, ${JSON.stringify(note)});
+        setInterval(() => {}, 1000);`,
+      );
+      const main = fileURLToPath(new URL('../../../../core/cli/sluice.js', import.meta.url));
+      const args = ['doctor', 'agents', '--url', gateway.url, '--key', gateway.key, '--path', folder];
+      const running = start(process.execPath, [main, ...args]);
+      await expect.poll(() => existsSync(note)).toBe(true);
+      const { pid, home } = JSON.parse(readFileSync(note, 'utf8')) as { pid: number; home: string };
+      running.child.kill(signal);
+      expect(await running.ended).toMatchObject({ code: null, signal });
+      await expect.poll(() => isAlive(pid)).toBe(false);
+      expect(existsSync(home)).toBe(false);
+    },
+  );
+
+  test('refuses to run agents without a key', async () => {
+    const folder = program('codex', 'process.exit(1)');
+    const args = ['--path', folder, '--offline', '--model', 'only', '--key-env', 'NONE'];
+    await expect(doctorAgents(['--url', gateway.url, ...args])).rejects.toThrow(/the key itself/);
   });
 
   test('says what is not installed, and prints a table', async () => {
