@@ -84,6 +84,8 @@ const mostThoughts = 500;
 /** Places of thoughts in the output, behind those of the provider's items. */
 const firstThought = 10_000;
 const mostSources = 1000;
+/** Names of events that are changed, in the field of a frame or in its data. */
+const ownEvents = /response\.(?:reasoning\.|output_item\.|completed|incomplete)/;
 
 /** Reads a stream: its sources come in events and items of their own, and its thoughts in events that belong to no item. */
 class AgentDecoder implements StreamDecoder {
@@ -96,6 +98,8 @@ class AgentDecoder implements StreamDecoder {
   }
 
   frame(frame: Frame): ReturnType<StreamDecoder['frame']> {
+    // Most events are pieces of text, which the inner decoder parses.
+    if (!ownEvents.test(frame.event ?? frame.data)) return this.#inner.frame(frame);
     const event = parseObject(frame.data);
     if (event === undefined) return this.#inner.frame(frame);
     const { type = frame.event } = event;

@@ -2,9 +2,9 @@
 import type { Observable } from 'rxjs';
 import { followed } from '../money/account/followed.ts';
 import { accountOf } from '../money/account/index.ts';
-import { callKey } from '../sdk/call-key.ts';
+import { callKey, type CallKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
-import { replyHeaders } from '../sdk/reply-headers.ts';
+import { computedHeaders, replyHeaders, replyTrailers } from '../sdk/reply-headers.ts';
 import type { Next } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
@@ -50,12 +50,28 @@ export class DetachedCalls {
     this.add(own);
     for (const job of call.get(callbacks) ?? []) job(own);
     const send: Detached['send'] = async (next) => {
-      const reply = await followed(record, own, next);
-      // The head that the client gets is that of its own call.
-      const added = own.get(replyHeaders);
-      if (added !== undefined) call.set(replyHeaders, { ...call.get(replyHeaders), ...added });
-      return reply;
+      try {
+        return await followed(record, own, next);
+      } finally {
+        // The head and the trailers that the client gets are those of its own call.
+        shareHeaders(own, call);
+      }
     };
     return { call: own, end, send };
   }
+}
+
+/** Adds to a call the headers and trailers that were added to the call that was detached from it. */
+function shareHeaders(own: Call, call: Call): void {
+  const added = own.get(replyHeaders);
+  if (added !== undefined) call.set(replyHeaders, { ...call.get(replyHeaders), ...added });
+  shareNew(own, call, computedHeaders);
+  shareNew(own, call, replyTrailers);
+}
+
+/** A detached call begins with the entries that its call has: the others are new. */
+function shareNew<Entry>(own: Call, call: Call, key: CallKey<readonly Entry[]>): void {
+  const known = call.get(key) ?? [];
+  const added = own.get(key)?.filter((entry) => !known.includes(entry)) ?? [];
+  if (added.length > 0) call.set(key, [...known, ...added]);
 }

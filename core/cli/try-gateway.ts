@@ -4,10 +4,9 @@ import type { Gateway } from '../front/gateway.ts';
 import { createGateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
 import type { VectorStore } from '../sdk/author/vectors.ts';
-import { databaseOf } from '../server.ts';
-import { urlOf } from '../settings/database.ts';
+import { databaseUrl } from '../server.ts';
+import { isPostgres } from '../settings/database.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
-import { isPostgres } from '../state/database/index.ts';
 import { openStores } from '../state/stores.ts';
 
 /** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
@@ -15,7 +14,7 @@ export async function tryGateway<Found>(
   config: LoadedConfig,
   look: (gateway: Gateway) => Found | Promise<Found>,
 ): Promise<Found> {
-  const isVectorStore = isPostgres(urlOf(databaseOf(config)));
+  const isVectorStore = isPostgres(databaseUrl(config));
   const stores = {
     ...openStores('sqlite::memory:'),
     vectors: async () => (isVectorStore ? noVectors : undefined),

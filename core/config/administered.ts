@@ -2,7 +2,10 @@ import type { RouteHandler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { AdminCheck } from './internal-tools.ts';
 
-/** Returns a handler that answers whoever runs the gateway alone. `check` gives what the plugin with the admin API has set, if it is on. */
+/**
+ * Returns a handler that answers sessions of the admin API alone. `check` returns how the plugin with the admin API checks them; undefined where
+ * that plugin is off.
+ */
 export function administered(check: () => AdminCheck | undefined, handler: RouteHandler): RouteHandler {
   return async (ctx) => {
     ctx.set({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });

@@ -4,21 +4,17 @@ import { secretUrl } from './secret.ts';
 /** A database: its address alone, or with how it is connected to. */
 export type DatabaseSettings = string | PostgresSettings;
 
-/** A PostgreSQL server. */
-export interface PostgresSettings {
-  readonly url: string;
-  /** The most connections of each process. Default: 8. */
-  readonly poolSize?: number | undefined;
-  /** Address of a read replica. */
-  readonly replica?: string | undefined;
-}
-
 /** Returns the address of a database. */
 export function urlOf(database: DatabaseSettings): string {
   return typeof database === 'string' ? database : database.url;
 }
 
 const postgres = /^postgres(?:ql)?:\/\/./i;
+
+/** Returns true for the URL of a PostgreSQL server. */
+export function isPostgres(url: string): boolean {
+  return /^postgres(?:ql)?:/i.test(url);
+}
 
 const url = secretUrl(
   z
@@ -29,27 +25,27 @@ const url = secretUrl(
     ),
 );
 
+const postgresSchema = z.strictObject({
+  url: secretUrl(
+    z.string().regex(postgres, 'must be a postgres:// URL, as the other options are for servers'),
+  ),
+  poolSize: z
+    .int()
+    .min(2)
+    .max(200)
+    .optional()
+    .describe('most connections of each process; others wait for one. Default: 8'),
+  replica: secretUrl(z.string().regex(postgres, 'must be a postgres:// URL'))
+    .optional()
+    .describe('read replica for usage, statistics and searches of the admin API. Default: none'),
+});
+
+/** A PostgreSQL server. */
+export type PostgresSettings = z.output<typeof postgresSchema>;
+
 /**
  * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
  * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more. `sslmode`, `sslrootcert`, `sslcert` and
  * `sslkey` in the URL mean what they mean to libpq.
  */
-export const databaseSchema = z
-  .union([
-    url,
-    z.strictObject({
-      url: secretUrl(
-        z.string().regex(postgres, 'must be a postgres:// URL, as the other options are for servers'),
-      ),
-      poolSize: z
-        .int()
-        .min(2)
-        .max(200)
-        .optional()
-        .describe('most connections of each process; others wait for one. Default: 8'),
-      replica: secretUrl(z.string().regex(postgres, 'must be a postgres:// URL'))
-        .optional()
-        .describe('read replica for usage, statistics and searches of the admin API. Default: none'),
-    }),
-  ])
-  .optional();
+export const databaseSchema = z.union([url, postgresSchema]).optional();

@@ -88,7 +88,8 @@ function parsed(text: string): unknown {
   }
 }
 
-function hideUrl(address: string): void {
+/** Masks, from now on, the password and the secret parameters of an address. */
+export function hideUrl(address: string): void {
   if (!URL.canParse(address)) {
     // Whatever stands between the scheme and the host of an address that cannot be read may be a password.
     const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];

@@ -36,20 +36,20 @@ export function readSharedAddress(
 ):
   | { readonly address: SharedAddress; readonly problem?: undefined }
   | { readonly problem: string; readonly address?: undefined } {
-  const found = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)/i.exec(text);
-  if (found === null) return { problem: `is no address of a shared store. ${forms}` };
+  const found = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)$/i.exec(text);
+  if (found === null)
+    return { problem: `is no address of a shared store, or has "?" or "#" in it. ${forms}` };
   const [, scheme = '', form = 'single', credentials = '', hosts = '', path = ''] = found;
   const kind = form.toLowerCase() as SharedAddress['kind'];
-  const nodes = hosts.split(',').map((host) => nodeOf(host, kind === 'sentinel' ? 26_379 : 6_379));
+  const nodes = hosts.split(',').map((host) => readNode(host, kind === 'sentinel' ? 26_379 : 6_379));
   if (nodes.length > mostNodes || nodes.includes(undefined) || (kind === 'single' && nodes.length > 1))
     return { problem: `has hosts that cannot be read. ${forms}` };
   const [username, password] = splitCredentials(credentials);
   if (username === undefined || password === undefined)
     return { problem: 'has a user or password that is not written with % codes' };
-  const steps = path
-    .split('/')
-    .slice(1)
-    .map((step) => decoded(step) ?? '');
+  const decodedSteps = path.split('/').slice(1).map(decoded);
+  if (decodedSteps.includes(undefined)) return { problem: 'has a path that is not written with % codes' };
+  const steps = decodedSteps.filter((step) => step !== undefined);
   const master = kind === 'sentinel' ? (steps.shift() ?? '') : '';
   if (kind === 'sentinel' && master === '')
     return { problem: 'does not name the master: redis+sentinel://HOST,HOST/NAME' };
@@ -71,8 +71,13 @@ export function readSharedAddress(
   };
 }
 
-/** Reads `host`, `host:port` or `[::1]:port`. */
-function nodeOf(text: string, usualPort: number): SharedNode | undefined {
+/** Returns a server as `host:port` or `[::1]:port`. */
+export function nodeName({ host, port }: SharedNode): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Reads `host`, `host:port` or `[::1]:port`; undefined for other text. Without a port the server has the usual one. */
+export function readNode(text: string, usualPort: number): SharedNode | undefined {
   const [, v6, name, port] = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
   const host = v6 ?? name;
   const number = port === undefined ? usualPort : Number(port);

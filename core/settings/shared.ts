@@ -1,27 +1,7 @@
+/** The shared store: its options, and how its servers are connected to. */
 import { z } from 'zod';
 import { secret, secretUrl } from './secret.ts';
 import { readSharedAddress } from './shared-address.ts';
-
-/** Where the shared store is, and how its servers are connected to. */
-export interface SharedStoreSettings {
-  /** `memory:` (the processes of this gateway alone), or an address as {@link readSharedAddress} takes it. */
-  readonly url: string;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly sentinelUsername?: string | undefined;
-  readonly sentinelPassword?: string | undefined;
-  readonly tls?: SharedTls | undefined;
-  readonly nodeAddressMap?: Readonly<Record<string, string>> | undefined;
-}
-
-/** TLS towards the servers of the shared store. `ca`, `cert` and `key` are texts of PEM files. */
-export interface SharedTls {
-  readonly ca?: string | readonly string[] | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly servername?: string | undefined;
-  readonly verify?: boolean | undefined;
-}
 
 const pem = z
   .string()
@@ -88,3 +68,6 @@ export const sharedSchema = z
       .describe('calls with limits while it is gone: refused, or counted by each process for itself'),
   })
   .prefault({});
+
+/** Where the shared store is, and how its servers are connected to. */
+export type SharedStoreSettings = Omit<z.output<typeof sharedSchema>, 'whenDown'>;

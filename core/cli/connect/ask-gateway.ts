@@ -88,8 +88,7 @@ async function limitOf(get: Get, model: string, names: readonly string[]): Promi
   const answer = await get(path);
   const isKnown = answer.status === 200 || names.includes(model);
   if (!isKnown && answer.status !== 403 && answer.status !== 404) throw unexpected(path, answer);
-  if (!isKnown)
-    throw new Error(`The gateway serves no model "${model}" to this key. ${shownNames(names)}`);
+  if (!isKnown) throw new Error(`The gateway serves no model "${model}" to this key. ${shownNames(names)}`);
   return parsed(answer, described)?.inputTokenLimit;
 }
 

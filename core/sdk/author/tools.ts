@@ -274,7 +274,7 @@ export interface PluginTools {
   /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /**
-   * Adds a route for whoever runs the gateway. It asks for a session of the admin API, and for methods other than GET for the session's
+   * Adds a route for administrators. It asks for a session of the admin API, and for methods other than GET for the session's
    * `x-csrf-token` and the gateway's own origin, as the routes of the plugin `admin` do; 404 where that is off.
    */
   adminRoute(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;

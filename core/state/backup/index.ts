@@ -1,7 +1,7 @@
 /** Saves a database to a file while gateways run, and restores it from there: of one kind or the other. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
-import { urlOf, type DatabaseSettings } from '../../settings/database.ts';
-import { isPostgres, openDatabase, pathIn } from '../database/index.ts';
+import { isPostgres, urlOf, type DatabaseSettings } from '../../settings/database.ts';
+import { openDatabase, pathIn } from '../database/index.ts';
 import {
   ArchiveWriter,
   readArchive,

@@ -57,11 +57,7 @@ async function saveTable(
   const selected = columns.map((name) => (types.get(name) === 'jsonb' ? `${name}::text AS ${name}` : name));
   const sizes = columns.map((name) => `COALESCE(octet_length(${name}::text), 0)`);
   const declare = (cursor: string, expressions: string): Promise<unknown> =>
-    session.query(
-      `DECLARE ${cursor} NO SCROLL CURSOR FOR SELECT ${expressions} FROM ${table}`,
-      [],
-      patience,
-    );
+    session.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR SELECT ${expressions} FROM ${table}`, [], patience);
   await declare('saved', selected.join(', '));
   await declare('sizes', `${sizes.join(' + ')} AS size`);
   for (;;) {

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { urlOf, type DatabaseSettings } from '../../settings/database.ts';
+import { isPostgres, urlOf, type DatabaseSettings } from '../../settings/database.ts';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
 import type { Row, SqlValue } from './sql-values.ts';
@@ -108,11 +108,6 @@ export function lookInto<Found>(path: string, look: (connection: DatabaseSync) =
   } finally {
     connection.close();
   }
-}
-
-/** Returns true for the URL of a PostgreSQL server. */
-export function isPostgres(url: string): boolean {
-  return /^postgres(ql)?:/i.test(url);
 }
 
 /** Returns the path in the URL of an SQLite file, or `:memory:`. Throws an Error for the operator where there is none. */

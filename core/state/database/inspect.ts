@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { appliedInPostgres, appliedInSqlite, missingSteps } from './migrations.ts';
 import { openPostgresServer } from './postgres-server.ts';
-import { isPostgres, lookInto, pathIn } from './index.ts';
+import { isPostgres } from '../../settings/database.ts';
+import { lookInto, pathIn } from './index.ts';
 import { schema } from './tables/index.ts';
 
 /** Facts about a database. Times are in milliseconds. */

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Pool } from 'pg';
-import { hideSecret } from '../../log.ts';
+import { hideUrl } from '../../settings/secret.ts';
 import { withoutOwnParameters, type PostgresTls } from './postgres-tls.ts';
 
 /** The most connections, and so the most statements that run at once; others wait. Ten gateways stay below a server's usual hundred. */
@@ -64,16 +64,7 @@ export interface NewPool extends PoolOptions {
 
 /** The connections to the server that a URL names: none is made yet. Throws an Error for the operator when the URL cannot be read. */
 export function createPool({ url, masked, limits, size, tls, timeouts }: NewPool): Pool {
-  const { password, searchParams } = new URL(url);
-  for (const secret of [
-    password,
-    searchParams.get('password') ?? '',
-    searchParams.get('sslpassword') ?? '',
-  ]) {
-    if (secret === '') continue;
-    hideSecret(secret);
-    hideSecret(decode(secret));
-  }
+  hideUrl(url);
   const pg = require('pg') as typeof import('pg');
   let pool: Pool;
   try {
@@ -116,12 +107,4 @@ export function maskUrl(text: string): string {
   const url = new URL(text);
   const user = url.username === '' ? '' : `${url.username}${url.password === '' ? '' : ':…'}@`;
   return `postgres://${user}${url.host}${url.pathname}`;
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

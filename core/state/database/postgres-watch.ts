@@ -1,3 +1,4 @@
+import { certificateProblem } from '../certificate-problem.ts';
 import type { Duplex } from 'node:stream';
 import type { PoolClient } from 'pg';
 import { PostgresError } from './postgres-error.ts';
@@ -49,18 +50,11 @@ export function silence(url: string): PostgresError {
 
 /** What went wrong, for the operator. */
 export function explain(url: string, error: unknown): PostgresError {
-  const advice = isBadCertificate(error)
-    ? ' Give its authority as sslrootcert in the URL, or another sslmode.'
-    : '';
+  const advice =
+    certificateProblem(error) === undefined
+      ? ''
+      : ' Give its authority as sslrootcert in the URL, or another sslmode.';
   return new PostgresError(`The database ${url} failed: ${reasonOf(error)}.${advice}`, error);
-}
-
-/** Codes of Node and OpenSSL for certificates that are not accepted. */
-const badCertificate =
-  /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_CERT)/;
-
-function isBadCertificate(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && badCertificate.test(String(error.code));
 }
 
 function reasonOf(error: unknown): string {

@@ -83,7 +83,7 @@ export function workInSqlite<Result>(connection: DatabaseSync, work: () => Work<
 }
 
 /** Asks an SQLite database. What is read waits for nobody; a write waits for those of other processes. */
-export async function askSqlite(
+async function askSqlite(
   connection: DatabaseSync,
   sql: string,
   values: readonly SqlValue[],

@@ -1,4 +1,4 @@
-import { readSharedAddress } from '../../settings/shared-address.ts';
+import { nodeName, readSharedAddress } from '../../settings/shared-address.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { discard, SharedServers, type StoreClient } from './shared-connection.ts';
 import { checkSharedStore } from './shared-link.ts';
@@ -77,9 +77,7 @@ async function infoOf(client: StoreClient): Promise<RedisFacts['info']> {
 
 function hostsOf({ url }: SharedStoreSettings): string {
   const nodes = readSharedAddress(url).address?.nodes ?? [];
-  return nodes
-    .map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
-    .join(', ');
+  return nodes.map(nodeName).join(', ');
 }
 
 function fieldOf(info: string, name: string): string {

@@ -1,6 +1,12 @@
 /** Opens connections to the server of the shared store that has a key: one server, the master of Sentinels, or a node of a cluster. */
 import { hideSecret } from '../../log.ts';
-import { readSharedAddress, type SharedAddress, type SharedNode } from '../../settings/shared-address.ts';
+import {
+  nodeName,
+  readNode,
+  readSharedAddress,
+  type SharedAddress,
+  type SharedNode,
+} from '../../settings/shared-address.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { SharedStoreMistake } from './shared-mistakes.ts';
 import { within } from './within.ts';
@@ -86,8 +92,7 @@ export class SharedServers {
         return this.#mapped(found);
       } catch (cause) {
         const error =
-          SharedStoreMistake.in(cause, { server: `${node.host}:${node.port}`, role, kind: this.kind }) ??
-          cause;
+          SharedStoreMistake.in(cause, { server: nodeName(node), role, kind: this.kind }) ?? cause;
         // A wrong password is of more use to the operator than another server that is gone.
         if (!(failure instanceof SharedStoreMistake)) failure = error;
       } finally {
@@ -98,12 +103,8 @@ export class SharedServers {
     throw failure;
   }
 
-  #mapped({ host, port }: SharedNode): SharedNode {
-    const name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-    const [, v6, plain, mappedPort] =
-      /^(?:\[(.+)\]|(.+)):(\d+)$/.exec(this.#settings.nodeAddressMap?.[name] ?? '') ?? [];
-    const mapped = v6 ?? plain;
-    return mapped === undefined ? { host, port } : { host: mapped, port: Number(mappedPort) };
+  #mapped(node: SharedNode): SharedNode {
+    return readNode(this.#settings.nodeAddressMap?.[nodeName(node)] ?? '', 0) ?? node;
   }
 
   async #open(
@@ -139,9 +140,7 @@ export class SharedServers {
       return client;
     } catch (error) {
       discard(client);
-      throw (
-        SharedStoreMistake.in(error, { server: `${node.host}:${node.port}`, role, kind: this.kind }) ?? error
-      );
+      throw SharedStoreMistake.in(error, { server: nodeName(node), role, kind: this.kind }) ?? error;
     }
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nodeName, type SharedNode } from '../../settings/shared-address.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { connectTime, discard, loadRedis, SharedServers, type StoreClient } from './shared-connection.ts';
 import { SharedStoreMistake } from './shared-mistakes.ts';
@@ -108,7 +109,7 @@ export class SharedLink {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#retry);
-    clearInterval(this.#checking);
+    clearTimeout(this.#checking);
     if (this.#client !== undefined) discard(this.#client);
     this.#client = undefined;
   }
@@ -131,13 +132,7 @@ export class SharedLink {
       made = client;
       await prepare(client, prefix, scripts);
       if (this.#closed) throw new Error('The gateway closes.');
-      clearInterval(this.#checking);
-      if (this.#servers.kind === 'sentinel')
-        this.#checking = setInterval(() => {
-          void this.#servers
-            .isCurrent(node)
-            .then((isCurrent) => (isCurrent ? undefined : this.#moved(client)));
-        }, masterCheck).unref();
+      if (this.#servers.kind === 'sentinel') this.#checkLater(client, node);
     } catch (error) {
       if (made !== undefined) discard(made);
       this.#gone(error);
@@ -147,6 +142,16 @@ export class SharedLink {
     if (this.#down === true) this.#options.report();
     this.#down = false;
     this.#options.onUp();
+  }
+
+  /** Asks the Sentinels again after a while, and each time after their answer, for as long as this connection is used. */
+  #checkLater(client: StoreClient, node: SharedNode): void {
+    clearTimeout(this.#checking);
+    this.#checking = setTimeout(async () => {
+      if (this.#client !== client) return;
+      if (!(await this.#servers.isCurrent(node))) this.#moved(client);
+      else if (this.#client === client) this.#checkLater(client, node);
+    }, masterCheck).unref();
   }
 
   /** The keys are on another server now, which is connected to at once. */
@@ -166,7 +171,7 @@ export class SharedLink {
 
   #gone(error: unknown): void {
     if (this.#closed) return;
-    clearInterval(this.#checking);
+    clearTimeout(this.#checking);
     if (this.#down !== true) {
       this.#down = true;
       this.#options.report(
@@ -203,7 +208,7 @@ export async function checkSharedStore(store: SharedStoreSettings): Promise<void
     try {
       const connected = await servers.connectTo(prefix, () => {});
       ({ client } = connected);
-      const server = `${connected.node.host}:${connected.node.port}`;
+      const server = nodeName(connected.node);
       await prepare(client, prefix, []).catch((error: unknown) => {
         throw SharedStoreMistake.in(error, { server, role: 'server', kind: servers.kind }) ?? error;
       });

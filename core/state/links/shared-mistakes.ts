@@ -1,3 +1,5 @@
+import { certificateProblem } from '../certificate-problem.ts';
+
 /** A shared store that refuses the gateway because of its settings, and will not take it later either. The message is a sentence for the operator. */
 export class SharedStoreMistake extends Error {
   constructor(message: string, cause?: unknown) {
@@ -54,15 +56,14 @@ function topologyAdvice(message: string, { kind, role }: Asked): string | undefi
     : 'does not know a command that is needed. If it is a Sentinel, write redis+sentinel://HOST/NAME in "shared.url".';
 }
 
-/** Codes of Node and OpenSSL for certificates that are not accepted, and for a server that speaks no TLS. */
-const badCertificate =
-  /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_CERT_ALTNAME_INVALID)/;
+/** Codes of Node and OpenSSL for a server that speaks no TLS. */
 const badHandshake = /^(?:EPROTO|ERR_SSL_|ERR_OSSL_)/;
 
 function tlsAdvice(error: Error): string | undefined {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (badCertificate.test(code))
-    return `has a certificate that is not accepted (${code}): give its authority in "shared.tls.ca", or its name in "shared.tls.servername".`;
+  const problem = certificateProblem(error);
+  if (problem !== undefined)
+    return `has a certificate that is not accepted (${problem}): give its authority in "shared.tls.ca", or its name in "shared.tls.servername".`;
   if (badHandshake.test(code))
     return `does not agree on TLS (${code}): a server without TLS is written redis:// in "shared.url", and one that asks for certificates needs "shared.tls.cert" and "shared.tls.key".`;
   return undefined;

@@ -6,6 +6,13 @@ import { followed } from '../../../core/money/account/followed.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { CallOutcome } from '../../../core/sdk/author/outcome.ts';
+import {
+  addReplyHeaders,
+  addReplyTrailers,
+  computedHeaders,
+  replyHeaders,
+  replyTrailers,
+} from '../../../core/sdk/reply-headers.ts';
 import { all, testCall } from '../../support/call.ts';
 
 const head: GatewayEvent = { type: 'head', id: '1', model: 'x' };
@@ -96,6 +103,33 @@ describe('a call that goes on without its client', () => {
     const own = new DetachedCalls().detach(call);
     expect(told).toEqual(['one req_test', 'other req_test']);
     own.end();
+  });
+
+  test('gives its client the headers and trailers that are added behind it, once, also when it fails', async () => {
+    for (const fails of [false, true]) {
+      const { call } = testCall({ model: 'x' });
+      const trailers = (name: string) => ({ names: [name], values: () => ({ [name]: '1' }) });
+      addReplyHeaders(call, () => ({ 'x-before': '1' }));
+      addReplyTrailers(call, trailers('x-before-end'));
+      const own = new DetachedCalls().detach(call);
+      addReplyHeaders(call, () => ({ 'x-meanwhile': '1' }));
+      const sent = own.send(async () => {
+        addReplyHeaders(own.call, { 'x-plain': '1' });
+        addReplyHeaders(own.call, () => ({ 'x-computed': '1' }));
+        addReplyTrailers(own.call, trailers('x-end'));
+        if (fails) throw new Error('no');
+        return EMPTY;
+      });
+      await sent.catch(() => {});
+      own.end();
+      expect(call.get(replyHeaders)).toEqual({ 'x-plain': '1' });
+      expect(call.get(computedHeaders)?.map((compute) => Object.keys(compute())[0])).toEqual([
+        'x-before',
+        'x-meanwhile',
+        'x-computed',
+      ]);
+      expect(call.get(replyTrailers)?.flatMap(({ names }) => names)).toEqual(['x-before-end', 'x-end']);
+    }
   });
 
   test('needs no account that is open', async () => {

@@ -2,7 +2,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { maskSecrets } from '../../../log.ts';
-import { isPostgres, pathIn } from '../../../state/database/index.ts';
+import { isPostgres } from '../../../settings/database.ts';
+import { pathIn } from '../../../state/database/index.ts';
 import { findingsOf, type Check, type Examined, type Finding } from '../finding.ts';
 
 const { ok, warning, error } = findingsOf('secrets');

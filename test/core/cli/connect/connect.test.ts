@@ -306,7 +306,11 @@ test('a diff shows no secret, neither the new one nor an old one', () => {
     '"multi": "canary-14',
   ];
   for (const line of theirs) {
-    const diff = shownDiff(`${line}\nmodel: old`, `${line}\nmodel: demo (Sluice)`, new Set(['demo (Sluice)']));
+    const diff = shownDiff(
+      `${line}\nmodel: old`,
+      `${line}\nmodel: demo (Sluice)`,
+      new Set(['demo (Sluice)']),
+    );
     expect(diff).not.toContain('canary-');
     expect(diff).toContain('+ model: demo (Sluice)');
   }

@@ -41,17 +41,21 @@ describe('addresses of a shared store', () => {
   ])('%s', (url, expected) => expect(readSharedAddress(url).address).toMatchObject(expected));
 
   test.each([
-    'http://host',
-    'redis://',
-    'redis://one,two',
-    'redis://host:99999',
-    'redis://host/db',
-    'redis://:100%@host',
-    'redis+sentinel://one,two',
-    'redis+cluster://one/1',
-  ])('%s is refused with what to write', (url) => {
+    ['http://host', /^is no address of a shared store.*Write redis:/],
+    ['redis://', /^is no address of a shared store.*Write redis:/],
+    ['redis://host?database=1', /^is no address of a shared store.*"\?"/],
+    ['redis://host/1#x', /^is no address of a shared store.*"#"/],
+    ['redis://one,two', /^has hosts that cannot be read\. Write redis:/],
+    ['redis://host:99999', /^has hosts that cannot be read\. Write redis:/],
+    ['redis://host/db', /^names a database that is no number/],
+    ['redis://host/%zz', /^has a path that is not written with % codes/],
+    ['redis+sentinel://one/%zz', /^has a path that is not written with % codes/],
+    ['redis://:100%@host', /^has a user or password that is not written with % codes/],
+    ['redis+sentinel://one,two', /^does not name the master: redis\+sentinel:/],
+    ['redis+cluster://one/1', /^names a database, and a cluster has none but 0/],
+  ])('%s is refused with what to write', (url, problem) => {
     const { error } = sharedSchema.safeParse({ url });
-    expect(error?.issues[0]?.message).toMatch(/[a-z]/);
+    expect(error?.issues.map(({ message }) => message)).toEqual([expect.stringMatching(problem)]);
   });
 });
 
@@ -77,11 +81,28 @@ describe.skipIf(missing !== undefined)(
       await eventually(() => server.cli(server.port, 'PING').includes('PONG'));
       const set = (...words: string[]): string => server.cli(server.port, 'ACL', 'SETUSER', ...words);
       set('sluice', 'on', '>pass', '~sluice:*', '+@all', '-@dangerous', '-@admin');
+      set('listed', ...'on >pass ~sluice:* +ping +select +time +eval +evalsha +script|load'.split(' '));
+      set('listed', ...'+del +pexpire +pttl +@string +@hash +@sortedset'.split(' '));
       set('other-keys', 'on', '>pass', '~other:*', '+@all');
       set('no-scripts', 'on', '>pass', '~*', '+@all', '-@scripting');
       set('no-time', 'on', '>pass', '~*', '+@all', '-time');
     });
     afterAll(() => server.close());
+
+    test.each(['sluice', 'listed'])(
+      'takes a user with the commands that the guide names: %s',
+      async (name) => {
+        const rates = opened(at(`${name}:pass`));
+        const subject = `s:${Math.random()}`;
+        const slot = { subject: `${subject}:calls`, limit: 1 };
+        const verdicts = [
+          await rates.take([{ subject, limit: 5, cost: 1 }], [slot]),
+          await rates.take([{ subject, limit: 5, cost: 1 }], [slot]),
+        ];
+        expect(verdicts.map(({ allowed }) => allowed)).toEqual([true, false]);
+        expect(verdicts.map(({ degraded }) => degraded)).toEqual([undefined, undefined]);
+      },
+    );
 
     test('takes the right password, and a user who may use no more than the keys of the gateway', async () => {
       await checkSharedStore(at(`:${user}`));
