@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PluginTools } from 'sluice';
-import { DatabaseRest } from './database-rest.ts';
+import { Cooldown } from './cooldown.ts';
 import type { Entry } from './entry.ts';
 import { inTime } from './in-time.ts';
 
@@ -16,7 +16,7 @@ export class DatabaseTier {
   readonly #lifetime: number;
   readonly #entries;
   readonly #lookups = new Map<string, Promise<Entry | undefined>>();
-  readonly #rest: DatabaseRest;
+  readonly #cooldown: Cooldown;
   #writes = 0;
 
   /** `places`: maximum number of entries. `lifetime`: milliseconds for which one is kept. */
@@ -24,20 +24,20 @@ export class DatabaseTier {
     this.#places = places;
     this.#lifetime = lifetime;
     this.#entries = stores.namespace<Entry>('cache-responses');
-    this.#rest = new DatabaseRest(
+    this.#cooldown = new Cooldown(
       log,
       'the database of cached responses failed: memory alone is used for a while',
     );
   }
 
-  /** True where nothing can be found. */
-  get isResting(): boolean {
+  /** True where no entry can be found or kept: there is no database, or it failed a moment ago. */
+  get isUnusable(): boolean {
     return this.#places === 0 || this.hasFailed;
   }
 
   /** True for a while after a failure. */
   get hasFailed(): boolean {
-    return this.#rest.isOn;
+    return this.#cooldown.isActive;
   }
 
   /** Finds an entry. Calls at the same time share one lookup. Never rejects: a database that fails has nothing. */
@@ -54,21 +54,21 @@ export class DatabaseTier {
       const entry = await inTime(this.#entries.get(this.#placeOf(digest)));
       return entry?.digest === digest && Array.isArray(entry.events) ? entry : undefined;
     } catch (error) {
-      this.#rest.begin(error);
+      this.#cooldown.start(error);
       return undefined;
     }
   }
 
   /** Writes an entry. Resolves with true once other workers find it. Never rejects. */
   async set(entry: Entry): Promise<boolean> {
-    if (this.isResting || this.#writes >= mostWrites) return false;
+    if (this.isUnusable || this.#writes >= mostWrites) return false;
     this.#writes += 1;
     const age = Date.now() - entry.at;
     try {
       await this.#entries.set(this.#placeOf(entry.digest), entry, Math.max(1, this.#lifetime - age));
       return true;
     } catch (error) {
-      this.#rest.begin(error);
+      this.#cooldown.start(error);
       return false;
     } finally {
       this.#writes -= 1;

@@ -14,6 +14,11 @@ export interface Entry {
   readonly bytes: number;
 }
 
+/** Returns the seconds since the request came in that was answered so. */
+export function ageOf({ at }: Entry): number {
+  return Math.max(0, Date.now() - at) / 1_000;
+}
+
 /** Bytes that an event takes besides its text. */
 const perEvent = 64;
 

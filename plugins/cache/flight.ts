@@ -1,12 +1,21 @@
 import type { Observable } from 'rxjs';
 import { GatewayError, type Call, type DetachedCall, type GatewayEvent } from 'sluice';
-import { sizeOf } from './entry.ts';
-import { LogReader, type EventLog, type Shown } from './log-reader.ts';
+import { sizeOf, type Entry } from './entry.ts';
+import { LogReader, type EventLog } from './log-reader.ts';
+import type { Budget } from './recording.ts';
+import { shownTo } from './shown.ts';
 
-/** Bytes that all flights of a worker may hold, and those that they hold. */
-export interface Budget {
-  readonly most: number;
-  used: number;
+/** What a flight is made with. */
+export interface FlightOptions {
+  /** Maximum number of bytes of a response that is kept. */
+  readonly limit: number;
+  readonly budget: Budget;
+  /** The format of the call whose request is sent. */
+  readonly format: string;
+  /** Receives the outcome, once. Must not throw. */
+  readonly ended: (outcome: Outcome) => void;
+  /** True for a request that is made for calls that come later, and goes on without readers. */
+  readonly isOfNobody?: boolean;
 }
 
 /** How a flight came out: its events where all of them were kept. */
@@ -28,7 +37,6 @@ export class Flight implements EventLog {
   readonly #started = Promise.withResolvers<void>();
   readonly #settled = Promise.withResolvers<void>();
   #events: GatewayEvent[] = [];
-  #sizes: number[] = [];
   /** Number of events that were dropped. */
   #dropped = 0;
   #bytes = 0;
@@ -37,15 +45,16 @@ export class Flight implements EventLog {
   #own: DetachedCall | undefined;
   #subscription: { unsubscribe(): void } | undefined;
   #end: { readonly error?: unknown } | undefined;
-  /** True for a request that goes on without readers. */
   readonly #isOfNobody: boolean;
   /** True when the response was found elsewhere, and no provider was asked. */
   isFound = false;
+  /** The format in which the response names dropped fields. */
+  format: string;
 
-  /** `ended` is told the outcome, once. `isOfNobody`: the request is made for those who come later. */
-  constructor(limit: number, budget: Budget, ended: (outcome: Outcome) => void, isOfNobody = false) {
+  constructor({ limit, budget, format, ended, isOfNobody = false }: FlightOptions) {
     this.#limit = limit;
     this.#budget = budget;
+    this.format = format;
     this.#ended = ended;
     this.#isOfNobody = isOfNobody;
     this.#started.promise.catch(() => {});
@@ -75,13 +84,14 @@ export class Flight implements EventLog {
     return this.#events[place - this.#dropped];
   }
 
-  /** Adds a reader, from now on: the flight goes on as long as it has one. */
-  join(call: Call, shown?: Shown): LogReader {
+  /** Adds a reader, from now on: the flight goes on as long as it has one. `isOwn`: the request is that of this call. */
+  join(call: Call, isOwn = false): LogReader {
     const leave = (): void => this.#leave(reader);
+    const shown = shownTo(call, this);
     const reader = new LogReader(this, call.gate, {
       progress: () => this.#progressed(),
       left: leave,
-      ...(shown === undefined ? {} : { shown }),
+      shown: isOwn ? (event) => (this.isFound ? shown(event) : event) : shown,
     });
     this.#readers.add(reader);
     call.onEnd(leave);
@@ -91,25 +101,26 @@ export class Flight implements EventLog {
   /** Sends the request. Never rejects. */
   async send(own: DetachedCall, next: (call: Call) => Promise<Observable<GatewayEvent>>): Promise<void> {
     this.#own = own;
-    own.call.onEnd(() => this.#fail(own.call.failure ?? interrupted()));
+    own.call.onEnd(() => this.fail(own.call.failure ?? interrupted()));
     try {
       const reply = await own.send((call) => next(call.with({ decoded: true })));
       if (this.#end !== undefined) return;
       this.#started.resolve();
       this.#subscription = reply.subscribe({
         next: (event) => this.#push(event),
-        error: (error) => this.#fail(error),
+        error: (error) => this.fail(error),
         complete: () => this.#complete(),
       });
       if (this.#end !== undefined) this.#subscription.unsubscribe();
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
   }
 
   /** Gives all readers a response that was found. */
-  serve(events: readonly GatewayEvent[]): void {
+  serve({ events, format }: Pick<Entry, 'events' | 'format'>): void {
     this.isFound = true;
+    this.format = format;
     this.#started.resolve();
     for (const event of events) this.#push(event);
     this.#complete();
@@ -117,14 +128,24 @@ export class Flight implements EventLog {
 
   /** Ends the flight from outside. */
   stop(): void {
-    this.#fail(interrupted());
+    this.fail(interrupted());
+  }
+
+  /** Fails all readers. Does nothing once the flight has ended. */
+  fail(error: unknown): void {
+    if (this.#end !== undefined) return;
+    this.#end = { error };
+    const reason = error instanceof Error ? error : new Error('The response failed.', { cause: error });
+    this.#started.reject(reason);
+    this.#settled.reject(reason);
+    this.#subscription?.unsubscribe();
+    this.#over({ error });
   }
 
   #push(event: GatewayEvent): void {
     if (this.#end !== undefined) return;
     const size = sizeOf(event);
     this.#events.push(event);
-    this.#sizes.push(size);
     this.#bytes += size;
     this.#budget.used += size;
     if (this.#isWhole && (this.#bytes > this.#limit || this.#budget.used > this.#budget.most)) {
@@ -146,8 +167,7 @@ export class Flight implements EventLog {
     const isTooMuch = this.#bytes > this.#limit;
     if (count < run && !isTooMuch) return;
     if (count > 0) {
-      this.#events.splice(0, count);
-      const freed = this.#sizes.splice(0, count).reduce((sum, size) => sum + size, 0);
+      const freed = this.#events.splice(0, count).reduce((sum, event) => sum + sizeOf(event), 0);
       this.#dropped += count;
       this.#bytes -= freed;
       this.#budget.used -= freed;
@@ -182,16 +202,6 @@ export class Flight implements EventLog {
     this.#over(outcome);
   }
 
-  #fail(error: unknown): void {
-    if (this.#end !== undefined) return;
-    this.#end = { error };
-    const reason = error instanceof Error ? error : new Error('The response failed.', { cause: error });
-    this.#started.reject(reason);
-    this.#settled.reject(reason);
-    this.#subscription?.unsubscribe();
-    this.#over({ error });
-  }
-
   /** What is found first is the outcome: whoever asks again must not meet a flight that is over. */
   #over(outcome: Outcome): void {
     this.#ended(outcome);
@@ -205,7 +215,6 @@ export class Flight implements EventLog {
     this.#budget.used -= this.#bytes;
     this.#bytes = 0;
     this.#events = [];
-    this.#sizes = [];
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { caller, type Call } from 'sluice';
 import { canonical, UnsafeNumber } from './canonical.ts';
-import { isCachedOperation, obstacleOf, type Obstacle } from './cacheable.ts';
+import { obstacleOf, type Obstacle } from './cacheable.ts';
 import type { CacheOptions } from './options.ts';
 
 /** Changes whenever entries of an earlier version can no longer be read. */
@@ -34,9 +34,8 @@ export class Keys {
     this.#ignored = new Set(options.ignore);
   }
 
-  /** Returns what a call is found by, or why it is not cached; undefined for other operations. */
-  of(call: Call): CacheKey | Obstacle | undefined {
-    if (!isCachedOperation(call.operation)) return undefined;
+  /** Returns what a call is found by, or why it is not cached. */
+  of(call: Call): CacheKey | Obstacle {
     // Obstacles show without the long texts of a request.
     const obstacle = obstacleOf(call.outline, this.#options);
     if (obstacle !== undefined) return obstacle;

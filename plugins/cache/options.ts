@@ -74,7 +74,10 @@ export const cacheOptions = z.strictObject({
     .min(1_024)
     .max(64 * 1024 * 1024)
     .default(1024 * 1024),
-  /** Maximum size of all responses that a worker keeps in memory, and of those that it is recording, in bytes. */
+  /**
+   * Maximum size of all responses that a worker keeps in memory, and of those that it is recording, in bytes. 0 keeps them in the database
+   * alone, and then records at most 16 of the longest at the same time.
+   */
   memoryBytes: z
     .int()
     .min(0)
@@ -96,6 +99,14 @@ export type SemanticOptions = z.output<typeof semanticOptions>;
 export function shareOf(charge: CacheOptions['charge']): number {
   if (charge === 'nothing') return 0;
   return charge === 'full' ? 1 : charge;
+}
+
+/** Returns the maximum number of bytes that the responses which a worker is recording take together. */
+export function recordingBytesOf({
+  memoryBytes,
+  maxEntryBytes,
+}: Pick<CacheOptions, 'memoryBytes' | 'maxEntryBytes'>): number {
+  return memoryBytes === 0 ? 16 * maxEntryBytes : memoryBytes;
 }
 
 /** Returns the milliseconds after which a response is of no use to anybody. */

@@ -13,6 +13,9 @@ const freshness = 1_000;
 /** Maximum number of scopes that are remembered one by one: with more, everything is purged. */
 const mostScopes = 1_000;
 
+/** Maximum number of attempts at writing marks that expire meanwhile. */
+const mostTurns = 3;
+
 const none: Marks = { all: 0, scopes: {} };
 
 /** Tells which entries were purged, by whichever worker. */
@@ -29,6 +32,7 @@ export class Purges {
     this.#stores = stores;
     this.#lifetime = lifetime;
     this.#kept = stores.namespace<Marks>('cache-purges');
+    this.#refresh();
   }
 
   /** True for an entry that was made before its scope was purged. */
@@ -40,19 +44,23 @@ export class Purges {
   /** Notes a purge for all workers, which know of it within about a second. */
   async note(scope: string | undefined): Promise<void> {
     const now = Date.now();
-    const changed = (before: Marks): Marks => {
-      if (scope === undefined) return { all: now, scopes: {} };
-      const alive = Object.entries(before.scopes).filter(([, at]) => at > now - this.#lifetime);
-      if (alive.length >= mostScopes) return { all: now, scopes: {} };
-      return { all: before.all, scopes: { ...Object.fromEntries(alive), [scope]: now } };
-    };
-    const isNew = await this.#stores.add('cache-purges', 'marks', changed(none), this.#lifetime);
-    this.#marks = isNew
-      ? changed(none)
-      : ((await this.#stores.change<Marks>('cache-purges', 'marks', (before) => ({
-          value: changed(before),
-          ttl: this.#lifetime,
-        }))) ?? changed(this.#marks));
+    const own: Marks = scope === undefined ? { all: now, scopes: {} } : { all: 0, scopes: { [scope]: now } };
+    this.#marks = this.#joined(this.#marks, await this.#write(own));
+  }
+
+  /** Adds marks to those in the database. Returns all of them. */
+  async #write(own: Marks): Promise<Marks> {
+    for (let turn = 0; turn < mostTurns; turn += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- again only where the marks expired between the two
+      if (await this.#stores.add('cache-purges', 'marks', own, this.#lifetime)) return own;
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      const written = await this.#stores.change<Marks>('cache-purges', 'marks', (before) => ({
+        value: this.#joined(before, own),
+        ttl: this.#lifetime,
+      }));
+      if (written !== undefined) return written;
+    }
+    throw new Error('The purge could not be written to the database.');
   }
 
   /** Reads in the background what others have purged. A database that fails changes nothing. */
@@ -64,11 +72,25 @@ export class Purges {
     void this.#kept
       .get('marks')
       .then((marks) => {
-        if (marks !== undefined) this.#marks = marks;
+        // Marks that were noted while these were read are newer.
+        if (marks !== undefined) this.#marks = this.#joined(this.#marks, marks);
       })
       .catch(() => {})
       .finally(() => {
         this.#isReading = false;
       });
+  }
+
+  /** Returns the later of each two marks, without those that no entry can be older than. */
+  #joined(one: Marks, other: Marks): Marks {
+    const all = Math.max(one.all, other.all);
+    const oldest = Math.max(all, Date.now() - this.#lifetime);
+    const scopes: Record<string, number> = {};
+    for (const marks of [one.scopes, other.scopes])
+      for (const [scope, at] of Object.entries(marks))
+        if (at > oldest) scopes[scope] = Math.max(at, scopes[scope] ?? 0);
+    const times = Object.values(scopes);
+    if (times.length <= mostScopes) return { all, scopes };
+    return { all: times.reduce((latest, at) => Math.max(latest, at), all), scopes: {} };
   }
 }

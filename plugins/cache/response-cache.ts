@@ -1,15 +1,25 @@
 /** Answers a call from the cache, or keeps its response there. */
 import type { Observable } from 'rxjs';
-import { addReplyHeaders, observe, type Call, type GatewayEvent, type Next, type PluginTools } from 'sluice';
+import {
+  addReplyHeaders,
+  observe,
+  type Call,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Usage,
+} from 'sluice';
 import { directivesOf, type Directives } from './directives.ts';
-import { compacted, isKept, sizeOf, usageIn, type Entry } from './entry.ts';
+import { ageOf, compacted, isKept, sizeOf, usageIn, type Entry } from './entry.ts';
 import { isOutage, isTheSameForAll, notCached } from './failures.ts';
-import { Flight, type Budget, type Outcome } from './flight.ts';
+import { Flight, type Outcome } from './flight.ts';
 import { isCachedOperation } from './cacheable.ts';
 import { Keys, type CacheKey } from './key.ts';
-import { shareOf, type CacheOptions } from './options.ts';
-import { replayed, shownTo } from './replay.ts';
-import type { EmbeddedQuestion, SemanticIndex } from './semantic/index.ts';
+import { recordingBytesOf, shareOf, type CacheOptions } from './options.ts';
+import { Recording, type Budget } from './recording.ts';
+import { replayed } from './replay.ts';
+import type { SemanticIndex } from './semantic/index.ts';
+import { findSimilar, type Similar } from './semantic/similar.ts';
 import { ResponseStore } from './store.ts';
 
 type Reply = Observable<GatewayEvent>;
@@ -23,15 +33,6 @@ const mostRefreshes = 100;
 /** How often a call that waited for another one's response makes a request, or waits again, when that failed. */
 const mostGenerations = 3;
 
-/** What is known of the question of a call, for semantic hits. */
-interface Question {
-  /** The age in seconds that the client accepts. */
-  readonly maxAge: number;
-  embedded?: EmbeddedQuestion;
-  /** The response to a question that means the same. */
-  found?: Entry;
-}
-
 /** Everything that the calls of one gateway share. */
 export class ResponseCache {
   readonly #options: CacheOptions;
@@ -40,7 +41,7 @@ export class ResponseCache {
   readonly #store: ResponseStore;
   readonly #keys: Keys;
   readonly #share: number;
-  readonly #flights = new Map<string, { readonly flight: Flight; readonly format: string }>();
+  readonly #flights = new Map<string, Flight>();
   readonly #refreshes = new Set<Flight>();
   readonly #budget: Budget;
   readonly #calls;
@@ -52,7 +53,7 @@ export class ResponseCache {
     this.#store = new ResponseStore(options, tools);
     this.#keys = new Keys(options);
     this.#share = shareOf(options.charge);
-    this.#budget = { most: options.memoryBytes, used: 0 };
+    this.#budget = { most: recordingBytesOf(options), used: 0 };
     this.#calls = tools.metrics.counter(
       'calls',
       'Calls of operations that are cached. result: hit, stale, miss, joined (a call that shared a request of another one) or bypass; reason: why a call was bypassed.',
@@ -138,17 +139,13 @@ export class ResponseCache {
     this.#tell(call, 'miss');
     const at = Date.now();
     const reply = await next(call.with({ decoded: true }));
-    let events: GatewayEvent[] | undefined = [];
-    let bytes = 0;
+    const recording = new Recording(this.#options.maxEntryBytes, this.#budget);
     return reply.pipe(
       observe({
-        event: (event) => {
-          bytes += sizeOf(event);
-          if (bytes > this.#options.maxEntryBytes) events = undefined;
-          events?.push(event);
-        },
+        event: (event) => recording.add(event),
         end: (how) => {
-          if (how === 'complete' && events !== undefined) void this.#keep(key, call.format.name, at, events);
+          const events = recording.end();
+          if (how === 'complete') void this.#keep(key, call.format.name, at, events);
         },
       }),
     );
@@ -157,10 +154,9 @@ export class ResponseCache {
   /** Joins the request of an equal call, or makes one that others may join. */
   async #shared(key: CacheKey, call: Call, next: Next, maxAge: number): Promise<Reply> {
     for (let generation = 1; ; generation += 1) {
-      const known = this.#flights.get(key.digest);
-      if (known?.flight.isOpen !== true) return this.#lead(key, call, next, maxAge);
-      const { flight, format } = known;
-      const reader = flight.join(call, shownTo(call, format));
+      const flight = this.#flights.get(key.digest);
+      if (flight?.isOpen !== true) return this.#lead(key, call, next, maxAge);
+      const reader = flight.join(call);
       try {
         // A client that wants no stream has not been sent anything when a stream breaks off.
         // oxlint-disable-next-line no-await-in-loop -- again only when the request of another call failed
@@ -181,25 +177,36 @@ export class ResponseCache {
       this.#tools.chargeAnswer(call, undefined, 0);
       return reply;
     }
-    const seen: GatewayEvent[] = [];
-    call.onEnd(() => this.#tools.chargeAnswer(call, usageIn(seen), this.#share));
-    return reply.pipe(observe({ event: (event) => void (event.type === 'usage' && seen.push(event)) }));
+    let usage: Usage | undefined;
+    call.onEnd(() => this.#tools.chargeAnswer(call, usage, this.#share));
+    return reply.pipe(
+      observe({
+        event: (event) => {
+          if (event.type === 'usage') usage = event.usage;
+        },
+      }),
+    );
   }
 
   /** Makes a request that others may join. */
   async #lead(key: CacheKey, call: Call, next: Next, maxAge: number): Promise<Reply> {
     const at = Date.now();
-    const question: Question = { maxAge };
+    let similar: Similar | undefined;
     const flight = this.#launch(key, call, (outcome) => {
       if (flight.isFound || !('events' in outcome)) return;
       const isShared = this.#keep(key, call.format.name, at, outcome.events);
-      if (isShared !== undefined && question.embedded !== undefined)
-        this.#semantic?.add(question.embedded, { digest: key.digest, scope: key.scope, at, isShared });
+      if (isShared !== undefined && similar?.embedded !== undefined)
+        this.#semantic?.add(similar.embedded, { digest: key.digest, scope: key.scope, at, isShared });
     });
-    const reader = flight.join(call, (event) =>
-      flight.isFound ? shownTo(call, call.format.name)(event) : event,
-    );
-    void this.#send(flight, key, call, next, question);
+    const reader = flight.join(call, true);
+    const index = this.#semantic;
+    const lookUp =
+      index &&
+      (async (): Promise<Entry | undefined> => {
+        similar = await findSimilar(index, this.#store, call, key, { ttl: this.#options.ttl, maxAge });
+        return similar.found;
+      });
+    void this.#send(flight, call, next, lookUp);
     await flight.started;
     if (!flight.isFound) {
       this.#calls.add({ result: 'miss' });
@@ -207,36 +214,29 @@ export class ResponseCache {
       return reader.stream;
     }
     this.#calls.add({ result: 'hit', reason: 'semantic' });
-    this.#tell(call, 'hit', question.found === undefined ? 0 : ageOf(question.found));
+    this.#tell(call, 'hit', similar?.found === undefined ? 0 : ageOf(similar.found));
     return this.#charged(call, reader.stream);
   }
 
-  async #send(flight: Flight, key: CacheKey, call: Call, next: Next, question: Question): Promise<void> {
-    if (this.#semantic !== undefined) {
-      const embedded = await this.#semantic.embed(call, key);
-      const entry = embedded === undefined ? undefined : await this.#similar(embedded, question.maxAge);
-      if (entry !== undefined) {
-        question.found = entry;
-        flight.serve(entry.events);
-        return;
+  /** Gives the flight a response that is found, or sends the request. Never rejects. */
+  async #send(
+    flight: Flight,
+    call: Call,
+    next: Next,
+    lookUp: (() => Promise<Entry | undefined>) | undefined,
+  ): Promise<void> {
+    try {
+      if (lookUp !== undefined) {
+        const found = await lookUp();
+        if (found !== undefined) flight.serve(found);
+        // Others may wait who ask by themselves then.
+        else if (call.signal.aborted) flight.stop();
+        if (flight.end !== undefined) return;
       }
-      if (embedded !== undefined) question.embedded = embedded;
-      // Others may wait who ask by themselves then.
-      if (call.signal.aborted) flight.stop();
-      if (flight.end !== undefined) return;
+      await flight.send(this.#tools.detach(call), next);
+    } catch (error) {
+      flight.fail(error);
     }
-    await flight.send(this.#tools.detach(call), next);
-  }
-
-  /** The response to a question that means the same, as long as it is fresh, and fresh enough for the client. */
-  async #similar(embedded: EmbeddedQuestion, maxAge: number): Promise<Entry | undefined> {
-    const digest = await this.#semantic?.find(embedded);
-    if (digest === undefined) return undefined;
-    const entry = await this.#store.find(digest);
-    if (entry !== undefined && ageOf(entry) <= this.#options.ttl)
-      return ageOf(entry) <= maxAge ? entry : undefined;
-    if (!this.#store.hasFailed) this.#semantic?.forget(digest);
-    return undefined;
   }
 
   /** Has a stale response made anew, unless somebody does so. Returns whether the call pays for it. */
@@ -254,16 +254,17 @@ export class ResponseCache {
   }
 
   #launch(key: CacheKey, call: Call, ended: (outcome: Outcome) => void, isOfNobody = false): Flight {
-    const flight: Flight = new Flight(
-      this.#options.maxEntryBytes,
-      this.#budget,
-      (outcome) => {
-        if (this.#flights.get(key.digest)?.flight === flight) this.#flights.delete(key.digest);
+    const flight: Flight = new Flight({
+      limit: this.#options.maxEntryBytes,
+      budget: this.#budget,
+      format: call.format.name,
+      ended: (outcome) => {
+        if (this.#flights.get(key.digest) === flight) this.#flights.delete(key.digest);
         ended(outcome);
       },
       isOfNobody,
-    );
-    this.#flights.set(key.digest, { flight, format: call.format.name });
+    });
+    this.#flights.set(key.digest, flight);
     return flight;
   }
 
@@ -279,9 +280,4 @@ export class ResponseCache {
     const bytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
     return this.#store.set({ digest: key.digest, scope: key.scope, at, format, events, bytes });
   }
-}
-
-/** Seconds since the request came in that was answered so. */
-function ageOf({ at }: Entry): number {
-  return Math.max(0, Date.now() - at) / 1_000;
 }

@@ -24,7 +24,7 @@ export class ResponseStore {
   find(digest: string): Entry | undefined | Promise<Entry | undefined> {
     const known = this.#memory.get(digest);
     if (known !== undefined && this.#isAlive(known)) return known;
-    if (this.#database.isResting) return undefined;
+    if (this.#database.isUnusable) return undefined;
     return this.#database.find(digest).then((entry) => {
       if (entry === undefined || !this.#isAlive(entry)) return undefined;
       this.#memory.set(entry);

@@ -3,32 +3,42 @@ import { gathered, type Call, type JsonValue, type PluginTools } from 'sluice';
 import type { CacheKey } from '../key.ts';
 import type { CacheOptions, SemanticOptions } from '../options.ts';
 import { openQuestions } from './open.ts';
+import { RareWarning } from '../rare-warning.ts';
 import { questionOf } from './question.ts';
 import type { Answer, EmbeddedQuestion, Questions } from './questions.ts';
 
 export type { EmbeddedQuestion } from './questions.ts';
 
-/** Milliseconds between two lines of the log about embeddings that fail. */
-const quiet = 60_000;
-
-/** Maximum length of a vector. */
-const mostDimensions = 16_384;
+/** Maximum length of a vector: pgvector keeps no longer ones, and memory does as the database does. */
+const mostDimensions = 16_000;
 
 /** Finds responses to questions that mean the same. What fails here is a miss. */
 export class SemanticIndex {
   readonly #options: SemanticOptions;
   readonly #tools: Pick<PluginTools, 'subcall' | 'log'>;
   readonly #questions: Questions;
-  #toldAt = -Infinity;
+  readonly #ignored: ReadonlySet<string>;
+  readonly #embeddingFailed: RareWarning;
+  readonly #indexFailed: RareWarning;
 
   private constructor(
     options: SemanticOptions,
+    ignored: CacheOptions['ignore'],
     tools: Pick<PluginTools, 'subcall' | 'log'>,
     questions: Questions,
   ) {
     this.#options = options;
+    this.#ignored = new Set(ignored);
     this.#tools = tools;
     this.#questions = questions;
+    this.#embeddingFailed = new RareWarning(
+      tools.log,
+      'a question could not be embedded: it has exact hits alone',
+    );
+    this.#indexFailed = new RareWarning(
+      tools.log,
+      'the index of questions failed: questions have exact hits alone',
+    );
   }
 
   /** Throws an Error that says what to do where a package, or the database that is wanted, is missing. */
@@ -37,39 +47,54 @@ export class SemanticIndex {
     options: CacheOptions,
     tools: Pick<PluginTools, 'subcall' | 'log' | 'stores'>,
   ): Promise<SemanticIndex> {
-    return new SemanticIndex(semantic, tools, await openQuestions(semantic, options, tools));
+    return new SemanticIndex(semantic, options.ignore, tools, await openQuestions(semantic, options, tools));
   }
 
   /** Embeds the question of a call; undefined where it has none, or the model that embeds fails. Never rejects. */
   async embed(call: Call, key: CacheKey): Promise<EmbeddedQuestion | undefined> {
     // A vector that can neither be looked for nor kept is worth no money.
-    if (this.#questions.isResting) return undefined;
-    const question = questionOf(call, key, this.#options);
-    if (question === undefined) return undefined;
+    if (this.#questions.isUnusable) return undefined;
     try {
+      const question = questionOf(call, key, this.#options, this.#ignored);
+      if (question === undefined) return undefined;
       const vector = await this.#vectorOf(call, question.text);
       return { partition: question.partition, vector };
     } catch (error) {
-      this.#failed(error);
+      this.#embeddingFailed.write({ error, model: this.#options.model });
       return undefined;
     }
   }
 
   /** Returns the digest of the response to the most similar question, if that is similar enough. Never rejects. */
   async find(question: EmbeddedQuestion): Promise<string | undefined> {
-    const nearest = await this.#questions.nearest(question);
-    return nearest !== undefined && nearest.similarity >= this.#options.threshold
-      ? nearest.digest
-      : undefined;
+    try {
+      const nearest = await this.#questions.nearest(question);
+      return nearest !== undefined && nearest.similarity >= this.#options.threshold
+        ? nearest.digest
+        : undefined;
+    } catch (error) {
+      this.#indexFailed.write({ error });
+      return undefined;
+    }
   }
 
-  /** Remembers a question that was answered. */
+  /** Remembers a question that was answered. Never throws. */
   add(question: EmbeddedQuestion, answer: Answer): void {
-    this.#questions.add(question, answer);
+    this.#changed(() => this.#questions.add(question, answer));
   }
 
+  /** Forgets the question of a response that is gone. Never throws. */
   forget(digest: string): void {
-    this.#questions.forget(digest);
+    this.#changed(() => this.#questions.forget(digest));
+  }
+
+  /** The index of one worker throws where it fails. That of a database never does. */
+  #changed(change: () => void): void {
+    try {
+      change();
+    } catch (error) {
+      this.#indexFailed.write({ error });
+    }
   }
 
   /** Forgets at least the questions of a scope, or all. Rejects where a database fails. */
@@ -98,16 +123,6 @@ export class SemanticIndex {
       clearTimeout(timer);
       direct.end();
     }
-  }
-
-  #failed(error: unknown): void {
-    const now = Date.now();
-    if (now - this.#toldAt < quiet) return;
-    this.#toldAt = now;
-    this.#tools.log.warn(
-      { error, model: this.#options.model },
-      'a question could not be embedded: it has exact hits alone',
-    );
   }
 }
 

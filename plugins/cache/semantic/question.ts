@@ -1,5 +1,5 @@
 import { isChat, type Call, type GatewayRequest } from 'sluice';
-import { canonical } from '../canonical.ts';
+import { canonical, type Ignored } from '../canonical.ts';
 import { digestOf, type CacheKey } from '../key.ts';
 import type { SemanticOptions } from '../options.ts';
 
@@ -10,17 +10,21 @@ export interface Question {
   readonly partition: string;
 }
 
-/** Returns the question of a chat whose last turn is nothing but text of the user's, up to so many characters. */
+/**
+ * Returns the question of a chat whose last turn is nothing but text of the user's, up to so many characters. Throws for numbers that have no
+ * canonical form.
+ */
 export function questionOf(
   call: Call,
   key: CacheKey,
   { longest, model }: Pick<SemanticOptions, 'longest' | 'model'>,
+  ignored: Ignored,
 ): Question | undefined {
   const { request } = call;
   const text = lastWords(request);
   if (text === undefined || text.length > longest || text.trim() === '' || !isChat(request)) return undefined;
   const messages = [...request.messages.slice(0, -1), { role: 'user' as const, content: [] }];
-  const rest = canonical({ ...request, messages }, new Set());
+  const rest = canonical({ ...request, messages }, ignored);
   return { text, partition: digestOf('question', model, key.scope, key.headers, rest) };
 }
 

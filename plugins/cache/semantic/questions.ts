@@ -24,8 +24,8 @@ export interface Answer {
 
 /** Vectors of questions, with the digests of their responses. */
 export interface Questions {
-  /** True where nothing can be found or added for now. */
-  readonly isResting: boolean;
+  /** True while no question can be found or added. */
+  readonly isUnusable: boolean;
   /** Finds the nearest vector of a partition. Never rejects. */
   nearest(question: EmbeddedQuestion): Neighbour | undefined | Promise<Neighbour | undefined>;
   /** Remembers a question. Soon, where they are in a database. */

@@ -1,5 +1,5 @@
 import type { PluginTools, VectorStore } from 'sluice';
-import { DatabaseRest } from '../database-rest.ts';
+import { Cooldown } from '../cooldown.ts';
 import { inTime } from '../in-time.ts';
 import type { Answer, EmbeddedQuestion, Neighbour, Questions } from './questions.ts';
 
@@ -10,30 +10,30 @@ const mostWrites = 64;
 export class SharedQuestions implements Questions {
   readonly #vectors: VectorStore;
   readonly #lifetime: number;
-  readonly #rest: DatabaseRest;
+  readonly #cooldown: Cooldown;
   #writes = 0;
 
   /** `lifetime`: milliseconds for which a response is kept. */
   constructor(vectors: VectorStore, lifetime: number, log: PluginTools['log']) {
     this.#vectors = vectors;
     this.#lifetime = lifetime;
-    this.#rest = new DatabaseRest(
+    this.#cooldown = new Cooldown(
       log,
       'the database of vectors failed: questions have exact hits alone for a while',
     );
   }
 
-  get isResting(): boolean {
-    return this.#rest.isOn;
+  get isUnusable(): boolean {
+    return this.#cooldown.isActive;
   }
 
   async nearest({ partition, vector }: EmbeddedQuestion): Promise<Neighbour | undefined> {
-    if (this.isResting) return undefined;
+    if (this.isUnusable) return undefined;
     try {
       const nearest = await inTime(this.#vectors.nearest(partition, vector));
       return nearest === undefined ? undefined : { digest: nearest.id, similarity: nearest.similarity };
     } catch (error) {
-      this.#rest.begin(error);
+      this.#cooldown.start(error);
       return undefined;
     }
   }
@@ -59,12 +59,12 @@ export class SharedQuestions implements Questions {
   close(): void {}
 
   async #write(work: () => Promise<void>): Promise<void> {
-    if (this.isResting || this.#writes >= mostWrites) return;
+    if (this.isUnusable || this.#writes >= mostWrites) return;
     this.#writes += 1;
     try {
       await work();
     } catch (error) {
-      this.#rest.begin(error);
+      this.#cooldown.start(error);
     } finally {
       this.#writes -= 1;
     }

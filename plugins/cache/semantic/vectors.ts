@@ -4,7 +4,7 @@ import type { Answer, EmbeddedQuestion, Neighbour, Questions } from './questions
 
 /** Vectors of questions in the memory of one worker, with `sqlite-vec`. All have one length. */
 export class VectorIndex implements Questions {
-  readonly isResting = false;
+  readonly isUnusable = false;
   readonly #database: DatabaseSync;
   readonly #nearest: StatementSync;
   readonly #add: StatementSync;

@@ -5,13 +5,15 @@ import openai from '../../../channels/openai.ts';
 import cache from '../../../plugins/cache/index.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { startProvider, usual, type Provider } from './_provider.ts';
+import { startProvider, usual, type FormatName, type Provider } from './_provider.ts';
 
 /** Vectors of questions; those that mean the same are near each other. */
 const vectors: Readonly<Record<string, readonly number[]>> = {
   'How do I cancel?': [1, 0, 0.05],
   'How can I cancel?': [1, 0.01, 0],
+  'Could I cancel?': [1, 0, 0],
   'What does it cost?': [0, 1, 0],
+  'What is too long?': Array.from({ length: 16_001 }, () => 1),
 };
 
 /** Whether the model that embeds fails, and how often it was asked. */
@@ -20,7 +22,14 @@ export const embedding = { isDown: false, count: 0 };
 /** A gateway whose embeddings come from one provider, and its answers from another. */
 export async function started(
   options: object = {},
-  { plugin = {}, ...config }: Partial<GatewayConfig> & { readonly plugin?: Parameters<typeof cache>[0] } = {},
+  {
+    plugin = {},
+    format = 'chat-completions',
+    ...config
+  }: Partial<GatewayConfig> & {
+    readonly plugin?: Parameters<typeof cache>[0];
+    readonly format?: FormatName;
+  } = {},
 ): Promise<{ gateway: TestGateway; provider: Provider }> {
   const embedder = await startUpstream(({ body }, response: ServerResponse) => {
     const { input } = JSON.parse(body.toString()) as { input: string };
@@ -41,11 +50,14 @@ export async function started(
   });
   onTestFinished(() => embedder.close());
   let count = 0;
-  const provider = await startProvider('chat-completions', () => usual(`Answer ${(count += 1)}.`));
+  const provider = await startProvider(format, () => usual(`Answer ${(count += 1)}.`));
   onTestFinished(() => provider.close());
   const gateway = await startGateway({
     ...config,
-    plugins: [cache({ ...plugin, semantic: { model: 'e', threshold: 0.95, ...options } })],
+    plugins: [
+      cache({ ...plugin, semantic: { model: 'e', threshold: 0.95, ...options } }),
+      ...(config.plugins ?? []),
+    ],
     channels: [
       provider.channel,
       openai({ id: 'embedder', key: 'k', baseUrl: `${embedder.url}/v1`, models: ['e', 'e2'] }),

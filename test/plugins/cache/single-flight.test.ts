@@ -1,32 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import cache from '../../../plugins/cache/index.ts';
-import type { CacheOptions } from '../../../plugins/cache/options.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { call, Tap, wordsIn } from './_calls.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { call, wordsIn } from './_calls.ts';
 import { ask } from './_clients.ts';
-import { formats, startProvider, usual, type Does, type Provider } from './_provider.ts';
-
-/** A gateway with the cache before one provider. `taps` are the streams that the test writes. */
-async function started(
-  options: Partial<CacheOptions> = {},
-  does: Does = () => 'by itself',
-): Promise<{ gateway: TestGateway; provider: Provider; taps: Tap[] }> {
-  const taps: Tap[] = [];
-  const provider = await startProvider('chat-completions', does, (response) => taps.push(new Tap(response)));
-  onTestFinished(() => provider.close());
-  const gateway = await startGateway({ plugins: [cache(options)], channels: [provider.channel] });
-  onTestFinished(() => gateway.close());
-  return { gateway, provider, taps };
-}
-
-/** Waits until so many calls run. */
-async function running(gateway: TestGateway, count: number): Promise<void> {
-  await eventually(async () => {
-    const text = await (await fetch(`${gateway.url}/metrics`)).text();
-    return text.includes(`\nsluice_running_calls ${count}\n`);
-  });
-}
+import { running, startedByHand as started } from './_held.ts';
+import { formats, startProvider, usual } from './_provider.ts';
 
 /** A promise that the test fulfils. */
 const held = () => Promise.withResolvers<void>();
