@@ -11,6 +11,11 @@ export default openaiLike({
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       jsonSchema: false,
+      // https://docs.cloudsway.net/zh/maasapi/api-reference/text/MaaS_baichuan/
+      ranges: { temperature: { min: 0, max: 1 }, topK: { min: 0, max: 20 } },
+      // https://github.com/CherryHQ/cherry-studio, NOT_SUPPORT_ARRAY_CONTENT_PROVIDERS
+      textParts: false,
+      // Of penalties it takes frequencies from 1 to 2 alone: https://github.com/lobehub/lobehub, agent-runtime/baichuan.
       refuses: ['choices', 'logprobs', 'topLogprobs', 'seed', 'frequencyPenalty', 'presencePenalty'],
     },
   },

@@ -35,6 +35,10 @@ export default defineChannel({
                 ? { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] }
                 : { reasoning: 'none' }),
               ...(/-r1/.test(model) ? { thinksByDefault: true, stopsThinking: false } : {}),
+              // github:anomalyco/opencode#11455: `max_tokens` does not count.
+              outputLimitField: 'max_completion_tokens',
+              // https://pypi.org/project/pydantic-ai-slim/2.68.0, providers/snowflake.py: tools and forms of answers are for Claude and OpenAI's models.
+              ...(model.startsWith('openai-') ? {} : { tools: false, jsonSchema: false, jsonObject: false }),
               refusedMembers: ['prompt_cache_key', 'top_k'],
               refuses: ['customTools', 'choices', 'logprobs', 'topLogprobs', 'seed', 'topK'],
             },

@@ -6,7 +6,27 @@ export default openaiLike({
   baseUrl: 'https://api.stepfun.com/v1',
   models: ['step-*'],
   traits: {
-    '*': { reasoning: 'none', outputLimitField: 'max_tokens', refuses: ['logprobs', 'topLogprobs', 'seed'] },
-    'step-3*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    '*': {
+      reasoning: 'none',
+      reasoningField: 'reasoning',
+      // It says so where the official API says null.
+      finishReasons: { '': null },
+      outputLimitField: 'max_tokens',
+      refuses: ['logprobs', 'topLogprobs', 'seed'],
+    },
+    // github:anomalyco/models.dev#1903: three levels of effort from 3.7 on, two before; none of them is told not to think.
+    'step-3*': {
+      reasoning: 'effort',
+      efforts: ['low', 'medium', 'high'],
+      thinksByDefault: true,
+      stopsThinking: false,
+    },
+    'step-3.5*': { efforts: ['low', 'high'], effortAs: { medium: 'high' } },
+    'step-5*': {
+      reasoning: 'effort',
+      efforts: ['low', 'medium', 'high'],
+      thinksByDefault: true,
+      stopsThinking: false,
+    },
   },
 });

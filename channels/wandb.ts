@@ -1,4 +1,9 @@
+import type { ModelTraits } from 'sluice';
+import { thinksAlike } from './_kit/dialect/open-models.ts';
 import { openaiLike } from './_kit/dialect/openai-like.ts';
+
+/** Models that the template switches, and that think unless told not to. */
+const switched: ModelTraits = { reasoning: 'template', thinksByDefault: true };
 
 /** Weights & Biases Inference. https://docs.wandb.ai/inference/api-reference */
 export default openaiLike({
@@ -11,6 +16,12 @@ export default openaiLike({
   openModels: { reasoning: 'template' },
   thinking: { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   traits: {
-    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    '*': { reasoning: 'none', reasoningField: 'reasoning', outputLimitField: 'max_tokens' },
+    // https://docs.wandb.ai/inference/response-settings/reasoning: the table of models.
+    'google/gemma-4*': switched,
+    'nvidia/*Nemotron-3*': switched,
+    'deepseek-ai/DeepSeek-V4*': { ...switched, thinksByDefault: false },
+    'moonshotai/Kimi-K2*': thinksAlike,
+    'MiniMaxAI/*': thinksAlike,
   },
 });

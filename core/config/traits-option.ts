@@ -87,6 +87,7 @@ const ofOneFormat = z.strictObject({
   finishReasons: z.record(word, word).optional(),
   alternates: z.boolean().optional(),
   parallelHistory: z.boolean().optional(),
+  textParts: z.literal(false).optional(),
   keepsResponses: z.literal(false).optional(),
   midSystem: z.boolean().optional(),
   replaysReasoning: z.boolean().optional(),

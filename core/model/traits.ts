@@ -97,9 +97,9 @@ export interface ModelTraits {
   readonly systemRole?: 'system' | 'developer';
   /** False when the provider fetches no URLs of images and files by itself: the gateway fetches them and sends their bytes. */
   readonly fetchesUrls?: boolean;
-  /** False when the model has no native JSON-schema output: a forced tool stands in. */
+  /** False when the model has no native JSON-schema output: a forced tool stands in, or an instruction where {@link tools} is false. */
   readonly jsonSchema?: boolean;
-  /** False when the model has no JSON output without a schema (`json_object`): a schema of any object stands in. */
+  /** False when the model has no JSON output without a schema (`json_object`): a schema of any object stands in, or an instruction where {@link jsonSchema} is false, too. */
   readonly jsonObject?: boolean;
   /** Subset of JSON Schema that the model takes for structured output and strict tools. Schemas are adapted to it. Default: all of it. */
   readonly schemaSubset?: SchemaSubset;
@@ -122,12 +122,14 @@ export interface ModelTraits {
   readonly ranges?: Readonly<Record<string, { readonly min?: number; readonly max?: number }>>;
   /** Name of the member in which replies of chat completions tell reasoning. Clients get `reasoning_content`. Default `reasoning_content`. */
   readonly reasoningField?: 'reasoning_content' | 'reasoning';
-  /** Finish reasons of the provider that its format does not have, and the format's reason for each: `{ eos: 'stop' }`. */
-  readonly finishReasons?: Readonly<Record<string, string>>;
+  /** Finish reasons of the provider that its format does not have, and the format's reason for each: `{ eos: 'stop' }`. Null for a word that is no end: `{ '': null }`. */
+  readonly finishReasons?: Readonly<Record<string, string | null>>;
   /** True when turns of the user and of the assistant must alternate: adjacent turns of one of them go as one. */
   readonly alternates?: boolean;
   /** False when a turn of the history can hold one tool call alone: a turn with several goes as turns with a call and its result each. */
   readonly parallelHistory?: boolean;
+  /** False when the provider takes a list of parts only where it holds more than texts: lists of texts are joined to one text. Chat completions alone. */
+  readonly textParts?: false;
   /** False when the provider keeps no responses (Responses API): it gets earlier turns as input, and no `store`. */
   readonly keepsResponses?: false;
   /** False when the model takes no system message in the middle of the history. */

@@ -142,6 +142,10 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   const { settings, tools, messages, system } = request;
   const { refuses = [], toolNameLimit } = traits;
   const schema = settings.responseFormat?.type === 'json-schema';
+  // An instruction stands in for JSON.
+  const lacksJson = traits.jsonSchema === false && traits.jsonObject === false;
+  if (lacksJson && settings.responseFormat?.type === 'json' && !refuses.includes('responseFormat'))
+    return true;
   if (schema && traits.jsonSchema === false && !refuses.includes('responseFormat')) return true;
   if (refuses.includes('customTools') && tools.some(({ type }) => type === 'custom')) return true;
   if (toolNameLimit !== undefined && tools.some(({ name = '' }) => name.length > toolNameLimit)) return true;
@@ -155,6 +159,7 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   if (traits.parallelHistory === false && messages.some(callsSeveral)) return true;
   if (traits.alternates === true && messages.some((turn, index) => isOfOneSide(turn, messages[index - 1])))
     return true;
+  if (traits.textParts === false && (system.some(listsTexts) || messages.some(listsTexts))) return true;
   return traits.systemRole === 'system' && (system.some(isOfDeveloper) || messages.some(isOfDeveloper));
 }
 
@@ -189,6 +194,12 @@ function isOfOneSide({ role }: Pick<Message, 'role'>, before: Pick<Message, 'rol
 
 function callsSeveral({ content }: ChatRequest['messages'][number]): boolean {
   return content.filter(({ type }) => type === 'tool-call').length > 1;
+}
+
+/** True for a turn whose content was a list of nothing but texts, or that holds such a result of a tool. */
+function listsTexts({ content, plain }: Pick<Message, 'content' | 'plain'>): boolean {
+  const isList = plain !== true && content.length > 0 && content.every(({ type }) => type === 'text');
+  return isList || content.some((block) => block.type === 'tool-result' && listsTexts(block));
 }
 
 function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {

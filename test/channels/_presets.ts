@@ -48,7 +48,7 @@ export const presets: Readonly<
   sglang: { model: 'local' },
   siliconflow: { model: 'Qwen/Qwen3-32B' },
   sluice: { model: 'anything' },
-  snowflake: { model: 'llama3.1-70b', options: { account: 'MYORG-MY_ACCOUNT' } },
+  snowflake: { model: 'openai-gpt-4.1', options: { account: 'MYORG-MY_ACCOUNT' } },
   stepfun: { model: 'step-2-mini' },
   tgi: { model: 'tgi' },
   together: { model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },

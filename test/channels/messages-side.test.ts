@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import dashscope from '../../channels/dashscope/index.ts';
 import deepseek from '../../channels/deepseek.ts';
 import fireworks from '../../channels/fireworks/index.ts';
+import friendli from '../../channels/friendli.ts';
 import minimax from '../../channels/minimax/index.ts';
 import moonshot from '../../channels/moonshot.ts';
 import openrouter from '../../channels/openrouter.ts';
@@ -44,6 +45,12 @@ const sides = {
     messages: '/inference/v1',
     credential: 'authorization',
   },
+  friendli: {
+    model: 'zai-org/GLM-5.2',
+    chat: '/serverless/v1',
+    messages: '/serverless/v1',
+    credential: 'authorization',
+  },
   vercel: {
     model: 'anthropic/claude-haiku-4.5',
     chat: '/v1',
@@ -53,7 +60,18 @@ const sides = {
 } as const;
 type Kind = keyof typeof sides;
 
-const makers = { deepseek, moonshot, zai, zhipu, minimax, dashscope, openrouter, fireworks, vercel };
+const makers = {
+  deepseek,
+  moonshot,
+  zai,
+  zhipu,
+  minimax,
+  dashscope,
+  openrouter,
+  fireworks,
+  friendli,
+  vercel,
+};
 const kinds = Object.keys(sides) as Kind[];
 
 beforeAll(async () => {

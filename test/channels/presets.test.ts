@@ -15,7 +15,7 @@ const names = Object.keys(presets);
 const settings: Readonly<Record<string, { readonly asked: unknown; readonly field: string }>> = {
   temperature: { asked: 0.5, field: 'temperature' },
   topP: { asked: 0.9, field: 'top_p' },
-  topK: { asked: 20, field: 'top_k' },
+  topK: { asked: 5, field: 'top_k' },
   seed: { asked: 7, field: 'seed' },
   frequencyPenalty: { asked: 0.1, field: 'frequency_penalty' },
   presencePenalty: { asked: 0.2, field: 'presence_penalty' },

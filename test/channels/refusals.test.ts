@@ -71,6 +71,21 @@ describe('the fakes refuse', () => {
     ['moonshot', 'kimi-k2.6', { temperature: 0.7 }, /only 1 is allowed/],
     ['dashscope', 'qwen3-32b', {}, /must be set to false for non-streaming/],
     ['xai', 'grok-4.3', { stop: ['END'] }, /does not support parameter stop/],
+    ['iflytek', '4.0Ultra', { top_k: 40 }, /top_k must be between 1 and 6/],
+    ['qianfan', 'ernie-4.5-turbo-128k', { messages: [...messages, ...messages] }, /odd index/],
+    ['snowflake', 'llama3.1-70b', { tools: [tool] }, /tools is not supported by this model/],
+    [
+      'friendli',
+      'any',
+      { tools: [tool], response_format: { type: 'json_object' } },
+      /unsupported when tools/,
+    ],
+    [
+      'modelscope',
+      'any',
+      { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] },
+      /valid string/,
+    ],
   ])('at %s for %s: %j', (kind, model, members, sentence) => {
     const body = { model, messages, ...members };
     const { refused } = judge(anyRow(kind, model), 'chat-completions', body, false);

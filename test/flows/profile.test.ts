@@ -157,6 +157,7 @@ const otherTool = {
 };
 const chat = plain['chat-completions'] ?? {};
 
+const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
 const asks = { role: 'user', content: 'Do it.' };
 const callsOf = (...ids: readonly string[]): Json => ({
   role: 'assistant',
@@ -403,6 +404,62 @@ describe('a client of chat completions on a channel of chat completions', () => 
         messages: [{ role: 'user', content: 'Do it.\n\nNow.' }, { role: 'assistant', content: 'Yes.' }, asks],
       },
       '',
+    ],
+    [
+      'lists of texts go as one text where the provider takes parts with more than texts alone',
+      { textParts: false },
+      {
+        messages: [
+          { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'Do it.' },
+              { type: 'text', text: 'Now.' },
+            ],
+          },
+          { role: 'user', content: [{ type: 'text', text: 'What is this?' }, picture] },
+        ],
+      },
+      {
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: 'Do it.\nNow.' },
+          { role: 'user', content: [{ type: 'text', text: 'What is this?' }, picture] },
+        ],
+      },
+      '',
+    ],
+    [
+      'a model without tools and without forms of answers is told the schema',
+      { tools: false, jsonSchema: false, jsonObject: false },
+      {
+        messages: [asks],
+        response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object' } } },
+      },
+      {
+        messages: [
+          {
+            role: 'system',
+            content:
+              'Answer with a JSON object alone, without words around it. It fits this JSON Schema: {"type":"object"}',
+          },
+          asks,
+        ],
+      },
+      'response_format',
+    ],
+    [
+      'and that JSON is wanted where nothing else is',
+      { tools: false, jsonSchema: false, jsonObject: false },
+      { messages: [asks], response_format: { type: 'json_object' } },
+      {
+        messages: [
+          { role: 'system', content: 'Answer with a JSON object alone, without words around it.' },
+          asks,
+        ],
+      },
+      'response_format',
     ],
     [
       'a client that switched thinking off itself keeps its forced tool',

@@ -30,7 +30,7 @@ export function replyWords(traits: ModelTraits, request: JsonObject): ReplyWords
 class CompletionWords implements ReplyWords {
   readonly marks: readonly string[];
   readonly #renames: boolean;
-  readonly #reasons: ReadonlyMap<string, string>;
+  readonly #reasons: ReadonlyMap<string, string | null>;
   /** Answers whose text may still be thinking. */
   #thinking: number;
   readonly #heads = new Map<number, InlineThinking>();
@@ -40,7 +40,7 @@ class CompletionWords implements ReplyWords {
   constructor(
     marks: readonly string[],
     renames: boolean,
-    reasons: ReadonlyMap<string, string>,
+    reasons: ReadonlyMap<string, string | null>,
     thinking: number,
   ) {
     this.marks = marks;

@@ -53,7 +53,8 @@ interface FormWords {
 
 /**
  * Asks for a form of answers. A model that has no structured output gets a tool that must be called, whose name is returned, or is asked
- * for mere JSON where other tools leave no room for that, or there is no schema. A model that no tool can be forced on is told to call it.
+ * for mere JSON where other tools leave no room for that, or there is no schema. A model that no tool can be forced on is told to call it, and one
+ * that takes no tools is told the schema.
  */
 export function writeAnswerForm(
   format: ResponseFormat | undefined,
@@ -63,7 +64,7 @@ export function writeAnswerForm(
 ): string | undefined {
   if (format === undefined) return undefined;
   if (format.type !== 'json-schema') {
-    if (format.type === 'json') placeObject(traits, words);
+    if (format.type === 'json') placeObject(traits, lose, words);
     else words.place({ type: 'text' });
     return undefined;
   }
@@ -78,9 +79,18 @@ export function writeAnswerForm(
     return undefined;
   }
   const { schema } = format;
+  if (traits.tools === false) {
+    lose('settings.responseFormat');
+    words.instruct(
+      schema === undefined
+        ? `${jsonOnly}.`
+        : `${jsonOnly}. It fits this JSON Schema: ${JSON.stringify(schema)}`,
+    );
+    return undefined;
+  }
   if (schema === undefined || body.tools !== undefined || body.tool_choice !== undefined) {
     lose('settings.responseFormat');
-    placeObject(traits, words);
+    placeObject(traits, () => {}, words);
     return undefined;
   }
   const description = format.description ?? 'Gives the answer in the required form.';
@@ -94,9 +104,21 @@ export function writeAnswerForm(
   return outputTool;
 }
 
+/** Instruction for models that no member of the request makes answer in JSON. */
+const jsonOnly = 'Answer with a JSON object alone, without words around it';
+
 /** Asks for JSON without a schema. */
-function placeObject({ jsonObject }: ModelTraits, { place, holder }: FormWords): void {
+function placeObject(
+  { jsonObject, jsonSchema }: ModelTraits,
+  lose: EncodeTarget['lose'],
+  words: FormWords,
+): void {
+  const { place, holder } = words;
   if (jsonObject !== false) return place({ type: 'json_object' });
+  if (jsonSchema === false) {
+    lose('settings.responseFormat');
+    return words.instruct(`${jsonOnly}.`);
+  }
   const members = { name: 'response', schema: { type: 'object' } };
   place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
 }

@@ -1,11 +1,24 @@
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { listOf, objectsOf } from '../_shared/fields.ts';
+import { listOf, objectsOf, textOf } from '../_shared/fields.ts';
 
-/** Puts messages in an order that the model takes: {@link ModelTraits.parallelHistory} and {@link ModelTraits.alternates}. */
+/** Puts messages in an order and a shape that the model takes: {@link ModelTraits.parallelHistory}, {@link ModelTraits.alternates}, {@link ModelTraits.textParts}. */
 export function orderedTurns(wire: JsonObject[], traits: ModelTraits): JsonObject[] {
   const split = traits.parallelHistory === false ? splitCalls(wire) : wire;
-  return traits.alternates === true ? joinSpeakers(split) : split;
+  const joint = traits.alternates === true ? joinSpeakers(split) : split;
+  return traits.textParts === false ? joint.map((message) => withOneText(message)) : joint;
+}
+
+/** A message whose list of texts is one text. */
+function withOneText(message: JsonObject): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content) || !isText(message)) return message;
+  return {
+    ...message,
+    content: objectsOf(content)
+      .map(({ text }) => textOf(text))
+      .join('\n'),
+  };
 }
 
 /** Each call in a turn of its own, with its result behind it. What the turn says beside its calls stays with the first of them. */

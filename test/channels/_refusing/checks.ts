@@ -172,3 +172,42 @@ export const doesNotAlternate: Check = ({ body }) => {
   }
   return undefined;
 };
+
+/** A message of one of these roles has a list of texts for its content, where the provider takes one text. */
+export const listsTexts =
+  (...roles: readonly string[]): Check =>
+  ({ body }) => {
+    const index = objects(body['messages']).findIndex(
+      ({ role, content }) =>
+        roles.includes(String(role)) &&
+        Array.isArray(content) &&
+        content.every((part) => isJson(part) && part['type'] === 'text'),
+    );
+    return index < 0 ? undefined : `messages[${index}].content`;
+  };
+
+/** A tool that is no function. */
+export const toolOtherThanFunction: Check = ({ body }) => {
+  const index = objects(body['tools']).findIndex(({ type }) => type !== 'function');
+  return index < 0 ? undefined : `tools[${index}].type`;
+};
+
+/** A tool whose name has more characters. */
+export const toolNameLongerThan =
+  (most: number): Check =>
+  ({ body }) => {
+    const index = objects(body['tools']).findIndex(
+      ({ function: tool }) => isJson(tool) && String(tool['name']).length > most,
+    );
+    return index < 0 ? undefined : `tools[${index}].function.name`;
+  };
+
+/** A history that does not begin with instructions or the user, or does not end with the user or what a tool gave. */
+export const endsAmiss: Check = ({ body }) => {
+  const messages = objects(body['messages']);
+  const [first, last] = [messages[0], messages.at(-1)];
+  if (!['system', 'user'].includes(String(first?.['role']))) return 'messages[0].role';
+  return ['user', 'tool'].includes(String(last?.['role']))
+    ? undefined
+    : `messages[${messages.length - 1}].role`;
+};

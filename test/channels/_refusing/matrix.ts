@@ -47,6 +47,7 @@ const addresses: Readonly<Record<string, string>> = {
   zai: '/api/paas/v4',
   zhipu: '/api/paas/v4',
   dashscope: '/compatible-mode/v1',
+  friendli: '/serverless/v1',
 };
 
 /** Options of kinds that need more than a key and an address. */

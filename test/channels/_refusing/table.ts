@@ -1,4 +1,5 @@
 import type { Check } from './checks.ts';
+import { chinaRules } from './rules-china.ts';
 import { claudeRules } from './rules-claude.ts';
 import { cloudRules } from './rules-clouds.ts';
 import { googleRules } from './rules-google.ts';
@@ -6,6 +7,7 @@ import { hostRules } from './rules-hosts.ts';
 import { messagesRules } from './rules-messages.ts';
 import { openaiRules } from './rules-openai.ts';
 import { providerRules } from './rules-providers.ts';
+import { servingRules } from './rules-serving.ts';
 import { thinkingRules } from './rules-thinking.ts';
 
 /** What a provider refuses, and where that is known from. */
@@ -33,5 +35,7 @@ export const rules: readonly Rule[] = [
   ...cloudRules,
   ...hostRules,
   ...providerRules,
+  ...chinaRules,
+  ...servingRules,
   ...thinkingRules,
 ];
