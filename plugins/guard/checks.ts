@@ -79,6 +79,8 @@ export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'time
     fail('masks, so that it cannot run in parallel.');
   if (options.kind === 'json-schema' && on !== 'response')
     fail('looks at responses only: set "on" to "response".');
+  const namesModel = models === undefined ? undefined : nameTest(models);
+  const namesKey = keys === undefined ? undefined : keyTest(keys);
   try {
     return {
       name,
@@ -88,7 +90,7 @@ export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'time
       message,
       ...patternsOf(options),
       remote: isLocal ? undefined : remoteOf(options, tools),
-      appliesTo: (call) => (models === undefined || namesMatch(models, call.model)) && keyMatches(keys, call),
+      appliesTo: (call) => namesModel?.(call.model) !== false && namesKey?.(call) !== false,
     };
   } catch (error) {
     if (error instanceof Error) return fail(`is not usable: ${error.message}`);
@@ -152,24 +154,27 @@ function judgeOf(options: CheckOptions, tools: JudgeTools): Judge {
   }
 }
 
-function keyMatches(keys: readonly string[] | undefined, call: Call): boolean {
-  if (keys === undefined) return true;
-  const key = call.get(caller);
-  return key !== undefined && (keys.includes(key.id) || namesMatch(keys, key.name));
+function keyTest(keys: readonly string[]): (call: Call) => boolean {
+  const isNamed = nameTest(keys);
+  return (call) => {
+    const key = call.get(caller);
+    return key !== undefined && (keys.includes(key.id) || isNamed(key.name));
+  };
 }
 
-/** True where a name is one of these, or fits one with `*` in it. */
-function namesMatch(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) => fits(pattern.split('*'), name));
+/** Returns a test whether a name is one of these, or fits one with `*` in it. */
+function nameTest(patterns: readonly string[]): (name: string) => boolean {
+  const split = patterns.map((pattern) => pattern.split('*'));
+  return (name) => split.some((parts) => fits(parts, name));
 }
 
 function fits(parts: readonly string[], name: string): boolean {
   const [first = '', ...rest] = parts;
   if (rest.length === 0) return first === name;
   if (!name.startsWith(first)) return false;
-  const last = rest.pop() ?? '';
+  const last = rest.at(-1) ?? '';
   let at = first.length;
-  for (const part of rest) {
+  for (const part of rest.slice(0, -1)) {
     const found = name.indexOf(part, at);
     if (found < 0) return false;
     at = found + part.length;

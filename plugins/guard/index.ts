@@ -1,5 +1,5 @@
 /** Checks requests and responses, and refuses, masks, tags or alerts. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { definePlugin, GatewayError, type Call, type PluginTools } from 'sluice';
 import { BesideChecks } from './beside.ts';
 import { createCheck, type Check } from './checks.ts';
@@ -9,7 +9,7 @@ import { Reporter } from './reporter.ts';
 import { checkRequest } from './request.ts';
 import { checkReply } from './response.ts';
 import { anyLabel, Scanners } from './scanner.ts';
-import type { Session } from './session.ts';
+import { divide, type Session } from './session.ts';
 import { textsOfRequest } from './texts/request.ts';
 
 export { guardTags } from './reporter.ts';
@@ -48,12 +48,13 @@ export default definePlugin({
     const scanners = new Scanners(checks);
     const salt = checks.some(({ restore }) => restore) ? await sharedSalt(tools) : undefined;
     const labels = [...new Set(checks.flatMap(labelsOf))];
+    compileAll(scanners, checks, labels);
 
     return async function guard(call, next) {
       const active = checks.filter((check) => check.appliesTo(call));
       if (active.length === 0 || silent.has(call.operation)) return next(call);
-      const asked = active.filter(({ on }) => on !== 'response');
-      const replied = answering.has(call.operation) ? active.filter(({ on }) => on !== 'request') : [];
+      const asked = checksOn('request', active);
+      const replied = answering.has(call.operation) ? checksOn('response', active) : [];
       const placeholders = new Placeholders(mayKeepTurns(call) ? salt : undefined);
       const session: Session = { call, scanners, reporter, beside, placeholders, labels };
       const texts = call.operation === 'realtime' || asked.length > 0 ? textsOfRequest(call) : { texts: [] };
@@ -69,6 +70,21 @@ export default definePlugin({
     };
   },
 });
+
+/** Compiles what calls need to which all checks apply. Throws where the patterns are too large together. */
+function compileAll(scanners: Scanners, checks: readonly Check[], labels: readonly string[]): void {
+  for (const side of ['request', 'response'] as const) {
+    const { acting, telling } = divide(checksOn(side, checks));
+    if (acting.length > 0) scanners.of(acting);
+    if (telling.length > 0) scanners.of(telling);
+    if (side === 'response' && labels.length > 0) scanners.of(acting, labels);
+  }
+}
+
+/** Checks of one side. */
+function checksOn(side: 'request' | 'response', checks: readonly Check[]): readonly Check[] {
+  return checks.filter(({ on }) => on === 'both' || on === side);
+}
 
 /** Returns the reply once nothing speaks against it any more. A refusal ends the call, and with it the provider's work. */
 async function answered<Reply>(reply: Promise<Reply>, pending: Promise<void> | undefined): Promise<Reply> {
@@ -100,7 +116,6 @@ function cannotLook({ operation }: Call): GatewayError {
 async function sharedSalt({ stores }: PluginTools): Promise<Buffer> {
   await stores.add('guard', 'salt', randomBytes(32).toString('base64'));
   const kept = await stores.namespace<string>('guard').get('salt');
-  return createHash('sha256')
-    .update(kept ?? '')
-    .digest();
+  if (kept === undefined) throw new Error('guard: the secret for placeholders is not in the database.');
+  return Buffer.from(kept, 'base64');
 }

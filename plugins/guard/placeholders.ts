@@ -5,6 +5,9 @@ export const placeholderEnd = String.raw`(?:\\?_| |-)[A-Z0-9]{1,6} ?\\?\]`;
 export const placeholderStart = String.raw`\\?\[ ?`;
 const spoken = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;
 
+/** A placeholder exactly as the guard writes it. */
+const exact = /\[([A-Z_]+_[A-Z0-9]{1,6})\]/g;
+
 /** The number or the letters behind a label. */
 const suffix = /(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]$/i;
 
@@ -34,6 +37,8 @@ export class Placeholders {
   readonly #taken = new Set<string>();
   readonly #byValue = new Map<string, string>();
   readonly #values = new Map<string, string>();
+  /** Names that this call has given. */
+  readonly #given = new Set<string>();
   readonly #counts = new Map<string, number>();
 
   /** With a salt, placeholders are made of the value in place of a number. */
@@ -63,9 +68,18 @@ export class Placeholders {
     if (name === undefined) {
       name = this.#salt === undefined ? this.#numbered(label) : this.#lettered(label, key, this.#salt);
       this.#byValue.set(key, name);
+      this.#given.add(name);
     }
     if (mayRestore) this.#values.set(name, value);
     return `[${name}]`;
+  }
+
+  /** Returns where placeholders of this call stand in a text, in order. What only looks like one is none. */
+  placesIn(text: string): readonly { readonly start: number; readonly end: number }[] {
+    if (this.#given.size === 0 || !text.includes('[')) return [];
+    return Array.from(text.matchAll(exact), ({ 0: { length }, 1: name = '', index }) =>
+      this.#given.has(name) ? [{ start: index, end: index + length }] : [],
+    ).flat();
   }
 
   /** Returns the value behind a placeholder as a model has written it; undefined where it is none of this call. */
@@ -93,7 +107,7 @@ export class Placeholders {
         .map((byte) => 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'[byte & 31])
         .join('');
       const name = nameOf(label, letters);
-      if (!this.#taken.has(name) && !this.#values.has(name)) return name;
+      if (!this.#taken.has(name) && !this.#given.has(name)) return name;
     }
   }
 }

@@ -1,6 +1,6 @@
 import { GatewayError, type Call } from 'sluice';
 import { tells, type Check, type RemotelyChecked } from './checks.ts';
-import type { Question, Verdict } from './remote/judge.ts';
+import type { Find, JudgedText, Question, Verdict } from './remote/judge.ts';
 import type { Reporter } from './reporter.ts';
 
 /** What became of one remote check: `verdict` is undefined where it did not answer and that is allowed. */
@@ -28,12 +28,20 @@ export async function askCheck(
   reporter: Reporter,
 ): Promise<Asked> {
   const { judge, longest, whenDown } = check.remote;
-  const { texts, call, outlivesCall } = question;
+  const { call, outlivesCall } = question;
+  // Services refuse empty texts.
+  const filled = question.texts.flatMap(({ text }, index) => (text === '' ? [] : [index]));
+  const texts = filled.flatMap((index) => question.texts[index] ?? []);
   try {
     const length = texts.reduce((sum, { text }) => sum + text.length, 0);
     if (length === 0) return { check, verdict: { flagged: false, reasons: [] } };
     if (length > longest) throw new Error(`The texts have more than ${longest} characters.`);
-    return { check, verdict: await judge(question) };
+    const verdict = await judge({ ...question, texts });
+    if (check.action !== 'mask') return { check, verdict };
+    const finds = verdict.finds?.map((find) => ({ ...find, text: filled[find.text] ?? -1 })) ?? [];
+    if (!finds.every((find) => isPlaceIn(question.texts, find)))
+      throw new Error('The check named a place that is not in the texts.');
+    return { check, verdict: { ...verdict, flagged: verdict.flagged || finds.length > 0, finds } };
   } catch (error) {
     if (!outlivesCall && call.signal.aborted)
       throw new GatewayError('client_closed_request', 'The client left while a check was asked.');
@@ -49,6 +57,10 @@ export async function askCheck(
       },
     );
   }
+}
+
+function isPlaceIn(texts: readonly JudgedText[], { text, start, end }: Find): boolean {
+  return start >= 0 && start < end && end <= (texts[text]?.text.length ?? -1);
 }
 
 /** Throws the refusal where the verdict is one; notes what was found otherwise. */

@@ -1,11 +1,12 @@
 import { scheduler } from 'node:timers/promises';
 import { GatewayError, type Call } from 'sluice';
 import { isRemote, tells, type Check, type RemotelyChecked } from './checks.ts';
+import { maskFinds } from './masks.ts';
 import type { Scanner } from './scanner.ts';
 import type { Span } from './patterns/matcher.ts';
 import { replaceSpans } from './patterns/replacer.ts';
 import { askInCall, settle, type Asked } from './remote-run.ts';
-import type { Find, JudgedText } from './remote/judge.ts';
+import type { JudgedText } from './remote/judge.ts';
 import { divide, masking, type Session } from './session.ts';
 import type { AskedText } from './texts/chat.ts';
 import type { RequestTexts } from './texts/request.ts';
@@ -28,11 +29,11 @@ export async function checkRequest(
 ): Promise<CheckedRequest> {
   const { acting, telling } = divide(checks);
   const remote = checks.filter(isRemote);
-  let texts = found.texts.map(({ text }) => text);
+  let texts: readonly string[] = found.texts.map(({ text }) => text);
   if (telling.length > 0) await tell(found.texts, telling, session);
   if (checks.some(({ action }) => action === 'mask')) {
     for (const text of texts) session.placeholders.reserve(text);
-    session.placeholders.reserve(found.others);
+    session.placeholders.reserve(found.others());
   }
   if (acting.length > 0) texts = await maskLocally(found.texts, acting, session);
   const judged = found.texts.map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }));
@@ -153,37 +154,4 @@ function inScope(texts: readonly JudgedText[], { remote }: RemotelyChecked): rea
   if (remote.scope === 'all') return texts;
   const last = texts.findLastIndex(({ role }) => role === 'assistant');
   return texts.slice(last + 1);
-}
-
-/** Masks what services have found. Places that overlap a placeholder or another place are left out. */
-function maskFinds(texts: string[], answers: readonly Asked[], session: Session): string[] {
-  const finds = answers.flatMap(({ check, verdict }) =>
-    check.action === 'mask' ? (verdict?.finds ?? []).map((find) => ({ find, check })) : [],
-  );
-  if (finds.length === 0) return texts;
-  const byText = Map.groupBy(finds, ({ find }) => find.text);
-  return texts.map((text, index) => {
-    const here = (byText.get(index) ?? [])
-      .filter(({ find }) => find.end > find.start && find.end <= text.length)
-      .toSorted((one, other) => one.find.start - other.find.start || other.find.end - one.find.end);
-    const apart: { readonly find: Find; readonly check: Check }[] = [];
-    for (const one of here) if (one.find.start >= (apart.at(-1)?.find.end ?? 0)) apart.push(one);
-    const spans = apart.map(({ find }, at): Span => ({ start: find.start, end: find.end, patterns: [at] }));
-    return replaceSpans(text, spans, (match, { patterns: [at = 0] }) => {
-      const { find, check } = apart[at] ?? {};
-      return find === undefined || check === undefined
-        ? match
-        : maskAround(match, find.label, check, session);
-    });
-  });
-}
-
-/** Masks what stands around the placeholders that a match holds already. */
-function maskAround(match: string, label: string, check: Check, { placeholders }: Session): string {
-  return match
-    .split(/(\[[A-Z_]+_[A-Z0-9]+\])/)
-    .map((part, index) =>
-      index % 2 === 1 || part.trim() === '' ? part : placeholders.of(label, part, check.restore),
-    )
-    .join('');
 }

@@ -132,16 +132,29 @@ class ReplyTexts {
   }
 }
 
+/** Most memory that a reply takes which is held back, in characters of its events. */
+const maxHeld = 64 * 1024 * 1024;
+/** What an event takes besides its texts, about. */
+const eventSize = 100;
+
 /** Texts of a reply, block by block. */
 class Gathered {
   readonly #blocks = new Map<string, { text: string; readonly isAnswer: boolean }>();
   #length = 0;
+  #held = 0;
 
+  /** Characters of its texts. */
   get length(): number {
     return this.#length;
   }
 
+  /** True where its events take more memory than may be held. */
+  get isTooLarge(): boolean {
+    return this.#held > maxHeld;
+  }
+
   take(event: GatewayEvent): void {
+    this.#held += eventSize + sizeOf(event);
     // What is held of an event besides its text.
     this.#length += event.type === 'media-delta' ? (event.data?.length ?? 0) : 0;
     this.#length += event.type === 'partial-image' ? event.data.length : 0;
@@ -173,6 +186,27 @@ class Gathered {
   }
 }
 
+/** Characters of an event that differ from event to event. */
+function sizeOf(event: GatewayEvent): number {
+  switch (event.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+    case 'refusal-delta':
+      return event.text.length;
+    case 'tool-delta':
+      return event.input.length;
+    case 'media-delta':
+      return (event.data?.length ?? 0) + (event.transcript?.length ?? 0);
+    case 'partial-image':
+      return event.data.length;
+    // A whole result is there in any case.
+    case 'result':
+      return 0;
+    default:
+      return JSON.stringify(event).length;
+  }
+}
+
 /** Holds a reply back until all checks have looked at the whole of it. */
 function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Session): Reply {
   const { call, reporter } = session;
@@ -191,7 +225,7 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
     tap((event) => {
       gathered.take(event);
       // Held events take memory, whatever `whenDown` says.
-      if (gathered.length > longest)
+      if (gathered.length > longest || gathered.isTooLarge)
         throw new GatewayError('content_policy_violation', 'The response is too long to be checked.', {
           retryable: false,
         });

@@ -67,10 +67,10 @@ function placeholderPattern(labels: readonly string[]): LabelledPattern {
   };
 }
 
-/** Most scanners that are kept. */
-const mostScanners = 64;
+/** Maximum number of scanners that are kept. */
+const maxScanners = 64;
 
-/** Scanners by the checks that they run: calls of one key and model share one. */
+/** Scanners by the checks that they run, the one that was used last at the end: calls of one key and model share one. */
 export class Scanners {
   readonly #known = new Map<string, Scanner>();
   readonly #order: ReadonlyMap<Check, number>;
@@ -83,9 +83,11 @@ export class Scanners {
     const key = `${checks.map((check) => this.#order.get(check)).join()}|${labels.join()}`;
     let scanner = this.#known.get(key);
     if (scanner === undefined) {
-      if (this.#known.size >= mostScanners) this.#known.clear();
-      this.#known.set(key, (scanner = new Scanner(checks, labels)));
-    }
+      scanner = new Scanner(checks, labels);
+      const [oldest] = this.#known.keys();
+      if (this.#known.size >= maxScanners && oldest !== undefined) this.#known.delete(oldest);
+    } else this.#known.delete(key);
+    this.#known.set(key, scanner);
     return scanner;
   }
 }

@@ -4,7 +4,7 @@ import type { TextTransformer } from 'sluice';
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 const literals = ['true', 'false', 'null'];
 
-/** Most characters of a number that is looked into at once. */
+/** Most characters of a number, with the spaces behind it, that are looked into at once. */
 const longestNumber = 64;
 
 /**
@@ -17,6 +17,7 @@ export class JsonText implements TextTransformer {
   #string: TextTransformer | undefined;
   /** An escape sequence that has begun, without its `\`. */
   #escape: string | undefined;
+  /** A number, and the spaces behind it: what follows tells whether it is one. */
   #number = '';
   #literal = '';
   /** Takes everything, once the text has turned out to be no JSON. */
@@ -67,8 +68,13 @@ export class JsonText implements TextTransformer {
   }
 
   #outside(unit: string): string {
-    const isNumber = /[\d.eE+-]/.test(unit) && (this.#number !== '' || /[\d-]/.test(unit));
-    if (isNumber && this.#literal === '' && this.#number.length < longestNumber) {
+    if (this.#number !== '') {
+      const continues = /\s$/.test(this.#number) ? /\s/ : /[\d.eE+\s-]/;
+      if (!continues.test(unit) && !/[}\],]/.test(unit)) return this.#noJson(unit);
+      if (continues.test(unit) && this.#number.length >= longestNumber) return this.#noJson(unit);
+    }
+    const isNumber = this.#number === '' ? /[\d-]/.test(unit) : /[\d.eE+\s-]/.test(unit);
+    if (isNumber && this.#literal === '') {
       this.#number += unit;
       return '';
     }
@@ -95,7 +101,8 @@ export class JsonText implements TextTransformer {
     const number = this.#number;
     if (number === '') return '';
     this.#number = '';
-    return changedNumber(number, this.#make());
+    const digits = number.trimEnd();
+    return changedNumber(digits, this.#make()) + number.slice(digits.length);
   }
 
   /** Takes one more character of an escape sequence, and returns what it stands for once it is complete. */

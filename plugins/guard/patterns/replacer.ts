@@ -50,11 +50,11 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd8_00 && unit <= 0xdb_ff;
 }
 
-/** Returns a whole text with the spans replaced. */
-export function replaceSpans(
+/** Returns a whole text with the spans replaced, which are in order and apart. */
+export function replaceSpans<Place extends { readonly start: number; readonly end: number }>(
   text: string,
-  spans: readonly Span[],
-  replace: (match: string, span: Span) => string,
+  spans: readonly Place[],
+  replace: (match: string, span: Place) => string,
 ): string {
   let given = '';
   let at = 0;

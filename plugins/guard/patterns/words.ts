@@ -46,5 +46,6 @@ function nodeOf(branch: Branch, caseSensitive: boolean): Node {
     return next.next.size === 0 ? set : { type: 'seq', parts: [set, nodeOf(next, caseSensitive)] };
   });
   if (branch.isEnd) parts.push({ type: 'seq', parts: [] });
-  return { type: 'alt', parts };
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : { type: 'alt', parts };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
-import { answerOf, labelOf, placesOf, type Judge, type JudgeTools, type JudgedText } from './judge.ts';
+import { answerOf, type Judge, type JudgeTools, type JudgedText } from './judge.ts';
+import { placesOf } from './places.ts';
 
 /** Options of `kind: 'bedrock'`. */
 export const bedrockOptions = {
@@ -61,15 +62,15 @@ export function bedrock(options: z.output<typeof schema>, { http, timeout }: Jud
 function verdictOf(assessments: readonly z.output<typeof assessment>[], texts: readonly JudgedText[]) {
   const reasons = new Set<string>();
   const pii = assessments.flatMap(({ sensitiveInformationPolicy: policy }) => [
-    ...(policy?.piiEntities ?? []).map(({ type, match, ...one }) => ({ ...one, label: type, match })),
+    ...(policy?.piiEntities ?? []).map(({ type, match, ...one }) => ({ ...one, name: type, value: match })),
     ...(policy?.regexes ?? []).map(({ name, match, ...one }) => ({
       ...one,
-      label: name ?? 'regex',
-      match: match ?? '',
+      name: name ?? 'regex',
+      value: match ?? '',
     })),
   ]);
   const masked = pii.filter((one) => one.action === 'ANONYMIZED');
-  for (const one of pii) if (one.action === 'BLOCKED') reasons.add(one.label);
+  for (const one of pii) if (one.action === 'BLOCKED') reasons.add(one.name);
   for (const { topicPolicy, contentPolicy, wordPolicy } of assessments) {
     for (const one of topicPolicy?.topics ?? [])
       if (one.action === 'BLOCKED') reasons.add(`topic:${one.name}`);
@@ -77,13 +78,12 @@ function verdictOf(assessments: readonly z.output<typeof assessment>[], texts: r
     const words = [...(wordPolicy?.customWords ?? []), ...(wordPolicy?.managedWordLists ?? [])];
     if (words.some((one) => one.action === 'BLOCKED')) reasons.add('words');
   }
-  const finds = masked.flatMap(({ label, match }) => placesOf(match, labelOf(label), texts));
   // An intervention that names nothing of the above, such as missing grounding.
   if (reasons.size === 0 && masked.length === 0) reasons.add('intervened');
   return {
     flagged: reasons.size > 0 || masked.length > 0,
     blocked: reasons.size > 0,
-    reasons: [...reasons, ...masked.map(({ label }) => label)],
-    finds,
+    reasons: [...reasons, ...new Set(masked.map(({ name }) => name))],
+    finds: placesOf(masked, texts),
   };
 }

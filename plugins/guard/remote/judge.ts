@@ -26,6 +26,9 @@ export interface Find {
   readonly label: string;
 }
 
+/** A place that cannot be used: a check that masks has no answer then. */
+export const noPlace: Find = { text: -1, start: 0, end: 0, label: 'VALUE' };
+
 /** What a remote check says. */
 export interface Verdict {
   readonly flagged: boolean;
@@ -101,24 +104,15 @@ export function labelOf(name: string): string {
   return label === '' ? 'VALUE' : label.slice(0, 40);
 }
 
-/** Returns the places of a value in texts. */
-export function placesOf(value: string, label: string, texts: readonly JudgedText[]): readonly Find[] {
-  const finds: Find[] = [];
-  if (value === '') return finds;
-  for (const [index, { text }] of texts.entries())
-    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
-      finds.push({ text: index, start: at, end: at + value.length, label });
-  return finds;
-}
-
-/** Converts an offset in code points, as Python counts, to one in UTF-16 code units. */
+/** Converts offsets in code points, as Python counts, to those in UTF-16 code units. Offsets beyond the text are -1. */
 export function codePointOffsets(text: string): (offset: number) => number {
-  if (!/[\ud800-\udbff]/.test(text)) return (offset) => offset;
+  if (!/[\ud800-\udbff]/.test(text)) return (offset) => (offset <= text.length ? offset : -1);
   const units: number[] = [];
   let at = 0;
   for (const character of text) {
     units.push(at);
     at += character.length;
   }
-  return (offset) => units[offset] ?? text.length;
+  units.push(at);
+  return (offset) => units[offset] ?? -1;
 }

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
-import { answerOf, codePointOffsets, labelOf, type Find, type Judge, type JudgeTools } from './judge.ts';
+import {
+  answerOf,
+  codePointOffsets,
+  labelOf,
+  type Find,
+  type Judge,
+  type JudgedText,
+  type JudgeTools,
+} from './judge.ts';
+import { placesOf, type FoundValue } from './places.ts';
 
 /** Options of `kind: 'lakera'`. */
 export const lakeraOptions = {
@@ -11,25 +20,25 @@ export const lakeraOptions = {
 };
 const schema = z.object(lakeraOptions);
 
+const match = z.object({
+  start: z.int().nullish(),
+  end: z.int().nullish(),
+  text: z.string().nullish(),
+  detector_type: z.string().nullish(),
+  message_id: z.int().nullish(),
+});
 const answered = z.object({
   flagged: z.boolean(),
-  payload: z
-    .array(
-      z.object({
-        start: z.int().min(0),
-        end: z.int().min(0),
-        text: z.string(),
-        detector_type: z.string(),
-        message_id: z.int().min(0).optional(),
-      }),
-    )
+  payload: z.array(match).nullish(),
+  breakdown: z
+    .array(z.object({ detector_type: z.string().nullish(), detected: z.boolean().nullish() }))
     .nullish(),
-  breakdown: z.array(z.object({ detector_type: z.string(), detected: z.boolean() })).nullish(),
 });
 
 /**
- * Lakera Guard. `POST /v2/guard` with messages, answered by `flagged`, the detectors that decided (`breakdown`) and what they matched
- * (`payload`): https://docs.lakera.ai/docs/api/guard.
+ * Lakera Guard, `POST /v2/guard`. The request and its answer are those of https://docs.lakera.ai/api-reference/api/endpoints/guard/screen-content:
+ * messages of users, assistants and systems; `flagged`, what matched (`payload`) and which detectors ran (`breakdown`). Members of the lists are
+ * as LiteLLM reads them (`litellm/types/proxy/guardrails/guardrail_hooks/lakera_ai_v2.py`), of which each may be absent or null.
  */
 export function lakera(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url, apiKey, project } = options;
@@ -47,25 +56,35 @@ export function lakera(options: z.output<typeof schema>, { http, timeout }: Judg
       signal,
     });
     const { flagged, payload, breakdown } = answered.parse(answerOf('Lakera', answer));
-    const detected = (breakdown ?? []).filter((one) => one.detected).map((one) => one.detector_type);
-    const finds = (payload ?? []).flatMap((one): Find[] => {
-      const index = one.message_id ?? 0;
-      const text = texts[index]?.text ?? '';
-      const place = codePointOffsets(text);
-      const [start, end] = [place(one.start), place(one.end)];
-      // A place that does not hold what it names is not masked but looked for.
-      const at = text.slice(start, end) === one.text ? start : text.indexOf(one.text);
-      return at < 0 || one.text === ''
-        ? []
-        : [
-            {
-              text: index,
-              start: at,
-              end: at + one.text.length,
-              label: labelOf(one.detector_type.split('/').at(-1) ?? ''),
-            },
-          ];
-    });
-    return { flagged, reasons: [...new Set(detected)], finds };
+    const detected = (breakdown ?? []).flatMap((one) =>
+      one.detected === true && typeof one.detector_type === 'string' ? [one.detector_type] : [],
+    );
+    return { flagged, reasons: [...new Set(detected)], finds: findsOf(payload ?? [], texts) };
   };
+}
+
+/**
+ * Lakera does not say whether offsets count code points or code units, nor whether `end` belongs to the match: a place that does not hold the
+ * text that it names is not used, and the text is looked for.
+ */
+function findsOf(payload: readonly z.output<typeof match>[], texts: readonly JudgedText[]): readonly Find[] {
+  if (payload.length === 0) return [];
+  const offsets = texts.map(({ text }) => codePointOffsets(text));
+  const sought: FoundValue[] = [];
+  const finds: Find[] = [];
+  for (const { message_id: id, start, end, text, detector_type: type } of payload) {
+    const name = type?.split('/').at(-1) ?? '';
+    const index = id ?? (texts.length === 1 ? 0 : -1);
+    const place = offsets[index];
+    const find = {
+      text: index,
+      start: place?.(start ?? -1) ?? -1,
+      end: place?.(end ?? -1) ?? -1,
+      label: labelOf(name),
+    };
+    const isThere = texts[index]?.text.slice(find.start, find.end) === text;
+    if (typeof text !== 'string' || (isThere && text !== '')) finds.push(find);
+    else sought.push({ value: text, name });
+  }
+  return [...finds, ...placesOf(sought, texts)];
 }

@@ -70,7 +70,7 @@ function mapBlock(block: Block, role: Message['role'], at: string, visit: Visito
       return text === block.text ? block : { ...block, text };
     }
     case 'tool-call': {
-      const input = block.custom === true ? map(block.input) : mapJsonText(block.input, at, map);
+      const input = block.custom === true ? map(block.input) : mapJsonText(block.input, map);
       if (input === block.input) return block;
       visit.changed?.(block.input, input);
       return { ...block, input };

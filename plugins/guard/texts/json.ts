@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
+import { JsonText } from '../patterns/json-text.ts';
 
 /** Receives a text and its place, and returns what stands there instead. */
 export type MapText = (text: string, at: string) => string;
@@ -34,32 +35,29 @@ export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue 
   });
 }
 
-/** Most levels of JSON text that are looked into one by one. */
-const mostLevels = 500;
-
-/** True where brackets nest deeper than is looked into. Those inside of strings count, too. */
-function nestsDeeply(text: string): boolean {
-  let level = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text[at];
-    if (unit === '[' || unit === '{') level += 1;
-    else if ((unit === ']' || unit === '}') && level > 0) level -= 1;
-    if (level > mostLevels) return true;
-  }
-  return false;
+/** Returns JSON text with its strings, names and numbers changed, as {@link JsonText} does; what is no JSON is one text. */
+export function mapJsonText(text: string, map: (text: string) => string): string {
+  if (!isJson(text)) return map(text);
+  const json = new JsonText(() => {
+    let whole = '';
+    return {
+      push(part) {
+        whole += part;
+        return '';
+      },
+      end: () => (whole === '' ? '' : map(whole)),
+    };
+  });
+  return json.push(text) + json.end();
 }
 
-/** Returns JSON text with the strings in it changed; what is no JSON, or nests too deeply, is one text. */
-export function mapJsonText(text: string, at: string, map: MapText): string {
-  if (nestsDeeply(text)) return map(text, at);
-  let value: JsonValue;
+function isJson(text: string): boolean {
   try {
-    value = JSON.parse(text) as JsonValue;
+    JSON.parse(text);
+    return true;
   } catch {
-    return map(text, at);
+    return false;
   }
-  const changed = mapStrings(value, at, map);
-  return changed === value ? text : JSON.stringify(changed);
 }
 
 /** Returns the items changed; the same array where none has. */

@@ -5,8 +5,8 @@ import { mapStrings } from './json.ts';
 /** The texts of a request, and how they are replaced. */
 export interface RequestTexts {
   readonly texts: readonly AskedText[];
-  /** Further texts that the provider reads and that stay as they are: definitions of tools, a prescribed shape. */
-  readonly others: string;
+  /** Returns further texts that the provider reads and that stay as they are: definitions of tools, a prescribed shape. */
+  others(): string;
   /** Returns the call with other texts in place of these; undefined where they cannot be replaced. */
   replace(replaced: readonly string[]): Call | undefined;
 }
@@ -23,13 +23,13 @@ const empty: ReadonlySet<string> = new Set([
 
 /** Returns the texts of a call's request; undefined where the operation cannot be looked into. */
 export function textsOfRequest(call: Call): RequestTexts | undefined {
-  if (empty.has(call.operation)) return { texts: [], others: '', replace: () => call };
+  if (empty.has(call.operation)) return { texts: [], others: () => '', replace: () => call };
   const { request } = call;
   if (isChat(request)) {
     const { tools, settings } = request;
     return {
       texts: textsOfChat(request),
-      others: JSON.stringify([tools, settings.responseFormat ?? null]),
+      others: () => JSON.stringify([tools, settings.responseFormat ?? null]),
       replace: (replaced) => withChatTexts(call, request, replaced),
     };
   }
@@ -38,9 +38,9 @@ export function textsOfRequest(call: Call): RequestTexts | undefined {
   const texts = found.map((text): AskedText => ({ text, at: 'input', role: 'user', isSigned: false }));
   return {
     texts,
-    others: '',
+    others: () => '',
     replace: (replaced) =>
-      withBody(call, new Map(found.map((text, index) => [text, replaced[index] ?? text]))),
+      withBody(call, new Map(found.map((text, index) => [text, replaced[index] ?? text])), replaced),
   };
 }
 
@@ -66,31 +66,48 @@ function withChatTexts(call: Call, request: ChatRequest, replaced: readonly stri
     return now;
   };
   const turns = mapChat(request, next, (before, after) => changed.set(before, after));
-  const edited = withBody(call, changed);
-  if (edited !== undefined && hasTexts(edited, replaced)) return edited;
+  const edited = withBody(call, changed, replaced);
+  if (edited !== undefined) return edited;
   // Plugins behind write bodies of their own for these, and the turns would stand in their place.
   if (call.format.name === 'responses' || call.format.name === 'text-completions') return undefined;
   return call.operation === 'compact' ? undefined : call.with(turns);
 }
 
-function hasTexts(call: Call, expected: readonly string[]): boolean {
+function hasTexts({ request }: Call, expected: readonly string[]): boolean {
   try {
-    const texts = isChat(call.request) ? textsOfChat(call.request) : [];
-    return texts.length === expected.length && texts.every(({ text }, index) => text === expected[index]);
+    const texts = isChat(request) ? textsOfChat(request).map(({ text }) => text) : textsOfOther(request);
+    return texts?.length === expected.length && texts.every((text, index) => text === expected[index]);
   } catch {
     // What was replaced was no text but a word of the format.
     return false;
   }
 }
 
-/** Members whose values are words of the format. */
+/** Members whose values are words of the format, or ids. */
 const formatWords = /^(?:type|role|model|object|status|mime_?type|media_?type|format|.*_?id)$/i;
 
-function withBody(call: Call, changed: ReadonlyMap<string, string>): Call | undefined {
+/**
+ * Returns the call with texts of its body changed, wherever they stand; undefined where its request has not the texts then that are expected.
+ * Words of the format are changed only where that is needed: in documents the client chooses the names of members.
+ */
+function withBody(
+  call: Call,
+  changed: ReadonlyMap<string, string>,
+  expected: readonly string[],
+): Call | undefined {
   if (call.wire.headers['content-type']?.startsWith('multipart/') === true) return undefined;
-  const map = (text: string, path: string): string =>
-    formatWords.test(path.slice(path.lastIndexOf('.') + 1)) ? text : (changed.get(text) ?? text);
-  return call.with({ body: mapStrings(call.body, 'body', map) as JsonObject });
+  const change =
+    (isWord: (path: string) => boolean) =>
+    (text: string, path: string): string =>
+      isWord(path) && formatWords.test(path.slice(path.lastIndexOf('.') + 1))
+        ? text
+        : (changed.get(text) ?? text);
+  const isAtTop = (path: string): boolean => path.lastIndexOf('.') === 'body'.length;
+  for (const map of [change(() => true), change(isAtTop)]) {
+    const edited = call.with({ body: mapStrings(call.body, 'body', map) as JsonObject });
+    if (hasTexts(edited, expected)) return edited;
+  }
+  return undefined;
 }
 
 type Other = Exclude<Call['request'], { readonly operation: 'chat' | 'count-tokens' }>;
@@ -100,12 +117,12 @@ function textsOfOther(request: Other): readonly string[] | undefined {
     case 'embed': {
       const texts = request.inputs.map((input) => {
         if (input.type === 'text') return [input.text];
-        return input.type === 'opaque' ? stringsOf(input.value) : undefined;
+        return input.type === 'opaque' ? partsOf(input.value) : undefined;
       });
       return texts.every((text) => text !== undefined) ? texts.flat() : undefined;
     }
     case 'moderate':
-      return request.inputs.flatMap(stringsOf);
+      return request.inputs.flatMap(partsOf);
     case 'rerank':
       return [request.query, ...request.documents.flatMap(stringsOf)];
     case 'generate-image':
@@ -128,11 +145,23 @@ function given(text: string | undefined): readonly string[] {
   return text === undefined ? [] : [text];
 }
 
+/** Data of media in base64: nothing can be read in it. */
+const mediaData = /^data:[^,]{0,200};base64,[\w+/=-]*$/;
+
 /** Strings of a value, but for the data of media. */
 function stringsOf(value: JsonValue): string[] {
+  return stringsAt(value, () => true);
+}
+
+/** Strings of parts of a prompt, whose `type` is a word of the format. */
+function partsOf(value: JsonValue): string[] {
+  return stringsAt(value, (path) => !path.endsWith('.type'));
+}
+
+function stringsAt(value: JsonValue, isText: (path: string) => boolean): string[] {
   const texts: string[] = [];
-  mapStrings(value, '', (text) => {
-    if (!/^(?:data:|https?:)/.test(text)) texts.push(text);
+  mapStrings(value, '', (text, path) => {
+    if (isText(path) && !mediaData.test(text)) texts.push(text);
     return text;
   });
   return texts;

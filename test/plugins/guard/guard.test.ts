@@ -299,6 +299,31 @@ describe('a stream', () => {
     expect([whole.status, JSON.stringify(whole.body)]).toEqual([400, expect.stringContaining('no-cards')]);
   });
 
+  test.each(['4111 1111 1111 1111', '[4111 1111 1111 1111]', '{"a": 4111 1111 1111 1111}'])(
+    'masks a number in arguments that are no JSON: %s',
+    async (input) => {
+      const tested = await guarded([{ ...pii, restore: false }]);
+      const { events } = await tested.run(
+        { messages: ['Hi'], stream: true },
+        {
+          reply: [
+            { type: 'head', id: 'r', model: 'm' },
+            { type: 'tool-start', block: 0, choice: 0, id: 'call_1', name: 'f' },
+            ...[...input].map((piece): GatewayEvent => ({
+              type: 'tool-delta',
+              block: 0,
+              choice: 0,
+              input: piece,
+            })),
+            { type: 'tool-end', block: 0, choice: 0 },
+            { type: 'finish', choice: 0, reason: 'tool-calls' },
+          ],
+        },
+      );
+      expect(argumentsOf(events)).toBe(input.replace('4111 1111 1111 1111', '[CARD_1]'));
+    },
+  );
+
   test('masks what hides in escapes of arguments', async () => {
     const tested = await guarded([{ ...pii, restore: false }]);
     const input = String.raw`{"a":"ada\u0040example.org","n":4111111111111111,"ok":12}`;
@@ -438,6 +463,54 @@ describe('checks', () => {
     expect(JSON.stringify(sent[0]?.call.request)).toContain('[EMAIL_1]');
   });
 
+  test.each([
+    [
+      'rerank',
+      'rerank',
+      { model: 'm', query: 'q', documents: [{ customer_id: 'ada@example.org', text: 'Hi' }] },
+    ],
+    ['rerank', 'rerank', { model: 'm', query: 'https://example.org/?to=ada@example.org', documents: ['d'] }],
+    ['rerank', 'rerank', { model: 'm', query: 'q', documents: ['data:text/plain,ada@example.org'] }],
+    ['rerank', 'rerank', { model: 'm', query: 'q', documents: ['data:image/png;base64,AA ada@example.org'] }],
+    [
+      'moderate',
+      'moderations',
+      {
+        model: 'm',
+        input: [{ type: 'image_url', image_url: { url: 'https://example.org/ada@example.org' } }],
+      },
+    ],
+  ] as const)('mask ids and addresses of %s, too', async (operation, format, body) => {
+    const tested = await guarded([pii]);
+    const { sent } = await tested.run({ operation, format, body: body as never });
+    expect(sent).toHaveLength(1);
+    expect(JSON.stringify([sent[0]?.call.request, sent[0]?.call.body])).not.toContain('ada@');
+    expect(JSON.stringify(sent[0]?.call.request)).toContain('[EMAIL_1]');
+  });
+
+  test('mask members of documents that have the names of the format, and leave the format as it is', async () => {
+    const tested = await guarded([{ name: 'w', kind: 'words', words: ['text', 'm'], action: 'mask' }]);
+    const documents = [{ type: 'text', model: 'm', text: 'text' }];
+    const { sent } = await tested.run({
+      operation: 'rerank',
+      format: 'rerank',
+      body: { model: 'm', query: 'q', documents },
+    });
+    expect(sent[0]?.call.body).toMatchObject({
+      model: 'm',
+      documents: [{ type: '[WORD_1]', model: '[WORD_2]', text: '[WORD_1]' }],
+    });
+  });
+
+  test('mask a text that is also a word of the format', async () => {
+    const tested = await guarded([{ name: 'w', kind: 'words', words: ['user'], action: 'mask' }]);
+    const input = [{ role: 'user', content: [{ type: 'input_text', text: 'user' }] }];
+    const masked = await tested.run({ format: 'responses', body: { model: 'm', input } });
+    expect(masked.sent[0]?.call.body['input']).toMatchObject([
+      { role: 'user', content: [{ text: expect.stringMatching(/^\[WORD_\w+\]$/) }] },
+    ]);
+  });
+
   test('mask what stands in the body in other words than in the text, and refuse where that cannot be', async () => {
     const tested = await guarded([pii]);
     const data = `data:text/plain;base64,${Buffer.from('By ada@example.org').toString('base64')}`;
@@ -524,7 +597,27 @@ describe('options', () => {
     await expect(guarded([check as unknown as CheckEntry])).rejects.toThrow(message);
   });
 
+  test('patterns that are too large together are refused at the start', async () => {
+    const check: CheckEntry = {
+      name: 'x',
+      kind: 'patterns',
+      patterns: [{ pattern: '(?:a{1000}){1000}' }],
+      action: 'refuse',
+    };
+    await expect(guarded([check])).rejects.toThrow(/too large/);
+  });
+
   test('two checks need two names', async () => {
     await expect(guarded([pii, pii])).rejects.toThrow(/two checks have the name "pii"/);
   });
+});
+
+test('letters in placeholders differ from gateway to gateway, and stay the same in one', async () => {
+  const lettersOf = async (tested: TestedPlugins): Promise<string | undefined> =>
+    (await tested.run({ messages: ['ada@example.org'], format: 'responses' })).sent[0]?.text;
+  const one = await guarded([pii]);
+  const other = await guarded([pii]);
+  expect(await lettersOf(one)).toMatch(/^\[EMAIL_\w{6}\]$/);
+  expect(await lettersOf(one)).toBe(await lettersOf(one));
+  expect(await lettersOf(one)).not.toBe(await lettersOf(other));
 });

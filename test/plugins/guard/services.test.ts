@@ -1,6 +1,10 @@
+import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { GatewayEvent, Message } from 'sluice';
 import { reply, startUpstream, testPlugins, text, type TestedPlugins } from 'sluice/testing';
 import guard from '../../../plugins/guard/index.ts';
+import { placesOf } from '../../../plugins/guard/remote/places.ts';
+import { tries } from '../../support/tries.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   azureService,
@@ -178,6 +182,196 @@ describe('services that name places', () => {
   });
 });
 
+describe('places that a service names', () => {
+  /** A service that answers with these places whatever it is asked. */
+  async function masking(masks: readonly object[], more: object = {}, checks: readonly CheckEntry[] = []) {
+    const service = await startUpstream(
+      (_request, response) => void response.end(JSON.stringify({ flagged: true, masks })),
+    );
+    onTestFinished(() => service.close());
+    const check = {
+      name: 'it',
+      kind: 'webhook',
+      url: service.url,
+      action: 'mask',
+      on: 'request',
+      restore: true,
+    };
+    const tested = await testPlugins(guard({ checks: [...checks, { ...check, ...more } as CheckEntry] }));
+    onTestFinished(() => tested.close());
+    return tested;
+  }
+  const name = (start: number, end: number, label = 'NAME', index = 0) => ({
+    text: index,
+    start,
+    end,
+    label,
+  });
+
+  test.each([
+    ['beyond the text', name(0, 99)],
+    ['behind the text', name(50, 60)],
+    ['before themselves', name(5, 2)],
+    ['with nothing in them', name(3, 3)],
+    ['in a text that was not asked about', name(0, 3, 'NAME', 7)],
+  ])('%s are no answer', async (_how, place) => {
+    const strict = await masking([name(0, 3), place]);
+    const refused = await strict.run('Ada met Bob.');
+    expect([refused.status, refused.sent]).toEqual([503, []]);
+    const lax = await masking([name(0, 3), place], { whenDown: 'allow' });
+    expect((await lax.run('Ada met Bob.')).sent[0]?.text).toBe('Ada met Bob.');
+    expect(lax.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not answer' }]);
+  });
+
+  test('that overlap are masked together, under the label of the longest', async () => {
+    const tested = await masking([
+      name(4, 8),
+      name(0, 5, 'PERSON'),
+      name(2, 3),
+      name(7, 12, 'MIDDLE_NAME'),
+      name(13, 16),
+    ]);
+    const { sent, text: answer } = await tested.run('Ada Lovelace met', {
+      reply: ({ text: asked }) => asked,
+    });
+    expect(sent[0]?.text).toBe('[PERSON_1] [NAME_1]');
+    expect(answer).toBe('Ada Lovelace met');
+  });
+
+  test('of what only looks like a placeholder are masked', async () => {
+    const tested = await masking([name(5, 17)]);
+    const { sent, text: answer } = await tested.run('I am [JOHN_SMITH].', {
+      reply: ({ text: asked }) => asked,
+    });
+    expect(sent[0]?.text).toBe('I am [NAME_1].');
+    expect(answer).toBe('I am [JOHN_SMITH].');
+  });
+
+  test('that cut a placeholder of another check leave it whole, and mask the rest', async () => {
+    const local: CheckEntry = {
+      name: 'local',
+      kind: 'entities',
+      entities: ['email'],
+      action: 'mask',
+      restore: true,
+    };
+    // "[EMAIL_1] Lovelace [EMAIL_2]"
+    const tested = await masking([name(2, 12), name(11, 21)], {}, [local]);
+    const { sent, text: answer } = await tested.run('ada@example.org Lovelace eve@example.org', {
+      reply: ({ text: asked }) => asked,
+    });
+    expect(sent[0]?.text).toBe('[EMAIL_1][NAME_1][EMAIL_2]');
+    expect(answer).toBe('ada@example.org Lovelace eve@example.org');
+  });
+
+  test('that cut a character in two mask all of it', async () => {
+    const tested = await masking([name(1, 3)]);
+    const { sent } = await tested.run('😀😀 Ada');
+    expect(sent[0]?.text).toBe('[NAME_1] Ada');
+  });
+
+  test('are right where a text before is empty', async () => {
+    const tested = await masking([name(0, 3)]);
+    const messages: Message[] = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: '' },
+          { type: 'text', text: 'Ada' },
+        ],
+      },
+    ];
+    const { sent } = await tested.run({ messages, format: 'messages' });
+    expect(JSON.stringify(sent[0]?.request.messages)).toContain('[NAME_1]');
+  });
+
+  test.each([
+    [
+      'lakera',
+      { kind: 'lakera', apiKey: 'k' },
+      {
+        flagged: true,
+        payload: [
+          { start: 0, end: 3, text: 'Ada', detector_type: 'pii/name', message_id: 0 },
+          { start: 8, end: 11, text: 'B o b', detector_type: 'pii/name', message_id: 0 },
+        ],
+      },
+    ],
+    [
+      'bedrock',
+      { kind: 'bedrock', apiKey: 'k', guardrail: 'g', region: 'eu-west-1' },
+      {
+        action: 'GUARDRAIL_INTERVENED',
+        assessments: [
+          {
+            sensitiveInformationPolicy: {
+              piiEntities: [
+                { match: 'Ada', type: 'NAME', action: 'ANONYMIZED' },
+                { match: 'B o b', type: 'NAME', action: 'ANONYMIZED' },
+              ],
+            },
+          },
+        ],
+      },
+    ],
+    [
+      'bedrock, which does not say what matched',
+      { kind: 'bedrock', apiKey: 'k', guardrail: 'g', region: 'eu-west-1' },
+      {
+        action: 'GUARDRAIL_INTERVENED',
+        assessments: [
+          {
+            sensitiveInformationPolicy: {
+              piiEntities: [{ match: 'Ada', type: 'NAME', action: 'ANONYMIZED' }],
+              regexes: [{ name: 'ticket', action: 'ANONYMIZED' }],
+            },
+          },
+        ],
+      },
+    ],
+    [
+      'presidio',
+      { kind: 'presidio' },
+      [
+        { entity_type: 'PERSON', start: 0, end: 3, score: 0.9 },
+        { entity_type: 'PERSON', start: 8, end: 13, score: 0.9 },
+      ],
+    ],
+  ])('that stand nowhere are no answer of %s', async (_name, options, answer) => {
+    const service = await startUpstream((_request, response) => void response.end(JSON.stringify(answer)));
+    onTestFinished(() => service.close());
+    const tested = await guarded({ ...options, url: service.url, action: 'mask', on: 'request' });
+    const refused = await tested.run('Ada met Bob.');
+    expect([refused.status, refused.sent]).toEqual([503, []]);
+  });
+
+  test('are found for many values at once as one by one', () => {
+    const unit = fc.constantFrom('a', 'b', '😀');
+    const words = fc.array(fc.string({ unit, minLength: 1, maxLength: 4 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(words, fc.array(fc.string({ unit, maxLength: 12 }), { maxLength: 3 }), (values, texts) => {
+        const judged = texts.map((one) => ({ text: one, role: 'user' as const }));
+        const found = placesOf(
+          values.map((value) => ({ value, name: 'n' })),
+          judged,
+        );
+        const covered = texts.map((one) => Array.from({ length: one.length }, () => false));
+        for (const { text: index, start, end } of found) covered[index]?.fill(true, start, end);
+        const expected = texts.map((one) => Array.from({ length: one.length }, () => false));
+        for (const value of values)
+          for (const [index, one] of texts.entries())
+            for (let at = one.indexOf(value); at >= 0; at = one.indexOf(value, at + 1))
+              expected[index]?.fill(true, at, at + value.length);
+        expect(covered).toEqual(expected);
+        expect(found.some(({ text: index }) => index < 0)).toBe(
+          values.some((value) => texts.every((one) => !one.includes(value))),
+        );
+      }),
+      { numRuns: tries(5000) },
+    );
+  });
+});
+
 describe('azure', () => {
   test('is asked for attacks in pieces of what it takes', async () => {
     const service = await azureService();
@@ -339,6 +533,27 @@ test('an alert that its receiver refuses is reported as not delivered', async ()
       }),
     ),
   );
+});
+
+test('a response that is held back is refused where it takes too much memory, whatever it is made of', async () => {
+  const service = await webhookService(secret);
+  const tested = await guarded({ ...services.webhook.options(service.url), on: 'response' });
+  const value = { id: 'x'.repeat(1_000_000) };
+  const held = await tested.run(
+    { messages: ['Hello'], format: 'messages', stream: true },
+    {
+      reply: [
+        { type: 'head', id: 'r', model: 'm' },
+        ...Array.from({ length: 70 }, (): GatewayEvent => ({
+          type: 'opaque',
+          format: 'messages',
+          value,
+        })),
+        { type: 'finish', choice: 0, reason: 'stop' },
+      ],
+    },
+  );
+  expect(held.error).toMatchObject({ message: 'The response is too long to be checked.' });
 });
 
 describe('a JSON schema', () => {
