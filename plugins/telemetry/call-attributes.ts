@@ -9,7 +9,7 @@ import type { Facts } from './passed-facts.ts';
 import type { ReplyFacts } from './reply-facts.ts';
 import { outlineOf, present, referenceAttributes, settingsAttributes, word } from './settings.ts';
 
-/** One call that has ended, as spans, metrics and log records tell of it. */
+/** One call that has ended, with the values that spans, metrics and log records share. */
 export interface EndedCall {
   readonly call: Call;
   readonly outcome: CallOutcome;
@@ -20,6 +20,8 @@ export interface EndedCall {
   readonly operation: string;
   /** `gen_ai.provider.name`; `sluice` for a call that reached no provider. */
   readonly provider: string;
+  /** Returns `gen_ai.provider.name` of a channel that was tried. */
+  readonly providerOf: (channel: string) => string;
   /** The channel that answered, or was tried last. */
   readonly channel: string | undefined;
   /** `error.type`; undefined for a call that went well. */
@@ -28,13 +30,17 @@ export interface EndedCall {
   readonly attributes: () => Attributes;
 }
 
-/** Brings together what is known of a call that has ended. */
+/** Maximum number of characters of the sentence of an error: it may quote the request. */
+export const maxMessage = 1_000;
+
+/** Collects the values of a call that has ended. */
 export function endedCall(
   call: Call,
   outcome: CallOutcome,
   reply: ReplyFacts | undefined,
   channels: Channels,
   content: TelemetryOptions['content'],
+  redact: Redactor,
 ): EndedCall {
   const outline = outlineOf(call);
   const last = outcome.attempts.at(-1);
@@ -47,10 +53,11 @@ export function endedCall(
     facts: reply?.facts(outline?.settings.choices ?? 1) ?? { finishReasons: [] },
     operation: operationName(call.operation, call.format.name),
     provider: last === undefined ? 'sluice' : channels.provider(last.channel, outcome.model),
+    providerOf: (channel: string) => channels.provider(channel, outcome.model),
     channel: last?.channel,
     errorType: errorTypeOf(outcome),
   };
-  return { ...ended, attributes: () => (attributes ??= callAttributes(ended, content)) };
+  return { ...ended, attributes: () => (attributes ??= callAttributes(ended, content, redact)) };
 }
 
 function errorTypeOf({ ended, error }: CallOutcome): string | undefined {
@@ -62,6 +69,7 @@ function errorTypeOf({ ended, error }: CallOutcome): string | undefined {
 export function callAttributes(
   ended: Omit<EndedCall, 'attributes'>,
   content: TelemetryOptions['content'],
+  redact: Redactor,
 ): Attributes {
   const { call, outcome, facts, outline } = ended;
   const { wire } = call;
@@ -74,7 +82,7 @@ export function callAttributes(
     'gen_ai.request.model': call.askedModel === '' ? undefined : word(call.askedModel),
     'gen_ai.request.stream': call.stream ? true : undefined,
     'gen_ai.response.id': facts.id,
-    'gen_ai.response.model': answered === undefined ? undefined : (facts.model ?? answered.model),
+    'gen_ai.response.model': answered === undefined ? undefined : (facts.model ?? word(answered.model)),
     'gen_ai.response.finish_reasons': finishReasonsOf(ended),
     'error.type': ended.errorType,
     'http.request.method': wire.method,
@@ -88,13 +96,13 @@ export function callAttributes(
     'sluice.channel': ended.channel,
     'sluice.model': outcome.model === call.askedModel ? undefined : word(outcome.model),
     'sluice.key.id': key?.id,
-    'sluice.key.name': key?.name,
-    'sluice.dropped': outcome.dropped.length === 0 ? undefined : [...outcome.dropped],
+    'sluice.key.name': key === undefined ? undefined : word(key.name),
+    'sluice.dropped': outcome.dropped.length === 0 ? undefined : outcome.dropped.map(word),
     'sluice.queued_ms': outcome.times.queuedMs,
   });
   Object.assign(attributes, usageAttributes(outcome), timeAttributes(ended));
   if (outline !== undefined) Object.assign(attributes, settingsAttributes(outline));
-  if (content !== 'off') Object.assign(attributes, metadataAttributes(ended));
+  if (content !== 'off') Object.assign(attributes, metadataAttributes(ended, redact));
   return attributes;
 }
 
@@ -142,17 +150,16 @@ export function startOf({ startedAt }: Call): number {
   return offset + startedAt;
 }
 
-function metadataAttributes({
-  call,
-  outline,
-  outcome,
-}: Pick<EndedCall, 'call' | 'outline' | 'outcome'>): Attributes {
+function metadataAttributes(
+  { call, outline, outcome }: Pick<EndedCall, 'call' | 'outline' | 'outcome'>,
+  redact: Redactor,
+): Attributes {
   const { wire } = call;
   const agent = wire.headers['user-agent'];
   return present({
-    'client.address': wire.ip,
+    'client.address': word(wire.ip),
     'user_agent.original': agent === undefined ? undefined : word(agent),
-    'sluice.error.message': outcome.error?.message,
+    'sluice.error.message': outcome.error && redact(outcome.error.message, maxMessage),
     'sluice.request.bytes': wire.bytes.length,
     'sluice.request.messages': outline?.messages.length,
     'sluice.request.tools': outline?.tools.length,

@@ -7,7 +7,7 @@ const maxModels = 200;
 /** Milliseconds after which the list of models is read again. */
 const freshness = 60_000;
 
-/** What is known of channels and models by their names. Both bounded: names of models come from clients. */
+/** Names of providers, and of models for metrics. Both are bounded, because clients choose names of models. */
 export class Channels {
   readonly #catalog: Catalog;
   readonly #providers = new Map<string, string>();

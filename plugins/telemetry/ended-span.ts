@@ -8,7 +8,7 @@ export const scopeName = 'sluice';
 const scope = { name: scopeName };
 const none: [] = [];
 
-/** What a span is made of. Times are in milliseconds since 1970. */
+/** Values of a span. Times are in milliseconds since 1970. */
 export interface SpanFacts {
   readonly name: string;
   readonly kind: SpanKind;

@@ -4,7 +4,7 @@ import type { Losses, Signal } from './losses.ts';
 import type { Packages } from './packages.ts';
 import type { Transport } from './transport.ts';
 
-/** How an export of one signal is made and what is known of it. */
+/** Options of the exporter of one signal. */
 export interface ExporterOptions<Batch, Response> {
   readonly signal: Signal;
   readonly serializer: ISerializer<Batch, Response>;
@@ -17,9 +17,11 @@ export interface ExporterOptions<Batch, Response> {
   readonly rejected: (response: Response) => number;
   /** Runs when the batch is gone, exported or not. */
   readonly released?: (batch: Batch) => void;
+  /** Maximum number of batches that are being sent at the same time; undefined where the queue bounds them. */
+  readonly maxPending?: number;
 }
 
-/** Exports batches of one signal as OTLP. What fails is counted and dropped: nothing is thrown into the SDK. */
+/** Exports batches of one signal as OTLP. A batch that fails is counted and dropped, and nothing is thrown into the SDK. */
 export class OtlpExporter<Batch, Response> {
   readonly #options: ExporterOptions<Batch, Response>;
   readonly #pending = new Set<Promise<void>>();
@@ -29,7 +31,13 @@ export class OtlpExporter<Batch, Response> {
   }
 
   export(batch: Batch, done: (result: ExportResult) => void): void {
-    const { core } = this.#options.packages;
+    const { packages, signal, losses, count, maxPending = Infinity } = this.#options;
+    const { core } = packages;
+    if (this.#pending.size >= maxPending) {
+      losses.add(signal, 'queue_full', count(batch));
+      done({ code: core.ExportResultCode.SUCCESS });
+      return;
+    }
     const pending = this.#send(batch).then(() => {
       this.#pending.delete(pending);
       // A failure is counted already. The SDK would only give it to a handler that nobody has set.
@@ -38,7 +46,7 @@ export class OtlpExporter<Batch, Response> {
     this.#pending.add(pending);
   }
 
-  /** Resolves when everything that was exported has been taken, or is lost. */
+  /** Resolves when the receiver has taken every batch, or the batch is lost. */
   async forceFlush(): Promise<void> {
     await Promise.all(this.#pending);
   }

@@ -18,15 +18,15 @@ import { startSdk } from './sdk.ts';
 import { pluginTimes, SpanWriter } from './spans.ts';
 import { TraceContexts } from './trace-context.ts';
 
-/** Operations that are asked for often, cost nothing and reach no provider. */
-const untold: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
+/** Operations that are not recorded, because they are frequent, cost nothing and reach no provider. */
+const unrecorded: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
 
 /** Milliseconds below which a plugin has no span of its own. */
 const shortestPlugin = 0.5;
 
 /**
- * Sends traces, metrics and logs of calls to an OTLP receiver, with OpenTelemetry's own packages and the GenAI semantic conventions. Callers notice
- * nothing: everything is made after a call has ended, and what the receiver does not take in time is dropped and counted.
+ * Sends traces, metrics and logs of calls to an OTLP receiver, with OpenTelemetry's own packages and the GenAI semantic conventions. Clients notice
+ * nothing: spans, metrics and records are made after a call has ended, and what the receiver does not take in time is dropped and counted.
  */
 export default definePlugin({
   name: 'telemetry',
@@ -60,21 +60,21 @@ export default definePlugin({
         else if (times.length < 100) times.push(time);
       });
 
-    const tell = (call: Call, outcome: CallOutcome, reply: ReplyFacts | undefined): void => {
-      const ended = endedCall(call, outcome, reply, channels, chosen.content);
+    const record = (call: Call, outcome: CallOutcome, reply: ReplyFacts | undefined): void => {
+      const ended = endedCall(call, outcome, reply, channels, chosen.content, redact);
       instruments?.record(ended);
       spans?.write(ended);
       log?.(ended);
     };
 
     return function telemetry(call, next) {
-      if (untold.has(call.operation)) return next(call);
+      if (unrecorded.has(call.operation)) return next(call);
       if (forward.size > 0)
         addUpstreamHeaders(call, (target) =>
           forwardsTo(target.channel.id) ? traces.headersFor(call, target) : undefined,
         );
       const reply = call.operation === 'chat' ? new ReplyFacts(call.format.name, maxText) : undefined;
-      call.onOutcome((outcome) => tell(call, outcome, reply));
+      call.onOutcome((outcome) => record(call, outcome, reply));
       return reply === undefined ? next(call) : next(call).then(observe(reply));
     };
   },

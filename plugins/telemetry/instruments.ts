@@ -12,9 +12,16 @@ const tokens = [
 ];
 const dollars = [0.0001, 0.001, 0.01, 0.1, 1, 10, 100];
 
-/** Records the metrics of calls that have ended. The values of every attribute are bounded: see {@link Channels.label}. */
+/** Maximum number of combinations of operation, provider, model, channel and error that are told apart. */
+const maxSeries = 2_000;
+
+/** Stands for the provider and the model of calls beyond {@link maxSeries}, which have no channel. */
+const other = 'other';
+
+/** Records the metrics of calls that have ended. The number of series is bounded, because receivers keep each of them. */
 export class Instruments {
   readonly #channels: Channels;
+  readonly #series = new Set<string>();
   readonly #requests;
   readonly #firstTokens;
   readonly #perToken;
@@ -56,21 +63,16 @@ export class Instruments {
   }
 
   /** Records one call. */
-  record({ call, outcome, operation, provider, channel, errorType }: EndedCall): void {
+  record({ call, outcome, operation, provider, providerOf, channel, errorType }: EndedCall): void {
     const { times, usage, cost } = outcome;
     const model = this.#channels.label(call.askedModel);
-    const attributes: Attributes = {
-      'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': provider,
-      'gen_ai.request.model': model,
-      ...(channel === undefined ? {} : { 'sluice.channel': channel }),
-    };
-    const wentWell = errorType === undefined;
+    const attributes = this.#attributes(operation, provider, model, channel);
+    const isSuccess = errorType === undefined;
     this.#requests.record(
       times.totalMs / 1000,
-      wentWell ? attributes : { ...attributes, 'error.type': errorType },
+      isSuccess ? attributes : this.#attributes(operation, provider, model, channel, errorType),
     );
-    if (wentWell && call.stream && times.firstMs !== undefined) {
+    if (isSuccess && call.stream && times.firstMs !== undefined) {
       this.#firstTokens.record(times.firstMs / 1000, attributes);
       const further = (usage?.output ?? 0) - 1;
       if (further > 0) this.#perToken.record((times.totalMs - times.firstMs) / 1000 / further, attributes);
@@ -82,13 +84,30 @@ export class Instruments {
     if (cost !== undefined) this.#cost.record(cost.microDollars / 1e6, attributes);
     for (const attempt of outcome.attempts) {
       if (attempt.startMs === undefined || attempt.endMs === undefined) continue;
-      this.#attempts.record((attempt.endMs - attempt.startMs) / 1000, {
-        'gen_ai.operation.name': operation,
-        'gen_ai.provider.name': this.#channels.provider(attempt.channel, outcome.model),
-        'gen_ai.request.model': model,
-        'sluice.channel': attempt.channel,
-        ...(attempt.failure === undefined ? {} : { 'error.type': attempt.failure }),
-      });
+      const by = providerOf(attempt.channel);
+      this.#attempts.record(
+        (attempt.endMs - attempt.startMs) / 1000,
+        this.#attributes(operation, by, model, attempt.channel, attempt.failure),
+      );
     }
+  }
+
+  #attributes(
+    operation: string,
+    provider: string,
+    model: string,
+    channel: string | undefined,
+    errorType?: string,
+  ): Attributes {
+    const name = `${operation} ${provider} ${model} ${channel ?? ''} ${errorType ?? ''}`;
+    const isKnown = this.#series.has(name) || this.#series.size < maxSeries;
+    if (isKnown) this.#series.add(name);
+    return {
+      'gen_ai.operation.name': operation,
+      'gen_ai.provider.name': isKnown ? provider : other,
+      'gen_ai.request.model': isKnown ? model : other,
+      ...(channel === undefined || !isKnown ? {} : { 'sluice.channel': channel }),
+      ...(errorType === undefined ? {} : { 'error.type': errorType }),
+    };
   }
 }

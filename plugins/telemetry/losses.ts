@@ -1,19 +1,19 @@
 import type { Log, PluginCounter } from 'sluice';
 
-/** What is exported. */
+/** Kind of telemetry. */
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-/** Why something was not exported: the queue had no room, the receiver failed or was not reached in time, or it refused what it was sent. */
+/** Reason for a loss: the queue had no room, the receiver failed or was not reached in time, or it refused a part of an export. */
 export type LossReason = 'queue_full' | 'export_failed' | 'rejected';
 
 /** Milliseconds between two lines of the log about losses. */
 const pause = 60_000;
 
-/** Counts what was not exported, and writes a line about it to the log at once and then no more often than once a minute. */
+/** Counts telemetry that was not exported. Logs the first loss at once, and further ones at most once a minute. */
 export class Losses {
   readonly #log: Log;
   readonly #counter: PluginCounter;
-  #untold = new Map<string, number>();
+  #unlogged = new Map<string, number>();
   #cause: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #observers: ((signal: Signal, reason: LossReason, count: number) => void)[] = [];
@@ -23,7 +23,7 @@ export class Losses {
     this.#counter = counter;
   }
 
-  /** Has every loss reported, for the metrics that are exported. */
+  /** Calls a function with every loss, for the metrics that are exported. */
   observe(observer: (signal: Signal, reason: LossReason, count: number) => void): void {
     this.#observers.push(observer);
   }
@@ -34,32 +34,32 @@ export class Losses {
     this.#counter.add({ signal, reason }, count);
     for (const observer of this.#observers) observer(signal, reason, count);
     const name = `${signal} ${reason}`;
-    this.#untold.set(name, (this.#untold.get(name) ?? 0) + count);
+    this.#unlogged.set(name, (this.#unlogged.get(name) ?? 0) + count);
     this.#cause = cause ?? this.#cause;
-    if (this.#timer === undefined) this.#tell();
+    if (this.#timer === undefined) this.#report();
   }
 
-  /** Writes what no line has said yet. */
+  /** Logs the losses that no line has named yet. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#write();
   }
 
-  #tell(): void {
+  #report(): void {
     this.#write();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#untold.size > 0) this.#tell();
+      if (this.#unlogged.size > 0) this.#report();
     }, pause);
     this.#timer.unref();
   }
 
   #write(): void {
-    if (this.#untold.size === 0) return;
-    const dropped = Object.fromEntries(this.#untold);
+    if (this.#unlogged.size === 0) return;
+    const dropped = Object.fromEntries(this.#unlogged);
     const cause = this.#cause;
-    this.#untold = new Map();
+    this.#unlogged = new Map();
     this.#cause = undefined;
     this.#log.warn({ dropped, ...(cause === undefined ? {} : { cause }) }, 'telemetry was dropped');
   }

@@ -131,8 +131,8 @@ function partOf(block: Block, redact: (text: string) => string): Part {
     case 'tool-call':
       return {
         type: 'tool_call',
-        id: block.id,
-        name: block.name,
+        id: word(block.id),
+        name: word(block.name),
         arguments: argumentsOf(redact(block.input)),
       };
     case 'tool-result':

@@ -20,7 +20,7 @@ export const options = z.strictObject({
   protocol: z.enum(['http/protobuf', 'http/json']).default('http/protobuf'),
   /** How exports are compressed. */
   compression: z.enum(['none', 'gzip']).default('none'),
-  /** What is exported. */
+  /** Signals that are exported. */
   signals: z
     .strictObject({
       traces: z.boolean().default(true),
@@ -31,11 +31,11 @@ export const options = z.strictObject({
   /** Share of the traces that begin here and are recorded. A call with a `traceparent` follows the decision of its caller. */
   sampling: z.number().min(0).max(1).default(1),
   /**
-   * What spans tell of requests and responses: `off`, no more than settings and figures; `metadata`, also who asked, error messages, and the
+   * Content of requests and responses in spans: `off`, settings and figures alone; `metadata`, also the client, error messages, and the
    * numbers of messages and tools; `full`, also the texts. `full` turns pass-through off, because every response has to be decoded.
    */
   content: z.enum(['off', 'metadata', 'full']).default('off'),
-  /** Patterns, `/text/flags`, that are removed from texts, before what looks like a credential is. */
+  /** Patterns, `/text/flags`, that are removed from texts and error messages, before what looks like a credential is. */
   redact: z
     .array(z.string().refine(isPattern, 'must be a pattern such as "/\\d{16}/" or "/name@example/i"'))
     .default([]),
@@ -45,7 +45,7 @@ export const options = z.strictObject({
     .min(256)
     .max(1024 * 1024)
     .default(16 * 1024),
-  /** Maximum of what waits for the receiver, of spans and of log records each: what has no room is dropped and counted. */
+  /** Maximum size of the queue of spans, and of that of log records. What has no room is dropped and counted. */
   queue: z
     .strictObject({
       records: z.int().min(1).max(1_000_000).default(4_096),

@@ -1,4 +1,4 @@
-/** What a response told of itself. */
+/** Values that a response states about itself. */
 export interface Facts {
   readonly id?: string;
   readonly model?: string;
@@ -45,7 +45,7 @@ const spellings: Readonly<Record<string, Spelling>> = {
 const content = /"(?:choices|content|output|candidates)"\s*:/;
 
 /**
- * Returns what a response that passed through tells of itself, by its first chunk and its last ones, without parsing them. What does not stand
+ * Finds these values in the first chunk and the last chunks of a response that passed through, without parsing them. A value that does not stand
  * where providers write it is left out.
  */
 export function passedFacts(format: string, first: Buffer, last: readonly Buffer[], choices: number): Facts {

@@ -3,7 +3,7 @@ import type { LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord } from '
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Losses, Signal } from './losses.ts';
 
-/** Bytes that a span or a log record takes without its texts, about. */
+/** Number of bytes that a span or a log record takes without its texts, about. */
 const fixedBytes = 2_048;
 
 /**
@@ -51,7 +51,9 @@ function sizeOf({ attributes }: Attributed): number {
   let bytes = fixedBytes;
   for (const name in attributes) {
     const value = attributes[name];
-    if (typeof value === 'string' && value.length > 256) bytes += value.length * 2;
+    if (typeof value === 'string') bytes += value.length * 2;
+    else if (Array.isArray(value))
+      for (const one of value) bytes += typeof one === 'string' ? one.length * 2 + 16 : 16;
   }
   return bytes;
 }

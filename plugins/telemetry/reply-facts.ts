@@ -43,7 +43,7 @@ export class ReplyFacts implements Observing {
     }
   }
 
-  /** Returns what the response told, once it has ended. */
+  /** Returns the values that the response stated, once it has ended. */
   facts(choices: number): Facts {
     const { id, model, finishReasons } = this.#passed(choices);
     const [ownId, ownModel] = [this.#id ?? id, this.#model ?? model];

@@ -42,8 +42,8 @@ export class ReplyText {
         this.#begin(event.block, {
           choice: event.choice,
           type: 'tool_call',
-          id: event.id,
-          name: event.name,
+          id: word(event.id),
+          name: word(event.name),
           text: '',
         });
         break;
@@ -64,8 +64,8 @@ export class ReplyText {
       if (type === 'tool_call')
         parts.push({
           type,
-          id: word(id ?? ''),
-          name: word(name ?? ''),
+          id: id ?? '',
+          name: name ?? '',
           arguments: argumentsOf(redact(text)),
         });
       else if (type === 'media') parts.push({ type: name ?? 'media' });

@@ -11,6 +11,15 @@ import { longestSend, Transport } from './transport.ts';
 /** Maximum number of spans or log records in one export: fewer where they have texts, because an export is encoded in one go. */
 const batchSize = { off: 512, metadata: 512, full: 64 } as const;
 
+/**
+ * Maximum number of exports of metrics at the same time: one that waits for the receiver, and the last one when the gateway closes. The SDK starts
+ * the next one when an interval has passed, whether the last one has ended or not.
+ */
+const maxMetricExports = 2;
+
+/** Maximum number of points in one export of metrics. */
+const maxPoints = 1_000;
+
 /** Milliseconds that a span or log record waits for others, at most. */
 const batchDelay = 1_000;
 
@@ -115,6 +124,7 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
       readers: [
         new metrics.PeriodicExportingMetricReader({
           exportIntervalMillis: options.metricsInterval,
+          maxExportBatchSize: maxPoints,
           exporter: Object.assign(
             new OtlpExporter({
               signal: 'metrics',
@@ -124,6 +134,7 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
               packages,
               count: () => 1,
               rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedDataPoints ?? 0),
+              maxPending: maxMetricExports,
             }),
             { selectAggregationTemporality: () => temporality },
           ),

@@ -30,7 +30,7 @@ export function settingsAttributes({ settings }: ChatRequest): Attributes {
     'gen_ai.request.seed': seed,
     'gen_ai.request.frequency_penalty': frequencyPenalty,
     'gen_ai.request.presence_penalty': presencePenalty,
-    'gen_ai.request.reasoning.level': level,
+    'gen_ai.request.reasoning.level': level === undefined ? undefined : word(level),
     'gen_ai.request.service_tier': serviceTier === undefined ? undefined : word(serviceTier),
     'gen_ai.output.type': output,
   });

@@ -2,18 +2,18 @@ import type { SpanContext, SpanStatus } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { SpanProcessor } from '@opentelemetry/sdk-trace';
 import { callKey, type Call, type CallAttempt, type PluginTime } from 'sluice';
-import { contentAttributes, startOf, type EndedCall } from './call-attributes.ts';
+import { contentAttributes, maxMessage, startOf, type EndedCall } from './call-attributes.ts';
 import { EndedSpan, type SpanFacts } from './ended-span.ts';
 import type { TelemetryOptions } from './options.ts';
 import type { Packages } from './packages.ts';
 import type { Redactor } from './redact.ts';
-import { present } from './settings.ts';
+import { present, word } from './settings.ts';
 import type { TraceContexts, TraceIdentity } from './trace-context.ts';
 
 /** Times of the plugins that a call met, where spans of plugins are on. */
 export const pluginTimes = callKey<PluginTime[]>('plugin times');
 
-/** What {@link SpanWriter} works with. */
+/** Options of {@link SpanWriter}. */
 export interface SpanWriterOptions {
   readonly processor: SpanProcessor;
   readonly resource: Resource;
@@ -23,7 +23,7 @@ export interface SpanWriterOptions {
   readonly redact: Redactor;
 }
 
-/** What differs between the spans of one call. */
+/** Values that differ between the spans of one call. */
 type Part = Omit<SpanFacts, 'resource'>;
 
 /** Writes the spans of calls that have ended: one for the call, below it one for each attempt, and for plugins where that is on. */
@@ -67,7 +67,7 @@ export class SpanWriter {
   }
 
   #addAttempts(
-    { outcome, provider, errorType }: EndedCall,
+    { outcome, providerOf, errorType }: EndedCall,
     identity: TraceIdentity,
     parent: SpanContext,
     start: number,
@@ -87,12 +87,12 @@ export class SpanWriter {
         start: start + begin,
         end: start + (attempt.endMs ?? outcome.times.totalMs),
         attributes: present({
-          'gen_ai.provider.name': channel === outcome.attempts.at(-1)?.channel ? provider : undefined,
+          'gen_ai.provider.name': providerOf(channel),
           'error.type': error,
           'http.response.status_code': failure === undefined ? 200 : cause?.status,
           'sluice.attempt': index + 1,
           'sluice.attempt.failure': failure,
-          'sluice.attempt.model': attempt.model,
+          'sluice.attempt.model': word(attempt.model),
           'sluice.channel': channel,
           'sluice.channel.key.id': attempt.key,
           'sluice.format': attempt.format,
@@ -126,8 +126,8 @@ export class SpanWriter {
   /** Causes may quote a request: they are shown where its texts are. */
   #failed(code: string | undefined, message: string | undefined): SpanStatus {
     const { packages, options, redact } = this.#options;
-    const told = options.content === 'full' && message !== undefined ? redact(message, 1_000) : code;
-    return { code: packages.api.SpanStatusCode.ERROR, ...(told === undefined ? {} : { message: told }) };
+    const shown = options.content === 'full' && message !== undefined ? redact(message, maxMessage) : code;
+    return { code: packages.api.SpanStatusCode.ERROR, ...(shown === undefined ? {} : { message: shown }) };
   }
 }
 

@@ -6,7 +6,7 @@ import type { Packages } from './packages.ts';
 /** Maximum number of requests to providers of one call whose span ids are kept. */
 const maxSent = 64;
 
-/** Where a call stands in its trace. */
+/** Position of a call in its trace. */
 export interface TraceIdentity {
   readonly traceId: string;
   /** The id of the span of the call. */
@@ -22,7 +22,7 @@ export interface TraceIdentity {
 const identity = callKey<TraceIdentity>('trace identity');
 
 /**
- * Continues the traces of clients, and decides for each call whether it is recorded. Nothing is done before somebody asks: for most calls that
+ * Continues the traces of clients, and decides for each call whether it is recorded. The decision is made on first use: for most calls that
  * is when they have ended.
  */
 export class TraceContexts {
@@ -39,7 +39,7 @@ export class TraceContexts {
     this.#propagator = new core.W3CTraceContextPropagator();
   }
 
-  /** Returns where a call stands in its trace, the same each time. */
+  /** Returns the position of a call in its trace, the same each time. */
   of(call: Call): TraceIdentity {
     const known = call.get(identity);
     if (known !== undefined) return known;

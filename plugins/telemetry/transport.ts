@@ -29,7 +29,7 @@ export interface TransportOptions {
   readonly timeout: number;
 }
 
-/** The most milliseconds that {@link Transport.send} takes: it may wait for a pause that another export was asked for, and then for its own. */
+/** Returns the maximum number of milliseconds that {@link Transport.send} takes: it may wait for a pause that another export was asked for, and then for its own. */
 export function longestSend(timeout: number): number {
   return 2 * (timeout + maxPause);
 }
@@ -60,7 +60,8 @@ export class Transport {
       const { response, error, pause } = await this.#try(body, deadline);
       if (response !== undefined) return response;
       if (error.isFinal || this.#left(deadline) <= 0) throw error;
-      if (pause === undefined || patience <= 0) {
+      // A shorter pause than that before a retry is none: it would let a receiver have the same export sent again and again.
+      if (pause === undefined || pause <= backoff || patience <= 0) {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await this.#wait(Math.min(backoff * (0.8 + Math.random() * 0.4), this.#left(deadline)));
       } else {
@@ -75,7 +76,7 @@ export class Transport {
     }
   }
 
-  /** Has everything end within so many milliseconds, and what waits for a retry tried at once. */
+  /** Ends every export within so many milliseconds, and tries those at once that wait for a retry. */
   close(milliseconds: number): void {
     this.#closesAt = performance.now() + milliseconds;
     this.#pausedUntil = 0;
@@ -93,7 +94,7 @@ export class Transport {
     try {
       const {
         status,
-        headers: told,
+        headers: received,
         bytes,
       } = await http.ask({
         url,
@@ -109,7 +110,7 @@ export class Transport {
       });
       if (status >= 200 && status < 300) return { response: bytes };
       const error = new ExportError(`the receiver answered ${status}`, !retryable.has(status));
-      const pause = error.isFinal ? undefined : pauseOf(told['retry-after']);
+      const pause = error.isFinal ? undefined : pauseOf(received['retry-after']);
       return { error, ...(pause === undefined ? {} : { pause }) };
     } catch (thrown) {
       return { error: new ExportError(thrown instanceof Error ? thrown.message : String(thrown), false) };
@@ -132,12 +133,12 @@ export class Transport {
   }
 }
 
-/** What became of one try: a response, or an error and for how long the receiver wants to be left alone. */
+/** Result of one try: a response, or an error with the milliseconds for which the receiver wants nothing sent. */
 type Attempted =
   | { readonly response: Uint8Array; readonly error?: never; readonly pause?: never }
   | { readonly response?: never; readonly error: ExportError; readonly pause?: number };
 
-/** Why an export failed. `isFinal`: it would fail again. */
+/** Failure of an export. `isFinal`: it would fail again. */
 class ExportError extends Error {
   readonly isFinal: boolean;
 

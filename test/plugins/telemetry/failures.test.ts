@@ -112,6 +112,34 @@ describe('a receiver', () => {
     expect(await counted(gateway, 'traces', 'export_failed')).toBe(0);
   });
 
+  test.each(['0', '-1', new Date(0).toUTCString()])(
+    'that asks for a pause of no length (%s) gets no more than the usual retries',
+    async (retryAfter) => {
+      const collector = await startCollector({ status: 429, retryAfter });
+      const { gateway } = await startObserved({
+        endpoint: collector.url,
+        timeout: 1_200,
+        signals: { metrics: false, logs: false },
+      });
+      await chats(gateway, 1);
+      await expect.poll(() => counted(gateway, 'traces', 'export_failed')).toBe(2);
+      expect(collector.got.length).toBeLessThanOrEqual(4);
+    },
+  );
+
+  test('that never answers is sent no third export of metrics', async () => {
+    const collector = await startCollector({ hangs: true });
+    const { gateway } = await startObserved({
+      endpoint: collector.url,
+      metricsInterval: 1_000,
+      timeout: 60_000,
+      signals: { traces: false, logs: false },
+    });
+    await chats(gateway, 1);
+    await expect.poll(() => counted(gateway, 'metrics', 'queue_full')).toBeGreaterThan(0);
+    expect(collector.got).toHaveLength(2);
+  });
+
   test('that refuses a part of an export has that counted', async () => {
     const body = '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}';
     const collector = await startCollector({ body });

@@ -8,6 +8,7 @@ import {
 } from '../../../core/sdk/index.ts';
 import telemetry from '../../../plugins/telemetry/index.ts';
 import demo from '../../../channels/demo/index.ts';
+import mistralChannel from '../../../channels/mistral/index.ts';
 import openaiChannel from '../../../channels/openai.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { startUpstream } from '../../support/upstream.ts';
@@ -111,7 +112,13 @@ describe('an attempt that fails', () => {
       defineConfig({
         plugins: [telemetry({ endpoint: collector.url })],
         channels: [
-          openaiChannel({ id: 'first', key: 'k', baseUrl: `${broken.url}/v1`, models: [model], priority: 5 }),
+          mistralChannel({
+            id: 'first',
+            key: 'k',
+            baseUrl: `${broken.url}/v1`,
+            models: [model],
+            priority: 5,
+          }),
           openaiChannel({ id: 'second', key: 'k', baseUrl: `${working.url}/v1`, models: [model] }),
         ],
       }),
@@ -131,6 +138,7 @@ describe('an attempt that fails', () => {
       attributes: {
         'error.type': expect.any(String),
         'http.response.status_code': 503,
+        'gen_ai.provider.name': 'mistral_ai',
         'sluice.attempt': 1,
         'sluice.attempt.failure': expect.any(String),
         'sluice.channel.key.id': expect.any(String),
@@ -139,7 +147,11 @@ describe('an attempt that fails', () => {
     expect(answered).toMatchObject({
       name: 'attempt second',
       status: 'UNSET',
-      attributes: { 'sluice.attempt': 2, 'http.response.status_code': 200 },
+      attributes: {
+        'gen_ai.provider.name': 'openai',
+        'sluice.attempt': 2,
+        'http.response.status_code': 200,
+      },
     });
     // One behind the other, both within the call.
     expect(failed?.start).toBeGreaterThanOrEqual(call?.start ?? 0);
