@@ -8,33 +8,58 @@ export interface Detector {
   /** In the syntax of `parsePattern`. */
   readonly pattern: string;
   readonly ignoreCase?: boolean;
-  /** Where the rule is published. */
+  /** Where the rule is published, and where it was compared with others that implement it. */
   readonly source: string;
   validate?(match: string): boolean;
 }
 
-/** Lengths of IBANs by country (SWIFT, IBAN Registry, release 99). */
+/*
+ * Rules and examples were compared with python-stdnum (https://github.com/arthurdejong/python-stdnum, commit 006192e5) and with the recognizers
+ * of Microsoft Presidio (https://github.com/microsoft/presidio, commit 0aa9f8e4).
+ */
+
+/** Lengths of IBANs by country (SWIFT, IBAN Registry, release 101). */
 const ibanLengths: Readonly<Record<string, number>> = Object.fromEntries(
   `AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30`
     .split(' ')
     .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
 );
 
+/**
+ * Beginnings of card numbers by issuer, and their lengths. Not those of UATP (1, 15 digits), because a tenth of all numbers like that would be
+ * one, nor of Dankort and others whose numbers are among those of Visa and Maestro.
+ */
+const issuers: readonly { readonly begin: RegExp; readonly lengths: readonly number[] }[] = [
+  // Visa
+  { begin: /^4/, lengths: [13, 16, 19] },
+  // American Express
+  { begin: /^3[47]/, lengths: [15] },
+  // Diners Club
+  { begin: /^3(?:0[0-5]|095|[689])/, lengths: [14, 15, 16, 17, 18, 19] },
+  // JCB
+  { begin: /^35(?:2[89]|[3-8])/, lengths: [16, 17, 18, 19] },
+  // Mastercard
+  { begin: /^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, lengths: [16] },
+  // Mir
+  { begin: /^220[0-4]/, lengths: [16, 17, 18, 19] },
+  // Maestro, and in the same range Discover, UnionPay, RuPay, InterPayment and Verve
+  { begin: /^(?:50|5[6-9]|6)/, lengths: [12, 13, 14, 15, 16, 17, 18, 19] },
+  // UnionPay and RuPay
+  { begin: /^8[12]/, lengths: [16, 17, 18, 19] },
+  // UzCard, Humo, Napas and Troy
+  { begin: /^(?:8600|9860|9704|9792)/, lengths: [16, 19] },
+];
+
 function isCard(match: string): boolean {
   const digits = digitsOf(match);
-  if (digits.length < 12 || digits.length > 19 || !passesLuhn(digits)) return false;
+  if (!passesLuhn(digits)) return false;
   const text = digits.join('');
   if (/^(\d)\1+$/.test(text)) return false;
-  const { length } = text;
-  if (text.startsWith('4')) return length === 13 || length === 16 || length === 19;
-  if (/^3[47]/.test(text)) return length === 15;
-  if (/^3(?:0[0-5]|[689])/.test(text)) return length >= 14;
-  if (/^(?:5[1-5]|2[2-7])/.test(text)) return length === 16;
-  return /^(?:35|5[06-9]|6|81)/.test(text) && length >= 12;
+  return issuers.some(({ begin, lengths }) => lengths.includes(text.length) && begin.test(text));
 }
 
 function isIban(match: string): boolean {
-  const text = match.replaceAll(' ', '').toUpperCase();
+  const text = match.replaceAll(/[ .-]/g, '').toUpperCase();
   if (ibanLengths[text.slice(0, 2)] !== text.length) return false;
   const moved = text.slice(4) + text.slice(0, 4);
   const decimal = moved.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
@@ -42,7 +67,7 @@ function isIban(match: string): boolean {
 }
 
 function isSsn(match: string): boolean {
-  const [area = '', group, serial] = match.split(/[- ]/);
+  const [area = '', group, serial] = match.split(/[-. ]/);
   return !/^(?:000|666|9)/.test(area) && group !== '00' && serial !== '0000';
 }
 
@@ -101,6 +126,12 @@ function isCpf(match: string): boolean {
   return weightedMod11(digits.slice(0, 9)) === digits[9] && weightedMod11(digits.slice(0, 10)) === digits[10];
 }
 
+/** Numbers that read the same backwards are not given. */
+function isAadhaar(match: string): boolean {
+  const digits = digitsOf(match);
+  return passesVerhoeff(digits) && digits.join() !== digits.toReversed().join();
+}
+
 function isInternationalPhone(match: string): boolean {
   const { length } = digitsOf(match);
   return length >= 8 && length <= 15;
@@ -116,40 +147,43 @@ export const personDetectors = {
     label: 'CARD',
     pattern: String.raw`(?<!\d)\d{3,}(?:[ -]\d{3,}){0,5}(?:[ -]\d{1,2})?(?!\d)`,
     source:
-      'ISO/IEC 7812-1 (Luhn); lengths by issuer as in https://en.wikipedia.org/wiki/Payment_card_number',
+      'ISO/IEC 7812-1 (Luhn); beginnings and lengths: https://en.wikipedia.org/wiki/Payment_card_number#Issuer_identification_number_(IIN)',
     validate: isCard,
   },
   iban: {
     label: 'IBAN',
-    pattern: String.raw`(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])`,
+    pattern: String.raw`(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ .-]?[A-Z0-9]){11,30}(?![A-Za-z0-9])`,
     ignoreCase: true,
-    source: 'ISO 13616-1 and the IBAN Registry (https://www.swift.com/standards/data-standards/iban)',
+    source:
+      'ISO 13616-1 and the IBAN Registry, release 101 (https://www.swift.com/standards/data-standards/iban); stdnum/iban.dat',
     validate: isIban,
   },
   'us-ssn': {
     label: 'US_SSN',
-    pattern: String.raw`(?<![\w-])\d{3}(?:-\d{2}-| \d{2} )\d{4}(?![\w])`,
-    source: 'https://www.ssa.gov/employer/randomization.html: no 000, 666, 9xx, no group 00, no serial 0000',
+    pattern: String.raw`(?<![\w-])\d{3}(?:-\d{2}-| \d{2} |\.\d{2}\.)\d{4}(?![\w])`,
+    source:
+      'https://www.ssa.gov/employer/randomization.html: no 000, 666, 9xx, no group 00, no serial 0000; stdnum/us/ssn.py; us_ssn_recognizer.py',
     validate: isSsn,
   },
   'uk-nino': {
     label: 'UK_NINO',
     pattern: String.raw`(?<![A-Za-z0-9])[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D](?![A-Za-z0-9])`,
     ignoreCase: true,
-    source: 'HMRC, National Insurance Manual, NIM39110',
+    source: 'HMRC, National Insurance Manual, NIM39110; uk_nino_recognizer.py',
     validate: isNino,
   },
   'de-steuer-id': {
     label: 'DE_STEUER_ID',
     pattern: String.raw`(?<!\d)\d{2} ?\d{3} ?\d{3} ?\d{3}(?!\d)`,
-    source: 'BZSt, Steuerliche Identifikationsnummer; § 139b AO; ISO/IEC 7064 MOD 11,10',
+    source:
+      'BZSt, Steuerliche Identifikationsnummer; § 139b AO; ISO/IEC 7064 MOD 11,10; one digit two or three times: stdnum/de/idnr.py',
     validate: isSteuerId,
   },
   'fr-nir': {
     label: 'FR_NIR',
     pattern: String.raw`(?<!\d)[1-478] ?\d{2} ?\d{2} ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?!\d)`,
     ignoreCase: true,
-    source: 'INSEE, Numéro d’inscription au répertoire: https://www.insee.fr/fr/metadonnees/definition/c1409',
+    source: 'INSEE, https://www.insee.fr/fr/metadonnees/definition/c1409; stdnum/fr/nir.py',
     validate: isNir,
   },
   'es-dni': {
@@ -157,32 +191,33 @@ export const personDetectors = {
     pattern: String.raw`(?<![A-Za-z0-9])(?:\d{8}|[XYZ]-?\d{7})-?[A-Z](?![A-Za-z0-9])`,
     ignoreCase: true,
     source:
-      'Real Decreto 1553/2005; letter: Ministerio del Interior, cálculo del dígito de control del NIF/NIE',
+      'Real Decreto 1553/2005; letter: Ministerio del Interior, cálculo del dígito de control del NIF/NIE; stdnum/es/dni.py and nie.py',
     validate: isDni,
   },
   'it-codice-fiscale': {
     label: 'IT_CODICE_FISCALE',
     pattern: String.raw`(?<![A-Za-z0-9])[A-Z]{6}[0-9LMNP-V]{2}[ABCDEHLMPRST][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z](?![A-Za-z0-9])`,
     ignoreCase: true,
-    source: 'Decreto ministeriale 23 dicembre 1976, n. 13813',
+    source: 'Decreto ministeriale 23 dicembre 1976, n. 13813; stdnum/it/codicefiscale.py',
     validate: isCodiceFiscale,
   },
   'br-cpf': {
     label: 'BR_CPF',
     pattern: String.raw`(?<!\d)\d{3}\.?\d{3}\.?\d{3}-?\d{2}(?!\d)`,
-    source: 'Receita Federal, Cadastro de Pessoas Físicas: two check digits modulo 11',
+    source: 'Receita Federal, Cadastro de Pessoas Físicas: two check digits modulo 11; stdnum/br/cpf.py',
     validate: isCpf,
   },
   'in-aadhaar': {
     label: 'IN_AADHAAR',
-    pattern: String.raw`(?<!\d)[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}(?!\d)`,
-    source: 'UIDAI, A UID Numbering Scheme (Verhoeff)',
-    validate: (match) => passesVerhoeff(digitsOf(match)),
+    pattern: String.raw`(?<!\d)[2-9]\d{3}[ :-]?\d{4}[ :-]?\d{4}(?!\d)`,
+    source: 'UIDAI, A UID Numbering Scheme (Verhoeff); stdnum/in_/aadhaar.py; in_aadhaar_recognizer.py',
+    validate: isAadhaar,
   },
   email: {
     label: 'EMAIL',
-    pattern: String.raw`(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]+@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,63}`,
-    source: 'RFC 5322 and RFC 6531, without quoted local parts',
+    pattern: String.raw`(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]+@(?:[\p{L}\p{N}-]+\.)+(?:\p{L}{2,63}|[xX][nN]--[A-Za-z0-9-]{2,59})`,
+    source:
+      'RFC 5322 and RFC 6531, without quoted local parts and the signs !#$&*/=?^`{|}~; RFC 3490; email_recognizer.py',
   },
   phone: {
     label: 'PHONE',
@@ -193,12 +228,12 @@ export const personDetectors = {
   'phone-us': {
     label: 'PHONE',
     pattern: String.raw`(?<![\w-])(?:1[ .-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?!\d)`,
-    source: 'North American Numbering Plan, NPA-NXX-XXXX',
+    source: 'North American Numbering Plan: NXX-NXX-XXXX, where N is 2 to 9',
   },
   ip: {
     label: 'IP',
     pattern: String.raw`(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)|(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(?![\w:])`,
-    source: 'RFC 791 and RFC 4291',
+    source: 'RFC 791 and RFC 4291; ip_recognizer.py. Not ::1, which is nobody’s',
     validate: (match) => isIPv4(match) || isAddressV6(match),
   },
 } satisfies Readonly<Record<string, Detector>>;

@@ -29,8 +29,8 @@ const findings = z.array(
 );
 
 /**
- * Microsoft Presidio's analyzer. `POST /analyze` with `{text, language}`, answered by a list of `{entity_type, start, end, score}` whose offsets
- * count code points: https://microsoft.github.io/presidio/api-docs/api-docs.html.
+ * Microsoft Presidio's analyzer. `POST /analyze` with an `AnalyzeRequest`, answered by a list of `RecognizerResult`
+ * (https://github.com/microsoft/presidio, docs/api-docs/api-docs.yml). Offsets are those of Python's strings: they count code points.
  */
 export function presidio(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url, language, entities, threshold, apiKey } = options;

@@ -154,13 +154,34 @@ export function modelArmorService(): Promise<ScriptedUpstream> {
   });
 }
 
-/** Lakera Guard v2. Offsets count code points. */
-export function lakeraService(): Promise<ScriptedUpstream> {
+/** How Lakera counts is not published: these are the ways in which it may give a place. */
+export const lakeraOffsets = {
+  'code points': (before: string, found: string) => {
+    const start = Array.from(before).length;
+    return { start, end: start + Array.from(found).length };
+  },
+  'code units': (before: string, found: string) => ({
+    start: before.length,
+    end: before.length + found.length,
+  }),
+  'code units, with the last one': (before: string, found: string) => ({
+    start: before.length,
+    end: before.length + found.length - 1,
+  }),
+} as const;
+
+/**
+ * Lakera Guard v2: https://docs.lakera.ai/api-reference/api/endpoints/guard/screen-content (members of the request, roles), LiteLLM's
+ * `lakera_ai_v2.py` and its tests (members of the answer; `message_id` is null where a detector found nothing).
+ */
+export function lakeraService(
+  offsets: (typeof lakeraOffsets)[keyof typeof lakeraOffsets] = lakeraOffsets['code points'],
+): Promise<ScriptedUpstream> {
   const shape = z.strictObject({
     messages: z
       .array(
         z.strictObject({
-          role: z.enum(['system', 'user', 'assistant', 'developer', 'tool']),
+          role: z.enum(['system', 'user', 'assistant']),
           content: z.string(),
         }),
       )
@@ -174,54 +195,51 @@ export function lakeraService(): Promise<ScriptedUpstream> {
   return serve(({ path, headers, json }) => {
     if (path !== '/v2/guard') return { status: 404, body: {} };
     if (!bearer(headers, 'lakera-key')) return { status: 401, body: { error: 'Invalid API key' } };
-    const { messages } = shape.parse(json);
+    const { messages, breakdown, payload: wantsPayload } = shape.parse(json);
     const payload = messages.flatMap(({ content }, index) => {
       const at = content.indexOf('Ada');
-      if (at < 0) return [];
-      const start = Array.from(content.slice(0, at)).length;
-      return [
-        { start, end: start + 3, text: 'Ada', detector_type: 'pii/name', labels: [], message_id: index },
-      ];
+      const found = { text: 'Ada', detector_type: 'pii/name', labels: [], message_id: index };
+      return at < 0 ? [] : [{ ...offsets(content.slice(0, at), 'Ada'), ...found }];
     });
-    const attack = messages.some(({ content }) => bad(content));
+    const attack = messages.findIndex(({ content }) => bad(content));
     return ok({
-      flagged: attack || payload.length > 0,
-      payload,
-      breakdown: [
-        {
-          project_id: 'p',
-          policy_id: 'x',
-          detector_id: 'a',
-          detector_type: 'prompt_attack',
-          detected: attack,
-          message_id: 0,
-        },
-        {
-          project_id: 'p',
-          policy_id: 'x',
-          detector_id: 'b',
-          detector_type: 'pii/name',
-          detected: payload.length > 0,
-          message_id: 0,
-        },
-      ],
+      flagged: attack >= 0 || payload.length > 0,
+      ...(wantsPayload === true ? { payload } : {}),
+      ...(breakdown === true ? { breakdown: detectors(attack, payload[0]?.message_id ?? -1) } : {}),
       metadata: { request_uuid: 'u' },
     });
   });
 }
 
-/** Presidio's analyzer. Offsets count code points, as Python's do. */
+function detectors(attack: number, name: number): readonly object[] {
+  const one = { project_id: 'p', policy_id: 'x' };
+  const found = (index: number) => ({ detected: index >= 0, message_id: index < 0 ? null : index });
+  return [
+    { ...one, detector_id: 'a', detector_type: 'prompt_attack', ...found(attack) },
+    { ...one, detector_id: 'b', detector_type: 'pii/name', ...found(name) },
+  ];
+}
+
+/**
+ * Presidio's analyzer, by its OpenAPI document (microsoft/presidio, docs/api-docs/api-docs.yml, `AnalyzeRequest` and `RecognizerResult`) and its
+ * server (presidio-analyzer/app.py), which answers 500 where there is no text or it does not know the language. Offsets count code points, as
+ * Python's do.
+ */
 export function presidioService(): Promise<ScriptedUpstream> {
   const shape = z.strictObject({
-    text: z.string().min(1),
-    language: z.string().length(2),
-    entities: z.array(z.string()).optional(),
-    score_threshold: z.number().optional(),
+    text: z.string(),
+    language: z.string(),
     correlation_id: z.string().optional(),
+    score_threshold: z.number().optional(),
+    entities: z.array(z.string()).optional(),
+    return_decision_process: z.boolean().optional(),
+    ad_hoc_recognizers: z.array(z.record(z.string(), z.unknown())).optional(),
   });
   return serve(({ path, json }) => {
     if (path !== '/analyze') return { status: 404, body: {} };
-    const { text } = shape.parse(json);
+    const { text, language } = shape.parse(json);
+    if (text === '') return { status: 500, body: { error: 'No text provided' } };
+    if (language !== 'en') return { status: 500, body: { error: 'No matching recognizers were found' } };
     const findings = [...text.matchAll(/Ada(?: Lovelace)?/g)].map(({ 0: name, index }) => {
       const start = Array.from(text.slice(0, index)).length;
       return {

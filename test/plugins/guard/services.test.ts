@@ -9,6 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import {
   azureService,
   bedrockService,
+  lakeraOffsets,
   lakeraService,
   modelArmorService,
   presidioService,
@@ -55,7 +56,10 @@ const services = {
       token: 'google-token',
     }),
   },
-  lakera: { start: lakeraService, options: (url: string) => ({ kind: 'lakera', url, apiKey: 'lakera-key' }) },
+  lakera: {
+    start: () => lakeraService(),
+    options: (url: string) => ({ kind: 'lakera', url, apiKey: 'lakera-key' }),
+  },
   webhook: {
     start: () => webhookService(secret),
     options: (url: string) => ({ kind: 'webhook', url, secret }),
@@ -144,7 +148,7 @@ describe('services that name places', () => {
       (url: string) => ({ kind: 'presidio', url }),
       '😀 I am [PERSON_1], [PERSON_2].',
     ],
-    ['lakera', lakeraService, services.lakera.options, '😀 I am [NAME_1], Ada Lovelace.'],
+    ['lakera', services.lakera.start, services.lakera.options, '😀 I am [NAME_1], Ada Lovelace.'],
     ['webhook', services.webhook.start, services.webhook.options, '😀 I am [FIRST_NAME_1], Ada Lovelace.'],
   ] as const)('%s masks what it finds, and it is restored', async (_name, start, options, expected) => {
     const service = await start();
@@ -155,6 +159,25 @@ describe('services that name places', () => {
     );
     expect(outcome.sent[0]?.text).toBe(expected);
     expect(outcome.text).toBe('😀 I am Ada, Ada Lovelace.');
+  });
+
+  test.each(Object.entries(lakeraOffsets))('lakera masks, if its offsets count %s', async (_how, offsets) => {
+    const service = await lakeraService(offsets);
+    const tested = await guarded({ ...services.lakera.options(service.url), ...masks });
+    const { sent } = await tested.run({
+      messages: ['😀 I am Ada.', 'Hi.', '😀😀 Ada, that is.'],
+      system: 'Be brief.',
+    });
+    expect(JSON.stringify(sent[0]?.request.messages)).not.toContain('Ada');
+    expect(sent[0]?.text).toBe('😀 I am [NAME_1].\nHi.\n😀😀 [NAME_1], that is.');
+  });
+
+  test('presidio is not asked about an empty text', async () => {
+    const service = await presidioService();
+    const tested = await guarded({ kind: 'presidio', url: service.url, ...masks });
+    const content = ['', 'I am Ada.'].map((one) => ({ type: 'text', text: one }) as const);
+    const { status, sent } = await tested.run({ messages: [{ role: 'user', content }], format: 'messages' });
+    expect([status, JSON.stringify(sent[0]?.request.messages).includes('Ada')]).toEqual([200, false]);
   });
 
   test('bedrock masks what it would anonymize, and what it blocks is refused all the same', async () => {
