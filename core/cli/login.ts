@@ -1,21 +1,31 @@
 /** `sluice login`: signs in where a channel needs it. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigError } from '../config/config.ts';
-import { findChannelKinds } from '../config/definitions.ts';
+import { findChannelKinds, findPlugins } from '../config/definitions.ts';
 import { home } from '../config/installation/home.ts';
 import type { DeviceLogin } from '../sdk/author/channel.ts';
 import { deviceToken } from '../upstream/credentials/device-login.ts';
+import { env } from '../settings/environment.ts';
 import { openServices } from '../upstream/services.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 
 const help = `Usage: sluice login KIND [--host HOST]
+       sluice login PLUGIN ADDRESS [--scope SCOPES] [--port PORT] [--client-id ID] [--client-metadata URL]
 
-Gets the key of a channel for providers whose keys are had by signing in, such as github-copilot. Shows an address and a code to
-enter there, and waits until that is done. Prints the key to standard output, this once; all else goes to standard error, so that
+The first form gets the key of a channel for providers whose keys are had by signing in, such as github-copilot. Shows an address and a
+code to enter there, and waits until that is done. The second form gets a credential for a service of a plugin, such as
+sluice login mcp https://mcp.example.com/mcp. Shows an address at which to sign in, and waits for the browser to come back.
+
+Prints the key or credential to standard output, this once; all else goes to standard error, so that
 KEY=$(sluice login github-copilot) holds the key alone. Nothing is stored: keep the key where the config reads it, as
-key: env('GITHUB_COPILOT_TOKEN').
+key: env('GITHUB_COPILOT_TOKEN') or oauth: { signIn: env('TICKETS_SIGN_IN') }.
 
-  --host  Signs in at a company's own host, such as COMPANY.ghe.com, where the provider has those.`;
+  --host             Signs in at a company's own host, such as COMPANY.ghe.com, where the provider has those.
+  --scope            Asks for these scopes, separated by spaces. Default: those that the service names.
+  --port             Port on 127.0.0.1 to which the browser comes back. Default: any free one.
+  --client-id        Uses this registration. Default: the service registers Sluice by itself. The secret is read from the
+                     environment variable SLUICE_LOGIN_CLIENT_SECRET.
+  --client-metadata  Uses this document (HTTPS) as the registration, where the service takes that.`;
 
 /** A name of a host, without scheme, path and port. */
 const hostName = /^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
@@ -34,15 +44,22 @@ export function loginAt(name: string, login: DeviceLogin, host: string | undefin
   return { ...login, deviceUrl: at(login.deviceUrl), tokenUrl: at(login.tokenUrl) };
 }
 
-/** `sluice login`: gets the key of a channel by signing in at its provider. */
+/** `sluice login`: gets the key of a channel by signing in at its provider, or a credential for a service of a plugin. */
 export const login: Command = {
-  summary: 'Gets the key of a channel by signing in at its provider.',
+  summary: 'Gets the key of a channel, or a credential for a plugin, by signing in.',
   help,
   async run(args) {
-    const { values, positionals } = readArguments(args, { host: { type: 'string' } });
-    const [name, ...more] = positionals;
+    const { values, positionals } = readArguments(args, {
+      host: { type: 'string' },
+      scope: { type: 'string' },
+      port: { type: 'string' },
+      'client-id': { type: 'string' },
+      'client-metadata': { type: 'string' },
+    });
+    const [name, address, ...more] = positionals;
     if (name === undefined || more.length > 0)
-      throw new UsageError('Name one channel kind: sluice login KIND.');
+      throw new UsageError('Name one channel kind, or a plugin and an address: sluice login KIND.');
+    if (address !== undefined) return await signInAt(name, address, values);
     const problems: string[] = [];
     const kinds = await findChannelKinds(home, problems);
     if (problems.length > 0) throw new ConfigError(problems);
@@ -66,3 +83,39 @@ export const login: Command = {
     }
   },
 };
+
+/** Signs in at a service of a plugin, and prints the credential. */
+async function signInAt(
+  name: string,
+  address: string,
+  values: Readonly<Record<string, string | boolean | undefined>>,
+): Promise<number> {
+  const text = (option: string): string | undefined => values[option]?.toString();
+  const port = text('port');
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new UsageError(`"${port}" is no port.`);
+  const problems: string[] = [];
+  const plugins = await findPlugins(home, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const signIn = plugins.find(({ spec }) => spec.name === name)?.spec.signIn;
+  if (signIn === undefined) {
+    const known = plugins.flatMap(({ spec }) => (spec.signIn === undefined ? [] : [spec.name]));
+    throw new UsageError(`"${name}" is no plugin with a sign-in. There is: ${known.join(', ')}.`);
+  }
+  const services = openServices();
+  try {
+    const credential = await signIn({
+      address,
+      scope: text('scope'),
+      clientId: text('client-id'),
+      clientSecret: env('SLUICE_LOGIN_CLIENT_SECRET'),
+      clientMetadata: text('client-metadata'),
+      port: port === undefined ? undefined : Number(port),
+      http: services,
+      tell: (line) => console.error(line),
+    });
+    console.log(credential);
+    return 0;
+  } finally {
+    await services.close();
+  }
+}

@@ -60,6 +60,12 @@ async function channelKindsIn(
   return kinds;
 }
 
+/** Every plugin there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
+export async function findPlugins(root: string, problems: string[]): Promise<readonly Plugin[]> {
+  const found = await discoverIn(placesOf('plugins', root), problems);
+  return found.map(({ value }) => value).filter(isPlugin);
+}
+
 function isPlugin(value: unknown): value is Plugin {
   return typeof value === 'function' && 'spec' in value && 'off' in value;
 }

@@ -16,6 +16,7 @@ export {
   type PluginSpec,
   type Reads,
   type ReadsOf,
+  type SignInRequest,
   type Stage,
 } from './author/plugin.ts';
 export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';

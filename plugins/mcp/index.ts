@@ -12,6 +12,10 @@ export default definePlugin({
   stage: 'shape',
   whenListed: true,
   options,
+  async signIn(request) {
+    const { signIn } = await import('./sign-in/index.ts');
+    return signIn(request);
+  },
   async setup(chosen, tools) {
     await addEndpoint(chosen, tools);
     return function mcp(call, next) {

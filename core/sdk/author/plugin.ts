@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Call } from './call.ts';
+import type { Services } from './services.ts';
 import type { PluginTools } from './tools.ts';
 
 /**
@@ -78,10 +79,38 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly reads?: Reads | ReadsOf<Schema>;
   /** True: discovery alone does not switch it on, an entry in the config does. */
   readonly whenListed?: boolean;
+  /**
+   * Signs the operator in at a service of the plugin, for `sluice login NAME ADDRESS`. Returns the credential, which the command prints and
+   * the operator puts into the plugin's options.
+   */
+  readonly signIn?: (request: SignInRequest) => Promise<string>;
   /** A zod object; every member has a default, so that a file dropped into the folder runs. */
   readonly options?: Schema;
   /** Runs once at start-up. Name the inner function: it shows in stack traces. */
   setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
+}
+
+/**
+ * A sign-in that the operator has asked for with `sluice login NAME ADDRESS`.
+ *
+ * @example
+ * signIn: async ({ address, http, tell }) => waitForToken(await startSignIn(address, http), tell)
+ */
+export interface SignInRequest {
+  /** The service, as the operator wrote it. */
+  readonly address: string;
+  /** Scopes, separated by spaces. Absent: those that the service asks for. */
+  readonly scope?: string | undefined;
+  /** Registration of the gateway at the service. Absent: the plugin finds one. */
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  /** Address of a document that describes the gateway, where the service takes that as a registration. */
+  readonly clientMetadata?: string | undefined;
+  /** Port on 127.0.0.1 to which the browser comes back. Absent: any free one. */
+  readonly port?: number | undefined;
+  readonly http: Services;
+  /** Shows a text to the person at the terminal. */
+  tell(text: string): void;
 }
 
 /**

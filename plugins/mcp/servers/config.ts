@@ -1,22 +1,34 @@
 /** Options of one MCP server: the process to start, or the address to call. */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
+import { readGrant } from './grant.ts';
 
 /** Names of environment variables and of headers. */
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header');
 
-const oauth = z.strictObject({
+/** Credentials of the gateway's own registration. */
+const registered = z.strictObject({
   /** Id with which the gateway is registered at the authorization server. */
   clientId: z.string().min(1),
-  /** Secret of that registration. Required for the grant `client_credentials`. */
+  /** Secret of that registration. The grant `client_credentials` needs it, or `privateKey`. */
   clientSecret: secret(z.string().min(1)).optional(),
+  /** Private key (PKCS #8 in PEM) with which the gateway signs assertions in place of a secret: `private_key_jwt`. */
+  privateKey: secret(z.string().min(1)).optional(),
+  /** Algorithm of these signatures. */
+  algorithm: z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
   /** Refresh token that somebody obtained for the gateway. Absent: the gateway uses the grant `client_credentials`. */
   refreshToken: secret(z.string().min(1)).optional(),
   /** Space-separated scopes. Default: those that the server asks for. */
   scope: z.string().min(1).optional(),
   /** Identifier of the authorization server (`https://auth.example.com`). No other one gets the credentials. */
   issuer: z.url({ protocol: /^https?$/ }),
+});
+
+/** A sign-in of the operator. */
+const signedIn = z.strictObject({
+  /** What `sluice login mcp URL` has printed: the gateway uses the server on behalf of the person who signed in. */
+  signIn: secret(z.string().min(1)),
 });
 
 /** Bounds of one connection. */
@@ -55,11 +67,18 @@ export const addressShape = {
   url: secretUrl(z.url({ protocol: /^https?$/ })),
   /** Headers of every request, such as `authorization`. */
   headers: z.record(headerName, secret(z.string())).default({}),
-  oauth: oauth
-    .refine(
-      ({ clientSecret, refreshToken }) => clientSecret !== undefined || refreshToken !== undefined,
-      'needs clientSecret or refreshToken',
-    )
+  oauth: z
+    .union([
+      registered.refine(
+        ({ clientSecret, privateKey, refreshToken }) =>
+          clientSecret !== undefined || privateKey !== undefined || refreshToken !== undefined,
+        'needs clientSecret, privateKey or refreshToken',
+      ),
+      signedIn.refine(
+        ({ signIn }) => readGrant(signIn) !== undefined,
+        'needs in signIn what "sluice login mcp URL" has printed',
+      ),
+    ])
     .optional(),
   /** As for a process. */
   protocol: z.enum(['2025', '2026', 'auto']).default('auto'),
@@ -82,4 +101,4 @@ export type AddressConfig = z.output<typeof addressSchema>;
 export type ServerConfig = ProcessConfig | AddressConfig;
 
 /** Credentials for the authorization server of an MCP server. */
-export type OAuthConfig = z.output<typeof oauth>;
+export type OAuthConfig = z.output<typeof registered> | z.output<typeof signedIn>;

@@ -3,7 +3,8 @@ import type { Client, ClientOptions, Transport } from '@modelcontextprotocol/cli
 import { GatewayError, type Log, type Services } from 'sluice';
 import { boundedFetch } from './fetch.ts';
 import type { AddressConfig, ServerConfig } from './config.ts';
-import { oauthTokens } from './oauth.ts';
+import { isGrantFor } from './grant.ts';
+import { oauthTokens, tokenSecretOf } from './oauth.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 import { ProcessTransport } from './stdio.ts';
 import { openTokenVault, type VaultStores } from './token-vault.ts';
@@ -161,7 +162,9 @@ export class Connection {
   #httpTransport(sdk: McpSdk, { url, headers, oauth, maxMessageBytes }: AddressConfig): Transport {
     const { tools, maxRequestMs } = this.#spec;
     const fetch = boundedFetch(tools.http, { timeoutMs: maxRequestMs, maxBytes: maxMessageBytes });
-    const vault = oauth && openTokenVault(tools.stores, oauth.refreshToken ?? '');
+    if (oauth !== undefined && 'signIn' in oauth && !isGrantFor(oauth.signIn, url))
+      throw new Error('The sign-in is for another server.');
+    const vault = oauth && openTokenVault(tools.stores, tokenSecretOf(oauth));
     return new sdk.StreamableHTTPClientTransport(new URL(url), {
       fetch,
       requestInit: { headers },

@@ -1,5 +1,6 @@
 /** Failures of MCP servers, as errors that callers may read. */
 import { GatewayError } from 'sluice';
+import type { InsufficientScopeError } from '@modelcontextprotocol/client';
 import type { McpSdk } from './sdk.ts';
 
 /** Maximum number of characters of a server's own words in an error. */
@@ -16,6 +17,15 @@ export function serverError(name: string, error: unknown, sdk: McpSdk | undefine
       ...details,
       retryable: false,
     });
+  if (error instanceof sdk.InsufficientScopeError)
+    return new GatewayError(
+      'upstream_error',
+      `${server} does not let the gateway do this: ${scopeText(error)}`,
+      {
+        ...details,
+        retryable: false,
+      },
+    );
   if (error instanceof sdk.UnauthorizedError || isDenied(error, sdk))
     return new GatewayError('upstream_error', `${server} does not accept the gateway's credentials.`, {
       ...details,
@@ -28,6 +38,12 @@ export function serverError(name: string, error: unknown, sdk: McpSdk | undefine
   if (error instanceof sdk.SdkError && error.code === 'INVALID_RESULT')
     return new GatewayError('upstream_error', `${server} sent an invalid answer.`, details);
   return new GatewayError('upstream_error', `${server} cannot be reached.`, details);
+}
+
+function scopeText({ requiredScope }: InsufficientScopeError): string {
+  return requiredScope === undefined
+    ? 'its token has too small a scope.'
+    : `its token needs the scope "${bounded(requiredScope)}".`;
 }
 
 function isDenied(error: unknown, sdk: McpSdk): boolean {

@@ -6,6 +6,7 @@ import type {
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
 import type { OAuthConfig } from './config.ts';
+import { readGrant } from './grant.ts';
 import type { McpSdk } from './sdk.ts';
 import type { TokenVault } from './token-vault.ts';
 
@@ -23,16 +24,16 @@ export function oauthTokens(
   vault: TokenVault,
   fetch: FetchLike,
 ): AuthProvider {
-  const provider =
-    config.refreshToken === undefined
-      ? clientCredentials(config, sdk)
-      : new RefreshTokenProvider(config, vault);
+  const held = heldOf(config);
+  const provider = held === undefined ? clientCredentials(config, sdk) : new TokenProvider(held, vault, sdk);
+  const ownScope = 'scope' in config ? config.scope : undefined;
   let renewing: Promise<void> | undefined;
   /** Token of the latest request. Kept in memory, because the vault reads the database. */
   let used: string | undefined;
   let renewedAt = -Infinity;
   const renew: NonNullable<AuthProvider['onUnauthorized']> = async ({ response, serverUrl }) => {
-    const { resourceMetadataUrl, scope } = sdk.extractWWWAuthenticateParams(response);
+    const { resourceMetadataUrl, scope: asked } = sdk.extractWWWAuthenticateParams(response);
+    const scope = ownScope ?? asked;
     const refused = used;
     const obtain = async (ending?: AbortSignal): Promise<void> => {
       // Another worker may have been faster.
@@ -48,7 +49,7 @@ export function oauthTokens(
       if (outcome !== 'AUTHORIZED') throw new sdk.UnauthorizedError();
       used = (await provider.tokens())?.access_token;
     };
-    await (config.refreshToken === undefined ? obtain() : vault.alone(obtain));
+    await (held === undefined ? obtain() : vault.alone(obtain));
     renewedAt = performance.now();
   };
   return {
@@ -70,67 +71,105 @@ function fetchUntil(ending: AbortSignal, send: FetchLike): FetchLike {
     send(url, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, ending]) : ending });
 }
 
-function clientCredentials(
-  { clientId, clientSecret = '', scope, issuer }: OAuthConfig,
-  sdk: McpSdk,
-): OAuthClientProvider {
-  const provider = new sdk.ClientCredentialsProvider({
+/** Tokens that somebody obtained for the gateway, and the registration that they belong to. */
+interface HeldTokens {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  readonly clientAuth?: string | undefined;
+  readonly refreshToken?: string | undefined;
+  readonly accessToken?: string | undefined;
+}
+
+function heldOf(config: OAuthConfig): HeldTokens | undefined {
+  if ('signIn' in config) return readGrant(config.signIn);
+  return config.refreshToken === undefined ? undefined : config;
+}
+
+/** Returns the secret that encrypts the tokens which replace a configured one. */
+export function tokenSecretOf(config: OAuthConfig): string {
+  return ('signIn' in config ? config.signIn : config.refreshToken) ?? '';
+}
+
+function clientCredentials(config: OAuthConfig, sdk: McpSdk): OAuthClientProvider {
+  if ('signIn' in config) throw new Error('The sign-in cannot be read.');
+  const { clientId, clientSecret = '', privateKey, algorithm, scope, issuer } = config;
+  const common = {
     clientId,
-    clientSecret,
     clientName: 'sluice',
     expectedIssuer: issuer,
     ...(scope === undefined ? {} : { scope }),
-  });
+  };
+  const provider =
+    privateKey === undefined
+      ? new sdk.ClientCredentialsProvider({ ...common, clientSecret })
+      : new sdk.PrivateKeyJwtProvider({ ...common, privateKey, algorithm });
   // Credentials that are refused are not tried twice.
   return Object.assign(provider, { invalidateCredentials: () => undefined });
 }
 
-/** Uses a refresh token that somebody obtained for the gateway, and keeps the one that replaces it. */
-class RefreshTokenProvider implements OAuthClientProvider {
+/** Uses tokens that somebody obtained for the gateway, and keeps those that replace them. */
+class TokenProvider implements OAuthClientProvider {
   readonly redirectUrl = undefined;
-  readonly #config: OAuthConfig;
+  readonly #held: HeldTokens;
   readonly #vault: TokenVault;
+  readonly #sdk: McpSdk;
 
-  constructor(config: OAuthConfig, vault: TokenVault) {
-    this.#config = config;
+  constructor(held: HeldTokens, vault: TokenVault, sdk: McpSdk) {
+    this.#held = held;
     this.#vault = vault;
+    this.#sdk = sdk;
   }
 
   get clientMetadata(): OAuthClientProvider['clientMetadata'] {
-    const { clientSecret, scope } = this.#config;
     return {
       client_name: 'sluice',
       redirect_uris: [],
       grant_types: ['refresh_token'],
-      token_endpoint_auth_method: clientSecret === undefined ? 'none' : 'client_secret_basic',
-      ...(scope === undefined ? {} : { scope }),
+      token_endpoint_auth_method: this.#clientAuth,
     };
   }
 
-  clientInformation(): { client_id: string; client_secret?: string; issuer: string } {
-    const { clientId, clientSecret, issuer } = this.#config;
+  get #clientAuth(): string {
+    const { clientAuth, clientSecret } = this.#held;
+    return clientAuth ?? (clientSecret === undefined ? 'none' : 'client_secret_basic');
+  }
+
+  clientInformation(): ReturnType<OAuthClientProvider['clientInformation']> {
+    const { clientId, clientSecret, clientAuth, issuer } = this.#held;
     return {
       client_id: clientId,
       issuer,
+      ...(clientAuth === undefined ? {} : { token_endpoint_auth_method: clientAuth, redirect_uris: [] }),
       ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
     };
   }
 
-  tokens(): Promise<StoredOAuthTokens | undefined> {
-    return this.#vault.read();
+  async tokens(): Promise<StoredOAuthTokens | undefined> {
+    const { accessToken, issuer } = this.#held;
+    const kept = await this.#vault.read();
+    if (kept !== undefined || accessToken === undefined) return kept;
+    return { access_token: accessToken, token_type: 'Bearer', issuer };
   }
 
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
+    const refreshToken = await this.#current();
     // A server that does not replace the refresh token may leave it out.
-    await this.#vault.write({ refresh_token: await this.#current(), ...tokens });
+    await this.#vault.write({
+      ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+      ...tokens,
+    });
   }
 
   async prepareTokenRequest(): Promise<URLSearchParams> {
-    return new URLSearchParams({ grant_type: 'refresh_token', refresh_token: await this.#current() });
+    const refreshToken = await this.#current();
+    if (refreshToken === undefined)
+      throw new this.#sdk.UnauthorizedError('The sign-in has ended. Run "sluice login mcp URL" again.');
+    return new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken });
   }
 
-  async #current(): Promise<string> {
-    return (await this.#vault.read())?.refresh_token ?? this.#config.refreshToken ?? '';
+  async #current(): Promise<string | undefined> {
+    return (await this.#vault.read())?.refresh_token ?? this.#held.refreshToken;
   }
 
   redirectToAuthorization(): never {

@@ -7,6 +7,8 @@ export interface McpSdk {
   readonly Client: typeof client.Client;
   readonly StreamableHTTPClientTransport: typeof client.StreamableHTTPClientTransport;
   readonly ClientCredentialsProvider: typeof client.ClientCredentialsProvider;
+  readonly PrivateKeyJwtProvider: typeof client.PrivateKeyJwtProvider;
+  readonly InsufficientScopeError: typeof client.InsufficientScopeError;
   readonly ProtocolError: typeof client.ProtocolError;
   readonly SdkError: typeof client.SdkError;
   readonly SdkHttpError: typeof client.SdkHttpError;
@@ -38,6 +40,8 @@ async function load(): Promise<McpSdk> {
     Client: sdk.Client,
     StreamableHTTPClientTransport: sdk.StreamableHTTPClientTransport,
     ClientCredentialsProvider: sdk.ClientCredentialsProvider,
+    PrivateKeyJwtProvider: sdk.PrivateKeyJwtProvider,
+    InsufficientScopeError: sdk.InsufficientScopeError,
     ProtocolError: sdk.ProtocolError,
     SdkError: sdk.SdkError,
     SdkHttpError: sdk.SdkHttpError,

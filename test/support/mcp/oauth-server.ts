@@ -6,8 +6,12 @@ export interface OAuthServer {
   readonly url: string;
   /** Kinds of grants for which tokens were given out. */
   readonly grants: string[];
+  /** Queries of the requests of browsers. */
+  readonly visits: URLSearchParams[];
   /** Makes the present access token invalid. */
   revoke(): void;
+  /** Refuses people who sign in. */
+  refuse(): void;
   /** Answers 401 with the address of the metadata (RFC 9728), and serves that. */
   readonly gate: Gatekeeper;
   close(): Promise<void>;
@@ -20,6 +24,8 @@ export async function startOAuthServer(client: {
   readonly refreshToken: string;
 }): Promise<OAuthServer> {
   const grants: string[] = [];
+  const visits: URLSearchParams[] = [];
+  let isRefusing = false;
   let { refreshToken } = client;
   let access: string | undefined;
   const json = (response: ServerResponse, status: number, body: unknown, headers = {}): void =>
@@ -36,26 +42,45 @@ export async function startOAuthServer(client: {
     const grant = form.get('grant_type') ?? '';
     if (grant === 'refresh_token' && form.get('refresh_token') !== refreshToken)
       return json(response, 400, { error: 'invalid_grant' });
+    if (grant === 'authorization_code' && form.get('code') !== 'the-code')
+      return json(response, 400, { error: 'invalid_grant' });
     grants.push(grant);
     access = `access-${grants.length}`;
-    if (grant === 'refresh_token') refreshToken = `refresh-${grants.length}`;
+    if (grant !== 'client_credentials') refreshToken = `refresh-${grants.length}`;
     return json(response, 200, {
       access_token: access,
       token_type: 'Bearer',
       expires_in: 3600,
-      ...(grant === 'refresh_token' ? { refresh_token: refreshToken } : {}),
+      ...(grant === 'client_credentials' ? {} : { refresh_token: refreshToken }),
     });
   };
   const server = createServer((request, response) => {
     const url = `http://${request.headers.host}`;
-    if (request.url === '/token') void give(request, response);
-    else if (request.url === '/.well-known/oauth-authorization-server')
+    const { pathname, searchParams: query } = new URL(request.url ?? '/', url);
+    if (pathname === '/token') void give(request, response);
+    else if (pathname === '/register')
+      json(response, 201, {
+        client_id: client.clientId,
+        client_secret: client.clientSecret,
+        redirect_uris: [],
+        token_endpoint_auth_method: 'client_secret_basic',
+      });
+    else if (pathname === '/authorize') {
+      visits.push(query);
+      const back = new URL(query.get('redirect_uri') ?? '');
+      back.searchParams.set('state', query.get('state') ?? '');
+      if (isRefusing) back.searchParams.set('error', 'access_denied');
+      else back.searchParams.set('code', 'the-code');
+      response.writeHead(302, { location: back.href }).end();
+    } else if (request.url === '/.well-known/oauth-authorization-server')
       json(response, 200, {
         issuer: url,
         authorization_endpoint: `${url}/authorize`,
         token_endpoint: `${url}/token`,
+        registration_endpoint: `${url}/register`,
+        code_challenge_methods_supported: ['S256'],
         response_types_supported: ['code'],
-        grant_types_supported: ['client_credentials', 'refresh_token'],
+        grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
         token_endpoint_auth_methods_supported: ['client_secret_basic'],
       });
     else json(response, 404, {});
@@ -66,6 +91,8 @@ export async function startOAuthServer(client: {
   return {
     url,
     grants,
+    visits,
+    refuse: () => void (isRefusing = true),
     revoke: () => (access = undefined),
     gate(request, response, own) {
       if (request.url?.startsWith('/.well-known/oauth-protected-resource') === true) {
