@@ -1,53 +1,103 @@
-/* The gateway's client side, as the conformance suite starts it: `node conformance-client.ts URL`, with the scenario in the environment. */
+/*
+ * The gateway as a client of MCP servers, as the conformance suite starts it: `node conformance-client.ts URL`, with the scenario in the
+ * environment. Starts a gateway with that server in its config, signs in where the scenario wants a person to, and uses all tools of the
+ * server through the gateway's endpoint.
+ */
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import demo from '../../../channels/demo/index.ts';
 import { openServices } from '../../../core/upstream/services.ts';
-import { addressSchema, openToolServer } from '../../../plugins/mcp/servers/index.ts';
+import mcp from '../../../plugins/mcp/index.ts';
+import { startGateway } from '../gateway.ts';
+
+type Server = NonNullable<NonNullable<Parameters<typeof mcp>[0]>['servers']>[string];
+
+const url = process.argv.at(-1) ?? '';
+const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
+const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as Record<string, string>;
+const { client_id: clientId, client_secret: clientSecret, private_key_pem: privateKey } = context;
 
 /** Operators know the authorization server of their MCP server; the suite starts one on a port of its own. */
-async function issuerOf(server: string): Promise<string> {
-  const { origin, pathname } = new URL(server);
+async function issuer(): Promise<string> {
+  const { origin, pathname } = new URL(url);
   const metadata = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
   const { authorization_servers: servers } = (await metadata.json()) as { authorization_servers: string[] };
   return servers[0] ?? origin;
 }
 
-const url = process.argv.at(-1) ?? '';
-const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
-const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as Record<string, string>;
-const http = openServices();
-const kept = new Map<string, unknown>();
-const log = {
-  debug: console.error,
-  info: console.error,
-  warn: console.error,
-  error: console.error,
-};
-const oauth = scenario.startsWith('auth/')
-  ? {
-      oauth: {
-        clientId: context['client_id'] ?? '',
-        clientSecret: context['client_secret'] ?? '',
-        issuer: await issuerOf(url),
-      },
-    }
-  : {};
-const server = openToolServer({
-  name: 'suite',
-  config: addressSchema.parse({ url, protocol: '2025', ...oauth }),
-  tools: {
-    log: log as never,
-    http,
-    stores: {
-      add: async () => true,
-      namespace: () => ({
-        get: async (key: string) => kept.get(key),
-        set: async (key: string, value: unknown) => kept.set(key, value),
-        delete: async (key: string) => kept.delete(key),
-      }),
-    } as never,
-  },
+/** Does what `sluice login mcp URL` does, with a person who agrees to everything. */
+async function signIn(scope?: string): Promise<string> {
+  const http = openServices();
+  const browse = (text: string): void => void fetch(/https?:\S+/.exec(text)?.[0] ?? '');
+  const clientMetadata = 'https://conformance-test.local/client-metadata.json';
+  try {
+    const grant = await mcp.spec.signIn?.({
+      address: url,
+      scope,
+      clientId,
+      clientSecret,
+      ...(scenario === 'auth/basic-cimd' ? { clientMetadata } : {}),
+      http,
+      tell: browse,
+    });
+    return grant ?? '';
+  } finally {
+    await http.close();
+  }
+}
+
+async function oauth(scope?: string): Promise<Extract<Server, { url: string }>['oauth']> {
+  if (!scenario.startsWith('auth/')) return undefined;
+  if (!scenario.startsWith('auth/client-credentials')) return { signIn: await signIn(scope) };
+  return privateKey === undefined
+    ? { clientId: clientId ?? '', clientSecret, issuer: await issuer() }
+    : { clientId: clientId ?? '', privateKey, algorithm: 'ES256', issuer: await issuer() };
+}
+
+/** Uses all tools once. Returns the scope that the gateway's token lacks, or undefined. */
+async function useTools(server: Server): Promise<string | undefined> {
+  const gateway = await startGateway({ channels: [demo()], plugins: [mcp({ servers: { suite: server } })] });
+  const client = new Client(
+    { name: 'suite', version: '1' },
+    { capabilities: { elicitation: { form: { applyDefaults: true } } } },
+  );
+  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: {} }));
+  const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${gateway.key}` } },
+  });
+  try {
+    await client.connect(transport);
+    const { tools } = await client.listTools();
+    for (const { name } of tools)
+      console.error(
+        JSON.stringify(
+          await client.callTool({ name, arguments: scenario === 'tools_call' ? { a: 5, b: 3 } : {} }),
+        ),
+      );
+    const scope = scopeOf(JSON.stringify(gateway.lines));
+    if (tools.length > 0 || !scenario.startsWith('auth/') || scope !== undefined) return scope;
+    throw new Error(`The gateway has no tools: ${JSON.stringify(gateway.lines.slice(-5))}`);
+  } catch (error) {
+    const scope = scopeOf(String(error));
+    if (scope === undefined) throw error;
+    return scope;
+  } finally {
+    await client.close();
+    await gateway.close();
+  }
+}
+
+function scopeOf(text: string): string | undefined {
+  return /needs the scope \\?"([^"\\]+)/.exec(text)?.[1];
+}
+
+const server = async (scope?: string): Promise<Server> => ({
+  url,
+  protocol: '2025',
+  connection: 'session',
+  oauth: await oauth(scope),
 });
-const tools = await server.listTools();
-const args = scenario === 'tools_call' ? { a: 5, b: 3 } : {};
-for (const { name } of tools) console.error(JSON.stringify(await server.callTool(name, args)));
-await server.close();
-await http.close();
+const scope = await useTools(await server());
+if (scope !== undefined) {
+  const missing = await useTools(await server(scope));
+  if (missing !== undefined) throw new Error(`The scope "${missing}" is still missing.`);
+}
