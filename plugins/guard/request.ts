@@ -33,10 +33,11 @@ export async function checkRequest(
   if (telling.length > 0) await tell(found.texts, telling, session);
   if (checks.some(({ action }) => action === 'mask')) {
     for (const text of texts) session.placeholders.reserve(text);
-    session.placeholders.reserve(found.others());
   }
   if (acting.length > 0) texts = await maskLocally(found.texts, acting, session);
-  const judged = found.texts.map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }));
+  const judged = found.texts
+    .map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }))
+    .slice(found.definitions);
   const waited: Promise<Asked>[] = [];
   const parallel: Promise<void>[] = [];
   const { call, reporter } = session;
@@ -55,7 +56,8 @@ export async function checkRequest(
   pending?.catch(() => {});
   const answers = await Promise.all(waited);
   for (const asked of answers) settle(asked, 'request', call, reporter);
-  texts = maskFinds(texts, answers, session);
+  const turns = maskFinds(texts.slice(found.definitions), answers, session);
+  texts = [...texts.slice(0, found.definitions), ...turns];
   return { call: replaced(found, texts, session), pending };
 }
 

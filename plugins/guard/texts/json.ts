@@ -66,7 +66,11 @@ export function mapItems<Item>(items: readonly Item[], map: (item: Item, index: 
   return changed.some((item, index) => item !== items[index]) ? changed : (items as Item[]);
 }
 
-function mapMembers(value: JsonObject, map: (member: JsonValue, name: string) => JsonValue): JsonValue {
+/** Returns an object with its members changed; the same object where none has. */
+export function mapMembers(
+  value: JsonObject,
+  map: (member: JsonValue, name: string) => JsonValue,
+): JsonValue {
   const entries = Object.entries(value);
   const changed = entries.map(([name, member]): [string, JsonValue | undefined] => [
     name,

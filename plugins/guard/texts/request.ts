@@ -1,12 +1,16 @@
 import { isChat, type Call, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
 import { mapChat, type AskedText } from './chat.ts';
+import { visitDefinitions } from './definitions.ts';
 import { mapStrings } from './json.ts';
 
 /** The texts of a request, and how they are replaced. */
 export interface RequestTexts {
   readonly texts: readonly AskedText[];
-  /** Returns further texts that the provider reads and that stay as they are: definitions of tools, a prescribed shape. */
-  others(): string;
+  /**
+   * How many of them, at the beginning, are of definitions: of tools, and of a prescribed shape. They are many and small, and the same in each call
+   * of a conversation: services and models are not asked about them.
+   */
+  readonly definitions: number;
   /** Returns the call with other texts in place of these; undefined where they cannot be replaced. */
   replace(replaced: readonly string[]): Call | undefined;
 }
@@ -23,14 +27,14 @@ const empty: ReadonlySet<string> = new Set([
 
 /** Returns the texts of a call's request; undefined where the operation cannot be looked into. */
 export function textsOfRequest(call: Call): RequestTexts | undefined {
-  if (empty.has(call.operation)) return { texts: [], others: () => '', replace: () => call };
+  if (empty.has(call.operation)) return { texts: [], definitions: 0, replace: () => call };
   const { request } = call;
   if (isChat(request)) {
-    const { tools, settings } = request;
+    const definitions = textsOfDefinitions(request);
     return {
-      texts: textsOfChat(request),
-      others: () => JSON.stringify([tools, settings.responseFormat ?? null]),
-      replace: (replaced) => withChatTexts(call, request, replaced),
+      texts: [...definitions, ...textsOfTurns(request)],
+      definitions: definitions.length,
+      replace: (replaced) => withChatTexts(call, request, definitions, replaced),
     };
   }
   const found = textsOfOther(request);
@@ -38,13 +42,19 @@ export function textsOfRequest(call: Call): RequestTexts | undefined {
   const texts = found.map((text): AskedText => ({ text, at: 'input', role: 'user', isSigned: false }));
   return {
     texts,
-    others: () => '',
+    definitions: 0,
     replace: (replaced) =>
       withBody(call, new Map(found.map((text, index) => [text, replaced[index] ?? text])), replaced),
   };
 }
 
-function textsOfChat(request: ChatRequest): readonly AskedText[] {
+function textsOfDefinitions(request: ChatRequest): readonly AskedText[] {
+  const texts: AskedText[] = [];
+  visitDefinitions(request, (text, at) => texts.push({ text, at, role: 'system', isSigned: false }));
+  return texts;
+}
+
+function textsOfTurns(request: ChatRequest): readonly AskedText[] {
   const texts: AskedText[] = [];
   mapChat(request, (text) => {
     texts.push(text);
@@ -57,9 +67,15 @@ function textsOfChat(request: ChatRequest): readonly AskedText[] {
  * The texts are replaced in the client's body, so that whoever reads the body instead of the request finds nothing of them, and a call in the
  * provider's own format still passes through. Where a text stands in the body in other words, such as base64, the turns are replaced.
  */
-function withChatTexts(call: Call, request: ChatRequest, replaced: readonly string[]): Call | undefined {
-  const changed = new Map<string, string>();
-  let at = 0;
+function withChatTexts(
+  call: Call,
+  request: ChatRequest,
+  definitions: readonly AskedText[],
+  replaced: readonly string[],
+): Call | undefined {
+  const changed = new Map(definitions.map(({ text }, index) => [text, replaced[index] ?? text]));
+  const areDefinitionsChanged = definitions.some(({ text }) => changed.get(text) !== text);
+  let at = definitions.length;
   const next = ({ text }: AskedText): string => {
     const now = replaced[at++] ?? text;
     changed.set(text, now);
@@ -68,6 +84,7 @@ function withChatTexts(call: Call, request: ChatRequest, replaced: readonly stri
   const turns = mapChat(request, next, (before, after) => changed.set(before, after));
   const edited = withBody(call, changed, replaced);
   if (edited !== undefined) return edited;
+  if (areDefinitionsChanged) return undefined;
   // Plugins behind write bodies of their own for these, and the turns would stand in their place.
   if (call.format.name === 'responses' || call.format.name === 'text-completions') return undefined;
   return call.operation === 'compact' ? undefined : call.with(turns);
@@ -75,7 +92,9 @@ function withChatTexts(call: Call, request: ChatRequest, replaced: readonly stri
 
 function hasTexts({ request }: Call, expected: readonly string[]): boolean {
   try {
-    const texts = isChat(request) ? textsOfChat(request).map(({ text }) => text) : textsOfOther(request);
+    const texts = isChat(request)
+      ? [...textsOfDefinitions(request), ...textsOfTurns(request)].map(({ text }) => text)
+      : textsOfOther(request);
     return texts?.length === expected.length && texts.every((text, index) => text === expected[index]);
   } catch {
     // What was replaced was no text but a word of the format.

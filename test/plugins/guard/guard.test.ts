@@ -488,6 +488,60 @@ describe('checks', () => {
     expect(JSON.stringify(sent[0]?.call.request)).toContain('[EMAIL_1]');
   });
 
+  test.each(formats)('mask what definitions of tools and of the answer hold: %s', async (format) => {
+    const tested = await guarded([pii]);
+    const schema = {
+      type: 'object',
+      properties: {
+        to: { type: 'string', description: 'Such as ada@example.org', enum: ['ada@example.org', 'email'] },
+        default: { type: 'string', default: 'eve@example.org' },
+      },
+    };
+    const description = 'Writes to ada@example.org';
+    const user = 'bob@example.org';
+    const bodies = {
+      'chat-completions': {
+        model: 'm',
+        messages: [{ role: 'user', content: user }],
+        tools: [{ type: 'function', function: { name: 'mail', description, parameters: schema } }],
+        response_format: { type: 'json_schema', json_schema: { name: 'a', schema } },
+      },
+      responses: {
+        model: 'm',
+        input: user,
+        tools: [{ type: 'function', name: 'mail', description, parameters: schema }],
+        text: { format: { type: 'json_schema', name: 'a', schema } },
+      },
+      messages: {
+        model: 'm',
+        max_tokens: 9,
+        messages: [{ role: 'user', content: user }],
+        tools: [{ name: 'mail', description, input_schema: schema }],
+      },
+      'generate-content': {
+        contents: [{ role: 'user', parts: [{ text: user }] }],
+        tools: [{ functionDeclarations: [{ name: 'mail', description, parametersJsonSchema: schema }] }],
+        generationConfig: { responseMimeType: 'application/json', responseJsonSchema: schema },
+      },
+    } as const;
+    const outcome = await tested.run(
+      { format, body: bodies[format] as never },
+      { reply: ({ call: sent }) => /\[EMAIL_\w+\]/.exec(JSON.stringify(sent.body))?.[0] ?? 'none' },
+    );
+    const [sent] = outcome.sent;
+    const all = JSON.stringify([sent?.call.body, sent?.call.request]);
+    expect(all).not.toContain('@example.org');
+    expect(all).toContain('"type":"string"');
+    expect(outcome.text).toMatch(/^(?:ada|bob|eve)@example\.org$/);
+    const refused = await (
+      await guarded([{ ...pii, action: 'refuse', restore: false }])
+    ).run({
+      format,
+      body: bodies[format] as never,
+    });
+    expect(refused.error?.code).toBe('content_policy_violation');
+  });
+
   test('mask members of documents that have the names of the format, and leave the format as it is', async () => {
     const tested = await guarded([{ name: 'w', kind: 'words', words: ['text', 'm'], action: 'mask' }]);
     const documents = [{ type: 'text', model: 'm', text: 'text' }];
