@@ -51,6 +51,10 @@ export async function fill(
   now: number,
 ): Promise<void> {
   await fillKeys(statements, isSqlite, keys);
+  const hasKinds = await statements.run('SELECT kind FROM usage_records LIMIT 1').then(
+    () => true,
+    () => false,
+  );
   const step = (days * 86_400_000) / calls;
   for (let from = 0; from < calls; from += batch) {
     const numbers = series(isSqlite, from, Math.min(calls, from + batch) - 1);
@@ -61,10 +65,13 @@ export async function fill(
       `${Math.round(now - days * 86_400_000)} + CAST(n * ${step} AS BIGINT)`,
     );
     if (isSqlite) await statements.run('BEGIN');
-    await statements.run(`INSERT INTO usage_records (${columns.join(', ')}) ${source}`);
-    await statements.run(
-      `INSERT INTO usage_details (at, id, details) SELECT at, id, ${detailsOf('model', 'status')} FROM (${source}) AS calls`,
-    );
+    if (hasKinds) await fillWithKinds(statements, source);
+    else {
+      await statements.run(`INSERT INTO usage_records (${columns.join(', ')}) ${source}`);
+      await statements.run(
+        `INSERT INTO usage_details (at, id, details) SELECT at, id, ${detailsOf('model', 'status')} FROM (${source}) AS calls`,
+      );
+    }
     await statements.run(
       `INSERT INTO usage_attempts (at, id, number, channel, model, code, message)
        SELECT at, id, 0, channel, upstream_model, 'upstream_error', 'The engine is overloaded.' FROM (${source}) AS calls WHERE status = 502`,
@@ -72,6 +79,44 @@ export async function fill(
     if (isSqlite) await statements.run('COMMIT');
   }
   await statements.run(isSqlite ? 'ANALYZE' : 'VACUUM ANALYZE');
+}
+
+/** What records have in common, in versions that write it once. */
+const kindColumns = [
+  'operation',
+  'format',
+  'upstream_format',
+  'model',
+  'upstream_model',
+  'channel',
+  'code',
+  'ended',
+] as const;
+
+async function fillWithKinds(statements: Statements, source: string): Promise<void> {
+  const kind = kindColumns.map((name) => `COALESCE(${name}, '')`).join(` || ' ' || `);
+  await statements.run(
+    `CREATE TEMPORARY TABLE filled AS SELECT *, ${kind} AS words FROM (${source}) AS calls`,
+  );
+  await statements.run(
+    'CREATE TEMPORARY TABLE IF NOT EXISTS filled_kinds (id INTEGER PRIMARY KEY, words TEXT UNIQUE)',
+  );
+  await statements.run(
+    `INSERT INTO filled_kinds (id, words) SELECT (SELECT COUNT(*) FROM filled_kinds) + ROW_NUMBER() OVER (), words
+     FROM (SELECT DISTINCT words FROM filled) AS given WHERE words NOT IN (SELECT words FROM filled_kinds)`,
+  );
+  await statements.run(
+    `INSERT INTO usage_kinds (id, ${kindColumns.join(', ')}, price, last_day)
+     SELECT k.id, ${kindColumns.map((name) => `MAX(${name})`).join(', ')}, ${priceOf('MAX(model)')}, MAX(at) / 86400000
+     FROM filled f JOIN filled_kinds k ON k.words = f.words WHERE k.id NOT IN (SELECT id FROM usage_kinds) GROUP BY k.id`,
+  );
+  const own = columns.filter((name) => !(kindColumns as readonly string[]).includes(name));
+  await statements.run(
+    `INSERT INTO usage_records (${own.join(', ')}, operation, format, model, ended, kind, details)
+     SELECT ${own.map((name) => `f.${name}`).join(', ')}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END
+     FROM filled f JOIN filled_kinds k ON k.words = f.words ORDER BY at`,
+  );
+  await statements.run('DROP TABLE filled');
 }
 
 const columns = [
@@ -138,9 +183,14 @@ function callsOf(isSqlite: boolean, numbers: string, keys: number, at: string): 
     FROM ${numbers} AS numbers`;
 }
 
+const reason = `'"reason":"The provider could not answer this call: the engine is overloaded."'`;
+
+function priceOf(model: string): string {
+  return `'{"model":"' || ${model} || '","input":3,"cacheRead":0.3,"cacheWrite":3.75,"output":15}'`;
+}
+
 function detailsOf(model: string, status: string): string {
-  return `'{' || CASE WHEN ${status} = 200 THEN '' ELSE '"reason":"The provider could not answer this call: the engine is overloaded.",' END
-    || '"price":{"model":"' || ${model} || '","input":3,"cacheRead":0.3,"cacheWrite":3.75,"output":15}}'`;
+  return `'{' || CASE WHEN ${status} = 200 THEN '' ELSE ${reason} || ',' END || '"price":' || ${priceOf(model)} || '}'`;
 }
 
 /** Copies the key that is there as often as needed, a minute apart, with other ids, names and secrets. */

@@ -247,7 +247,7 @@ describe('what a client has sent is repeated in part, whatever it is', () => {
     }
     const { database } = gateway.stores;
     if (database.kind !== 'sqlite') throw new Error('This test looks into SQLite.');
-    for (const table of ['usage_records', 'usage_details', 'keyv'])
+    for (const table of ['usage_records', 'usage_kinds', 'usage_details', 'keyv'])
       for (const row of database.connection.prepare(`SELECT * FROM ${table}`).all())
         if (JSON.stringify(row).length > mostWritten)
           found.push(`${table}: ${JSON.stringify(row).length}: ${JSON.stringify(row).slice(0, 300)}`);

@@ -4,10 +4,13 @@ import type { UsageRecord } from '../../core/model/usage-record.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../core/money/usage-log/index.ts';
+import { Kinds } from '../../core/money/usage-log/kinds.ts';
+import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
 import { transactionInSqlite } from '../../core/state/database/sqlite-writes.ts';
 import { yieldTurn } from '../../core/state/database/yield-turn.ts';
 import { tries } from '../support/tries.ts';
+import { makeOlder, olderInsertion } from './older-usage-log.ts';
 
 /** 1 January 2026, in milliseconds. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -34,13 +37,22 @@ export function usageRecord(id: string, record: Partial<UsageRecord> = {}): Usag
   };
 }
 
+const kindsOf = new WeakMap<object, Kinds>();
+
+/** Writes records in a transaction of a server, as one process does. */
+function insertInPostgres(database: object, session: PostgresSession, records: readonly UsageRecord[]) {
+  const kinds = kindsOf.get(database) ?? new Kinds();
+  kindsOf.set(database, kinds);
+  return insertRecordsInPostgres(session, records, kinds);
+}
+
 /** Writes records as the ledger does, in a transaction of their own; returns the ids of those that are new. */
 export async function insertRecords(
   { database }: Pick<Stores, 'database'>,
   records: readonly UsageRecord[],
 ): Promise<ReadonlySet<string>> {
   if (database.kind === 'postgres')
-    return database.transaction((session) => insertRecordsInPostgres(session, records));
+    return database.transaction((session) => insertInPostgres(database, session, records));
   const { connection } = database;
   connection.exec('BEGIN IMMEDIATE');
   try {
@@ -117,7 +129,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     const error = new Error('undone');
     if (database.kind === 'postgres')
       return database.transaction(async (session) => {
-        await insertRecordsInPostgres(session, [record]);
+        await insertInPostgres(database, session, [record]);
         throw error;
       });
     return transactionInSqlite(database.connection, () => {
@@ -128,16 +140,6 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
 
   /** Makes the database one that the version before there were sums has written, and brings it up to date. */
   const withoutSums = async (): Promise<{ older: UsageRecord[]; newer: UsageRecord[] }> => {
-    await execute(
-      stores.database.kind === 'postgres'
-        ? `DROP TRIGGER usage_records_inserted ON usage_records; DROP FUNCTION usage_note_unsummed`
-        : 'DROP TRIGGER usage_records_inserted; DROP TRIGGER usage_records_late',
-    );
-    await execute(
-      `DROP TABLE usage_sums; DROP TABLE usage_unsummed; DROP TABLE usage_summing; DROP TABLE usage_late;
-       DROP TABLE usage_totals; DROP TABLE usage_names; DROP TABLE usage_keys;
-       DELETE FROM sluice_additions WHERE name IN ('usage-log-3', 'usage-log-4')`,
-    );
     const older = Array.from({ length: 2_500 }, (_, index) =>
       usageRecord(`older${index}`, {
         at: newYear + Math.floor(index / 3) * 7_000,
@@ -145,8 +147,9 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         input: index,
       }),
     );
-    await insert(...older);
     await stores.close();
+    address = await url();
+    await makeOlder(address, 'usage-log-3', older);
     stores = openStores(address);
     await stores.ready();
     log = openUsageLog(stores);
@@ -165,6 +168,56 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(await log.find('req_none')).toBeUndefined();
       const { request: _request, response: _response, ...rest } = full;
       expect((await log.page({}, 10)).records).toEqual([rest, plain]);
+    });
+
+    test('of an older version comes back as it was, also beside new ones, and is found by its names and in the sums', async () => {
+      await stores.close();
+      address = await url();
+      const before = { ...full, id: 'before', at: newYear };
+      await makeOlder(address, 'usage-log-5', [before]);
+      stores = openStores(address);
+      await stores.ready();
+      log = openUsageLog(stores);
+      const beside = { ...full, id: 'beside', at: newYear + 1 };
+      await execute(olderInsertion([beside]));
+      await insert(full, full, { ...before, status: 500 });
+      const { request: _request, response: _response, ...rest } = full;
+      const shown = [
+        rest,
+        { ...rest, id: 'beside', at: newYear + 1 },
+        { ...rest, id: 'before', at: newYear },
+      ];
+      for (const filter of [
+        {},
+        { model: 'm-high' },
+        { channel: 'first', format: 'plain' },
+        { keyId: 'key_1' },
+      ])
+        expect((await log.page(filter, 10)).records).toEqual(shown);
+      expect((await log.largest({ model: 'm-high' }, 'ms', 10)).records).toEqual(shown);
+      for (const record of [full, beside, before]) expect(await log.find(record.id)).toEqual(record);
+      for (const look of [1, 2]) {
+        const { sums } = await log.sums({ since: newYear }, 'model');
+        expect([look, ...sums]).toMatchObject([look, { group: 'm-high', calls: 3, failed: 3 }]);
+        await addAll();
+      }
+    });
+
+    test('has its names also where the transaction that wrote them first was undone', async () => {
+      const named = usageRecord('named', { model: 'of its own', channel: 'c', price: { input: 1 } });
+      await expect(undone(named)).rejects.toThrow('undone');
+      await insert(named);
+      expect(await log.find('named')).toEqual(named);
+    });
+
+    test('of more kinds than are kept by number has its names all the same', async () => {
+      const many = Array.from({ length: 2_100 }, (_, index) =>
+        usageRecord(`r${index}`, { model: `m${index}` }),
+      );
+      await insert(...many);
+      expect(await log.find('r2099')).toEqual(many[2_099]);
+      expect((await log.page({ model: 'm2098' }, 5)).records).toEqual([many[2_098]]);
+      expect((await log.page({ model: 'm7' }, 5)).records).toEqual([many[7]]);
     });
 
     test('that is written again changes nothing, and is not told as new', async () => {

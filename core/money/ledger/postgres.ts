@@ -13,6 +13,7 @@ import { chargesOf, checked, drawsOf, standingAt, statesOf, type ChargeRow } fro
 import type { AllotmentDraw, Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
 import { workInPostgres } from '../../state/database/sql.ts';
+import { Kinds } from '../usage-log/kinds.ts';
 import { insertRecordsInPostgres } from '../usage-log/rows.ts';
 
 /** The most claims on one key that are made together. */
@@ -84,6 +85,7 @@ interface Waiting {
  * settlement as a whole or not at all.
  */
 export function openPostgresLedger(database: PostgresDatabase): Ledger {
+  const kinds = new Kinds();
   /** By key: what waits for the transaction under way. */
   const lines = new Map<string, Waiting[]>();
 
@@ -180,12 +182,12 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
     async recalled() {
       return (await database.query(recalled)).map(({ id }) => String(id));
     },
-    settle: (settlements) => database.transaction((session) => settleIn(session, settlements)),
+    settle: (settlements) => database.transaction((session) => settleIn(session, settlements, kinds)),
     settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
       database.transaction(async (session) => {
         const goesOn = await workInPostgres(session, first);
         if (!goesOn) return false;
-        await settleIn(session, settlements);
+        await settleIn(session, settlements, kinds);
         if (renewed.length > 0) await session.query(claimAll, claimColumns(renewed, Date.now()));
         if (released.length > 0) await session.query(giveBack, [released]);
         return true;
@@ -211,9 +213,13 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   };
 }
 
-async function settleIn(session: PostgresSession, settlements: readonly Settlement[]): Promise<void> {
+async function settleIn(
+  session: PostgresSession,
+  settlements: readonly Settlement[],
+  kinds: Kinds,
+): Promise<void> {
   const records = settlements.map(({ record }) => record);
-  const fresh = await insertRecordsInPostgres(session, records);
+  const fresh = await insertRecordsInPostgres(session, records, kinds);
   const rows = chargesOf(settlements, fresh, Date.now());
   if (rows.length > 0) await session.query(charge, columns(rows));
   const draws = drawsOf(settlements, fresh);

@@ -30,8 +30,8 @@ async function largestOf(
 ): Promise<readonly UsageRecord[]> {
   const { where, values } = conditions(filter);
   const column = columnOf[by];
-  const sql = `SELECT ${recordColumns}, d.details FROM
-    (SELECT * FROM usage_records ${where} AND ${column} IS NOT NULL ORDER BY ${column} DESC, at DESC, id DESC LIMIT ?) u
+  const sql = `SELECT ${recordColumns} FROM
+    (SELECT * FROM usage_calls ${where} AND ${column} IS NOT NULL ORDER BY ${column} DESC, at DESC, id DESC LIMIT ?) u
     LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id ORDER BY u.${column} DESC, u.at DESC, u.id DESC`;
   return (await ask(sql, [...values, limit])).map(recordOf);
 }

@@ -36,8 +36,8 @@ export function openUsageLog(
   const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Cursor) => {
     const { where, values } = conditions(filter, before);
     // The limit comes before the join: details are fetched for what is shown alone.
-    const sql = `SELECT ${recordColumns}, d.details FROM
-      (SELECT * FROM usage_records ${where} ORDER BY at ${order}, id ${order} LIMIT ?) u
+    const sql = `SELECT ${recordColumns} FROM
+      (SELECT * FROM usage_calls ${where} ORDER BY at ${order}, id ${order} LIMIT ?) u
       LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id ORDER BY u.at ${order}, u.id ${order}`;
     return (await ask(sql, [...values, limit])).map(recordOf);
   };
@@ -97,7 +97,7 @@ export function openUsageLog(
     },
     async find(id) {
       const [row] = await ask(
-        `SELECT ${recordColumns}, d.details, d.request, d.response FROM usage_records u
+        `SELECT ${recordColumns}, d.request, d.response FROM usage_calls u
          LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id WHERE u.id = ?`,
         [id],
       );

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { attemptNames, attemptRows } from './attempt-rows.ts';
+import { kindInsertion, Kinds, kindsInsertion, rowOfKind, unwritten, type Kind } from './kinds.ts';
 import { clean, text, whole } from './values.ts';
 
 /** A row as the drivers give it; large whole numbers may come as texts. */
@@ -43,19 +44,50 @@ const columns: Readonly<Record<string, (record: UsageRecord) => Value>> = {
   },
 };
 
-const names = Object.keys(columns);
-const fillings = Object.values(columns);
+/** Columns that rows with a kind leave empty. */
+const emptyColumns: Readonly<Record<string, Value>> = {
+  operation: '',
+  format: '',
+  upstream_format: null,
+  model: '',
+  upstream_model: null,
+  channel: null,
+  code: null,
+  ended: '',
+};
+
+const ownColumns = Object.entries(columns).filter(([name]) => !(name in emptyColumns));
+const kindColumns = Object.entries(columns).filter(([name]) => name in emptyColumns);
+
+const names = [...Object.keys(columns), 'kind', 'details'];
+const fillings = Object.entries(columns).map(([name, fill]) => ({ fill, empty: emptyColumns[name] }));
 const detailNames = ['at', 'id', 'details', 'request', 'response'] as const;
 
-/** Columns to select for {@link recordOf}, of `usage_records` as `u`; the details of `usage_details` as `d` come beside them. */
-export const recordColumns = names
-  .filter((name) => !name.endsWith('_bin'))
-  .map((name) => `u.${name}`)
-  .join(', ');
+/** Columns to select for {@link recordOf}, of `usage_calls` as `u`; the details of `usage_details` as `d` come beside them. */
+export const recordColumns = [
+  ...Object.keys(columns)
+    .filter((name) => !name.endsWith('_bin'))
+    .map((name) => `u.${name}`),
+  'u.price',
+  'COALESCE(u.details, d.details) AS details',
+].join(', ');
+
+/** Returns the kind of a record; undefined where it is to be written with the row. */
+function kindOf(record: UsageRecord, kinds: Kinds): Kind | undefined {
+  const values = kindColumns.map(([, fill]) => fill(record) as string | null);
+  values.push(record.price === undefined ? null : clean(JSON.stringify(record.price)));
+  return kinds.of(values);
+}
 
 const statements = new WeakMap<
   DatabaseSync,
-  { readonly record: StatementSync; readonly details: StatementSync; readonly attempts: StatementSync }
+  {
+    readonly kinds: Kinds;
+    readonly kind: StatementSync;
+    readonly record: StatementSync;
+    readonly details: StatementSync;
+    readonly attempts: StatementSync;
+  }
 >();
 
 /**
@@ -73,21 +105,36 @@ export function insertRecordsInSqlite(
         `INSERT INTO ${table} (${into.join(', ')}) VALUES (${into.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
       );
     prepared = {
+      kinds: new Kinds(),
+      kind: connection.prepare(kindInsertion),
       record: insert('usage_records', names),
       details: insert('usage_details', detailNames),
       attempts: insert('usage_attempts', attemptNames),
     };
     statements.set(connection, prepared);
   }
+  const { kinds } = prepared;
+  const ofRecords = records.map((record) => kindOf(record, kinds));
+  for (const kind of unwritten(ofRecords)) {
+    const { changes } = prepared.kind.run(kind.id, ...kind.values, kinds.today);
+    if (changes === 0) kind.isThere = true;
+  }
   const added = new Set<string>();
   const values: Value[] = [];
-  for (const record of records) {
-    for (let place = 0; place < fillings.length; place += 1)
-      values[place] = fillings[place]?.(record) ?? null;
+  for (const [index, record] of records.entries()) {
+    const kind = ofRecords[index];
+    for (let place = 0; place < fillings.length; place += 1) {
+      const filling = fillings[place];
+      values[place] =
+        kind !== undefined && filling?.empty !== undefined ? filling.empty : (filling?.fill(record) ?? null);
+    }
+    const details = detailsOf(record, kind !== undefined);
+    values[fillings.length] = kind?.id ?? null;
+    values[fillings.length + 1] = details;
     if (prepared.record.run(...values).changes === 0) continue;
     added.add(record.id);
-    const details = detailsOf(record);
-    if (details !== undefined) prepared.details.run(...detailNames.map((name) => details[name]));
+    const bodies = bodiesOf(record);
+    if (bodies !== undefined) prepared.details.run(...detailNames.map((name) => bodies[name] ?? null));
     for (const row of attemptRows(record)) prepared.attempts.run(...attemptNames.map((name) => row[name]));
   }
   return added;
@@ -98,35 +145,71 @@ export interface QueryingSession {
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
 
-/** As {@link insertRecordsInSqlite}, in few questions however many records there are. */
+/**
+ * As {@link insertRecordsInSqlite}, in few questions however many records there are. `kinds`: those of the database, where the caller writes
+ * more than once.
+ */
 export async function insertRecordsInPostgres(
   session: QueryingSession,
   records: readonly UsageRecord[],
+  kinds = new Kinds(),
 ): Promise<ReadonlySet<string>> {
   const insert = (table: string): string =>
     `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json) ON CONFLICT DO NOTHING RETURNING id`;
-  const rows = records.map((record) =>
-    Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, value(record)])),
-  );
+  const ofRecords = records.map((record) => kindOf(record, kinds));
+  const made = unwritten(ofRecords);
+  if (made.length > 0) {
+    const rows = made.map(({ id, values }) => rowOfKind(id, values, kinds.today));
+    const changed = await session.query(kindsInsertion, [JSON.stringify(rows)]);
+    const ids = new Set(changed.map(({ id }) => Number(id)));
+    for (const kind of made) if (!ids.has(kind.id)) kind.isThere = true;
+  }
+  const rows = records.map((record, index) => {
+    const kind = ofRecords[index];
+    const row: Record<string, string | number> = {};
+    const add = (name: string, value: Value): void => {
+      if (value !== null) row[name] = value;
+    };
+    for (const [name, fill] of ownColumns) add(name, fill(record));
+    for (const [name, fill] of kindColumns)
+      add(name, kind === undefined ? fill(record) : (emptyColumns[name] ?? null));
+    add('kind', kind?.id ?? null);
+    add('details', detailsOf(record, kind !== undefined));
+    return row;
+  });
   const ids = await session.query(insert('usage_records'), [JSON.stringify(rows)]);
   const added = new Set(ids.map(({ id }) => String(id)));
-  const details = records.flatMap((record) => (added.has(record.id) ? (detailsOf(record) ?? []) : []));
-  if (details.length > 0) await session.query(insert('usage_details'), [JSON.stringify(details)]);
+  const bodies = records.flatMap((record) => (added.has(record.id) ? (bodiesOf(record) ?? []) : []));
+  if (bodies.length > 0) await session.query(insert('usage_details'), [JSON.stringify(bodies)]);
   const attempts = records.flatMap((record) => (added.has(record.id) ? attemptRows(record) : []));
   if (attempts.length > 0) await session.query(insert('usage_attempts'), [JSON.stringify(attempts)]);
   return added;
 }
 
-function detailsOf(record: UsageRecord): Record<(typeof detailNames)[number], Value> | undefined {
-  const { at, id, reason, cause, price, losses, attempts, units, request, response } = record;
-  const more = [reason, cause, price, losses, attempts, units].some((one) => one !== undefined);
-  if (!more && request === undefined && response === undefined) return undefined;
+/** What only tells more of a record, as JSON. The price is part of its kind, where it has one. */
+function detailsOf(
+  { reason, cause, price, losses, attempts, units }: UsageRecord,
+  hasKind: boolean,
+): string | null {
+  const more = { reason, cause, price: hasKind ? undefined : price, losses, attempts, units };
+  for (const name in more)
+    if (more[name as keyof typeof more] !== undefined) return clean(JSON.stringify(more));
+  return null;
+}
+
+/** The row of its captured bodies. */
+function bodiesOf({
+  at,
+  id,
+  request,
+  response,
+}: UsageRecord): Partial<Record<(typeof detailNames)[number], string | number>> | undefined {
+  if (request === undefined && response === undefined) return undefined;
   return {
     at: whole(at),
     id,
-    details: more ? clean(JSON.stringify({ reason, cause, price, losses, attempts, units })) : null,
-    request: request === undefined ? null : clean(request),
-    response: response === undefined ? null : clean(response),
+    ...(request === undefined ? {} : { request: clean(request) }),
+    ...(response === undefined ? {} : { response: clean(response) }),
   };
 }
 
@@ -166,13 +249,20 @@ export function recordOf(row: Row): UsageRecord {
     ms: number('ms') ?? 0,
     firstMs: number('first_ms'),
     gatewayMs: number('gateway_ms'),
-    ...told(parseObject(word('details') ?? '') ?? {}),
+    ...told(detailsIn(row)),
     request: word('request'),
     response: word('response'),
   };
   return Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined),
   ) as unknown as UsageRecord;
+}
+
+/** The details of a row, with the price of its kind. */
+function detailsIn({ details, price }: Row): JsonObject {
+  const own = (typeof details === 'string' ? parseObject(details) : undefined) ?? {};
+  const priceOfKind = typeof price === 'string' ? parseObject(price) : undefined;
+  return priceOfKind === undefined ? own : { ...own, price: priceOfKind };
 }
 
 /** What of the details has the shape that it was written in. */

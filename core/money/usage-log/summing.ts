@@ -15,13 +15,13 @@ const batches: Readonly<Record<Database['kind'], { readonly most: number; readon
   postgres: { most: 1_000, least: 25 },
 };
 
-/** A row of `usage_records` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
+/** A row of `usage_calls` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
 export const summedOfRecords = `at, COALESCE(key_id, '') AS key_id, model, COALESCE(channel, '') AS channel, format, operation, status,
   CASE WHEN status >= 400 OR ended = 'interrupted' THEN 1 ELSE 0 END AS failed, input, output, cache_read, cache_write, reasoning,
   COALESCE(micro_dollars, 0) AS micro_dollars, ms_bin, first_bin`;
 
 /** Records of a time from before there were sums. */
-const olderRecords = `SELECT ${summedOfRecords} FROM usage_records r
+const olderRecords = `SELECT ${summedOfRecords} FROM usage_calls r
     WHERE at >= ? AND at <= ? AND (at, id) >= (?, ?) AND (at, id) < (?, ?)
       AND NOT EXISTS (SELECT 1 FROM usage_late l WHERE l.at = r.at AND l.id = r.id)`;
 const olderInPostgres = additionInPostgres(olderRecords);

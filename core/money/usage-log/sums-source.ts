@@ -53,7 +53,7 @@ export function sourceOf(
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until });
     add(
-      `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}, ${ownBins} AS bins FROM (SELECT ${summedOfRecords} FROM usage_records ${own.where}) AS records`,
+      `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}, ${ownBins} AS bins FROM (SELECT ${summedOfRecords} FROM usage_calls ${own.where}) AS records`,
       ...own.values,
     );
   }

@@ -84,6 +84,77 @@ const totals = (collate: string, more: string): string => `
       )${more};
       CREATE INDEX usage_totals_key ON usage_totals (key, start) WHERE level >= 5;`;
 
+/** What many calls have in common; see `money/usage-log/kinds.ts`. `last_day`: the latest day on which a record with it was written. */
+const kinds = (id: string): string => `
+      CREATE TABLE usage_kinds (
+        id ${id} PRIMARY KEY, operation TEXT NOT NULL, format TEXT NOT NULL, upstream_format TEXT, model TEXT NOT NULL, upstream_model TEXT,
+        channel TEXT, code TEXT, ended TEXT NOT NULL, price TEXT, last_day INTEGER NOT NULL
+      );
+      CREATE INDEX usage_kinds_last_day ON usage_kinds (last_day);`;
+
+/** A column of a record: of its kind, or of the row itself where it has none. */
+const ofKind = (row: string, name: string): string =>
+  `CASE WHEN ${row}kind IS NULL THEN ${row}${name} ELSE k.${name} END`;
+
+const kindColumns = [
+  'operation',
+  'format',
+  'upstream_format',
+  'model',
+  'upstream_model',
+  'channel',
+  'code',
+  'ended',
+];
+const ownColumns =
+  'at, id, key_id, ip, stream, pass_through, status, input, output, cache_read, cache_write, reasoning, estimated, micro_dollars, ms, first_ms, gateway_ms, ms_bin, first_bin, details'.split(
+    ', ',
+  );
+
+/** Records as they are read, whether older gateways have written them or newer ones. */
+const calls = `
+      CREATE VIEW usage_calls AS SELECT ${ownColumns.map((name) => `r.${name}`).join(', ')},
+        ${kindColumns.map((name) => `${ofKind('r.', name)} AS ${name}`).join(', ')}, k.price
+      FROM usage_records r LEFT JOIN usage_kinds k ON k.id = r.kind;`;
+
+/** What a row of `usage_records` adds to the sums, whichever version has written it. */
+const unsummedOfKind = (row: string): string => {
+  const [status, ended] = [`${row}status`, ofKind(row, 'ended')];
+  const name = (column: string): string => ofKind(row, column);
+  return `${row}at, COALESCE(${row}key_id, ''), ${name('model')}, COALESCE(${name('channel')}, ''), ${name('format')}, ${name('operation')}, ${status},
+          CASE WHEN ${status} >= 400 OR ${ended} = 'interrupted' THEN 1 ELSE 0 END, ${row}input, ${row}output, ${row}cache_read,
+          ${row}cache_write, ${row}reasoning, COALESCE(${row}micro_dollars, 0), ${row}ms_bin, ${row}first_bin`;
+};
+
+/** Columns of `usage_records` in an order that leaves few gaps. */
+const partedColumns = `
+        at BIGINT NOT NULL, kind BIGINT, input BIGINT NOT NULL, output BIGINT NOT NULL, cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL,
+        reasoning BIGINT NOT NULL, micro_dollars BIGINT, ms DOUBLE PRECISION NOT NULL, first_ms DOUBLE PRECISION, gateway_ms DOUBLE PRECISION,
+        status SMALLINT NOT NULL, ms_bin SMALLINT NOT NULL, first_bin SMALLINT, stream SMALLINT NOT NULL, pass_through SMALLINT, estimated SMALLINT,
+        id TEXT NOT NULL, key_id TEXT, ip TEXT NOT NULL, operation TEXT NOT NULL, format TEXT NOT NULL, upstream_format TEXT, model TEXT NOT NULL,
+        upstream_model TEXT, channel TEXT, code TEXT, ended TEXT NOT NULL, details TEXT`;
+
+/** Tables with partitions, and their columns. */
+const parted: Readonly<Record<string, string>> = {
+  usage_records: partedColumns,
+  usage_details: 'at BIGINT NOT NULL, id TEXT NOT NULL, details TEXT, request TEXT, response TEXT',
+  usage_attempts:
+    'at BIGINT NOT NULL, id TEXT NOT NULL, number SMALLINT NOT NULL, channel TEXT NOT NULL, model TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL',
+};
+
+/**
+ * The tables as they were become the only partition, which takes everything. That needs no look at their rows, because there is no other
+ * partition. `money/usage-log/partitions.ts` makes those of days.
+ */
+const partedTables = Object.entries(parted)
+  .map(
+    ([name, list]) => `
+      ALTER TABLE ${name} RENAME TO ${name}_before;
+      CREATE TABLE ${name} (${list}) PARTITION BY RANGE (at);
+      ALTER TABLE ${name} ATTACH PARTITION ${name}_before DEFAULT;`,
+  )
+  .join('');
+
 /** The tables of the usage log. */
 export const usageLogSteps: readonly Step[] = [
   {
@@ -146,5 +217,36 @@ export const usageLogSteps: readonly Step[] = [
     isAddition: true,
     sqlite: totals('', ' WITHOUT ROWID'),
     postgres: totals(' COLLATE "C"', ''),
+  },
+  {
+    name: 'usage-log-5',
+    // Older gateways write whole rows, as before, and see rows of newer gateways without their names.
+    isAddition: true,
+    sqlite: `${kinds('INTEGER')}
+      ALTER TABLE usage_records ADD COLUMN kind BIGINT;
+      ALTER TABLE usage_records ADD COLUMN details TEXT;
+      ${calls}
+      DROP TRIGGER usage_records_inserted;
+      CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records BEGIN
+        INSERT INTO usage_unsummed (${unsummedColumns})
+          SELECT ${unsummedOfKind('NEW.')} FROM (SELECT 1) LEFT JOIN usage_kinds k ON k.id = NEW.kind;
+      END;`,
+    postgres: `${kinds('BIGINT')}
+      DROP TRIGGER usage_records_inserted ON usage_records;
+      DROP INDEX usage_records_model;
+      ALTER TABLE usage_records ADD COLUMN kind BIGINT, ADD COLUMN details TEXT;
+      ${partedTables}
+      ${calls}
+      CREATE OR REPLACE FUNCTION usage_note_unsummed() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          INSERT INTO usage_unsummed (${unsummedColumns})
+            SELECT ${unsummedOfKind('a.')} FROM added a LEFT JOIN usage_kinds k ON k.id = a.kind;
+          INSERT INTO usage_late (at, id) SELECT at, id FROM added WHERE at < (SELECT MAX(at) FROM usage_summing)
+            ON CONFLICT DO NOTHING;
+          RETURN NULL;
+        END
+      $$;
+      CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records
+        REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION usage_note_unsummed();`,
   },
 ];
