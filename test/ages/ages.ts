@@ -10,6 +10,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { makePartitions } from '../../core/money/usage-log/partitions.ts';
+import { openDatabase } from '../../core/state/database/index.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { fill, openStatements, type Age, type Statements } from './fill.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
@@ -45,6 +47,7 @@ try {
   await (await startAged(resolve(values.tree ?? here), url)).end();
   const statements = await openStatements(url);
   const now = Date.now();
+  if (!isSqlite) await partition(statements, now);
   const begun = performance.now();
   await fill(statements, isSqlite, age, now);
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
@@ -55,6 +58,20 @@ try {
 } finally {
   await postgres?.close();
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Makes the partitions that there would be, in a database of a version that has some. */
+async function partition(statements: Statements, now: number): Promise<void> {
+  const [row] = await statements.run("SELECT to_regclass('usage_records_before') IS NOT NULL AS has");
+  if (row?.['has'] !== true) return;
+  const database = openDatabase(url);
+  try {
+    if (database.kind !== 'postgres') return;
+    await makePartitions(database, age.days, now - (age.days + 3) * 86_400_000);
+    await makePartitions(database, age.days, now);
+  } finally {
+    await database.close();
+  }
 }
 
 async function report(tree: string, statements: Statements, now: number): Promise<void> {

@@ -3,7 +3,8 @@ import type { UsageRecord } from '../../model/usage-record.ts';
 import type { UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { conditions, rangeOf, slice, sliceStart } from './questions.ts';
-import { recordColumns, recordOf } from './rows.ts';
+import { recordOf } from './read-rows.ts';
+import { recordColumns } from './rows.ts';
 
 const columnOf: Readonly<Record<UsageMeasure, string>> = { ms: 'ms', microDollars: 'micro_dollars' };
 

@@ -12,15 +12,22 @@ import {
   sliceStart,
   type Cursor,
 } from './questions.ts';
-import { recordColumns, recordOf } from './rows.ts';
+import { recordOf } from './read-rows.ts';
+import { recordColumns } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
 import { createLargest } from './largest.ts';
 import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
+import { slackOf } from './partitions.ts';
 import { standingOf } from './standing.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
+
+/** True when a filter has a key, and besides it times at most. */
+function isOfKeyAlone({ keyId, since: _since, until: _until, ...others }: UsageFilter): boolean {
+  return keyId !== undefined && Object.values(others).every((value) => value === undefined);
+}
 
 /** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
 export function openUsageLog(
@@ -34,7 +41,7 @@ export function openUsageLog(
 
   /** Records of a slice of time, in order. */
   const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Cursor) => {
-    const { where, values } = conditions(filter, before);
+    const { where, values } = conditions(filter, before, database.kind);
     // The limit comes before the join: details are fetched for what is shown alone.
     const sql = `SELECT ${recordColumns} FROM
       (SELECT * FROM usage_calls ${where} ORDER BY at ${order}, id ${order} LIMIT ?) u
@@ -57,6 +64,9 @@ export function openUsageLog(
     );
     // The unique index of ids finds one record, however far back it is.
     if (filter.id !== undefined)
+      return { found: await select({ ...filter, since: start, until: end }, 'DESC', limit, before) };
+    // An index finds those of a key, where nothing else narrows them.
+    if (database.kind === 'postgres' && isOfKeyAlone(filter))
       return { found: await select({ ...filter, since: start, until: end }, 'DESC', limit, before) };
     const found: UsageRecord[] = [];
     let until = before === undefined ? end : Math.min(end, before.at + 1);
@@ -114,7 +124,7 @@ export function openUsageLog(
         since = until;
       }
     },
-    standing: (keep) => standingOf(askPrimary, keep),
+    standing: (keep) => standingOf(askPrimary, keep, slackOf(database.kind, keep.days)),
     prune: createPruning(database, askPrimary, addToSums),
   };
 }

@@ -4,6 +4,7 @@ import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import type { UsageLog, UsageRetention } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
+import { dropPartitions, makePartitions, rangeEnd, slackOf } from './partitions.ts';
 import { slice, type Cursor } from './questions.ts';
 import { removeSums } from './sums-pruning.ts';
 import { totalsIn } from './totals.ts';
@@ -28,20 +29,72 @@ export function createPruning(
 ): UsageLog['prune'] {
   const sql = sqlOf(database);
   return async (keep) => {
+    const failure = await tend(database, keep.days);
     // The sums must have counted a record before it goes.
     while (await addToSums()) await yieldTurn();
     const removedSums = await removeSums(sql, keep.sumDays);
     const [unsummed] = await ask('SELECT 1 FROM usage_summing', []);
     if (unsummed !== undefined) return { records: 0, sums: removedSums };
-    return { records: await removeUpTo(sql, await endOf(ask, keep)), sums: removedSums };
+    const records = await removeRecords(database, await endOf(ask, keep), keep);
+    await removeKinds(sql, ask);
+    if (failure !== undefined) throw failure;
+    return { records, sums: removedSums };
   };
 }
 
-/** The last record that is to go. */
-export async function endOf(ask: Ask, { days, records }: UsageRetention): Promise<Cursor> {
-  const byAge: Cursor = { at: Math.ceil(Date.now() - days * day), id: '' };
+/** Makes partitions; returns why it failed. What is removed does not wait for it. */
+async function tend(database: Database, days: number): Promise<Error | undefined> {
+  if (database.kind === 'sqlite') return undefined;
+  try {
+    await makePartitions(database, days);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** The last record that is to go, by its age or because there are too many. */
+interface End extends Cursor {
+  readonly isByNumber: boolean;
+}
+
+async function endOf(ask: Ask, { days, records }: UsageRetention): Promise<End> {
+  const byAge = { at: Math.ceil(Date.now() - days * day), id: '' };
   const byNumber = await nthNewest(ask, records);
-  return byNumber !== undefined && byNumber.at > byAge.at ? byNumber : byAge;
+  return byNumber !== undefined && byNumber.at > byAge.at
+    ? { ...byNumber, isByNumber: true }
+    : { ...byAge, isByNumber: false };
+}
+
+/** Removes the record at this place and all before it: whole partitions first. Returns how many there were. */
+async function removeRecords(
+  database: Database,
+  { at, id, isByNumber }: End,
+  { days }: UsageRetention,
+): Promise<number> {
+  const sql = sqlOf(database);
+  if (database.kind === 'sqlite') return removeUpTo(sql, { at, id });
+  const dropped = await dropPartitions(database, at);
+  const isWhole = !isByNumber && slackOf(database.kind, days) > 0;
+  const end = isWhole ? await rangeEnd(database, at) : at;
+  return dropped + (await removeUpTo(sql, end < at ? { at: end, id: '' } : { at, id }));
+}
+
+/** Removes kinds of records that have gone. Two days more, for clocks that differ. */
+async function removeKinds(sql: Sql, ask: Ask): Promise<void> {
+  const [oldest] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
+  const before = Math.floor(Number(oldest?.['at'] ?? Date.now()) / day) - 2;
+  for (let found = batch; found === batch;) {
+    const gone = await sql.run(() =>
+      rows(
+        'DELETE FROM usage_kinds WHERE id IN (SELECT id FROM usage_kinds WHERE last_day < ? LIMIT ?) RETURNING id',
+        before,
+        batch,
+      ),
+    );
+    found = gone.length;
+    await yieldTurn();
+  }
 }
 
 /** The newest record that is one too many; undefined when there are no more than so many. The sums tell in which hour it is. */

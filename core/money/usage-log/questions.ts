@@ -1,4 +1,5 @@
 import { GatewayError } from '../../sdk/errors.ts';
+import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 
@@ -39,6 +40,7 @@ const equal = {
 export function conditions(
   filter: UsageFilter,
   before?: Cursor,
+  kind?: Database['kind'],
 ): { readonly where: string; readonly values: readonly (string | number)[] } {
   const parts: string[] = [];
   const values: (string | number)[] = [];
@@ -52,6 +54,8 @@ export function conditions(
     const value = filter[member as keyof typeof equal];
     if (value !== undefined) need(`${column} = ?`, value);
   }
+  // As the index has it; a whole id would make the index three times as large.
+  if (filter.keyId !== undefined && kind === 'postgres') need('hashtext(key_id) = hashtext(?)', filter.keyId);
   for (const [member, condition] of Object.entries(bounds)) {
     const value = filter[member as keyof typeof bounds];
     if (value !== undefined) need(condition, value);

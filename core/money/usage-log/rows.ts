@@ -1,12 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Row } from './read-rows.ts';
 import { attemptNames, attemptRows } from './attempt-rows.ts';
 import { kindInsertion, Kinds, kindsInsertion, rowOfKind, unwritten, type Kind } from './kinds.ts';
 import { clean, text, whole } from './values.ts';
-
-/** A row as the drivers give it; large whole numbers may come as texts. */
-export type Row = Readonly<Record<string, unknown>>;
 
 type Value = string | number | null;
 
@@ -63,7 +60,7 @@ const names = [...Object.keys(columns), 'kind', 'details'];
 const fillings = Object.entries(columns).map(([name, fill]) => ({ fill, empty: emptyColumns[name] }));
 const detailNames = ['at', 'id', 'details', 'request', 'response'] as const;
 
-/** Columns to select for {@link recordOf}, of `usage_calls` as `u`; the details of `usage_details` as `d` come beside them. */
+/** Columns to select for `recordOf`, of `usage_calls` as `u`; the details of `usage_details` as `d` come beside them. */
 export const recordColumns = [
   ...Object.keys(columns)
     .filter((name) => !name.endsWith('_bin'))
@@ -213,70 +210,6 @@ function bodiesOf({
   };
 }
 
-/** The record of a row. What was not selected is absent from it. */
-export function recordOf(row: Row): UsageRecord {
-  const word = (name: string): string | undefined => {
-    const value = row[name];
-    return value === null || value === undefined ? undefined : String(value);
-  };
-  const number = (name: string): number | undefined => {
-    const value = row[name];
-    return value === null || value === undefined ? undefined : Number(value);
-  };
-  const record = {
-    id: word('id') ?? '',
-    at: number('at') ?? 0,
-    keyId: word('key_id'),
-    ip: word('ip') ?? '',
-    operation: word('operation') ?? '',
-    format: word('format') ?? '',
-    upstreamFormat: word('upstream_format'),
-    model: word('model') ?? '',
-    upstreamModel: word('upstream_model'),
-    channel: word('channel'),
-    stream: number('stream') === 1,
-    passThrough: flagOf(number('pass_through')),
-    status: number('status') ?? 0,
-    code: word('code'),
-    ended: (word('ended') ?? 'complete') as UsageRecord['ended'],
-    input: number('input') ?? 0,
-    output: number('output') ?? 0,
-    cacheRead: number('cache_read') ?? 0,
-    cacheWrite: number('cache_write') ?? 0,
-    reasoning: number('reasoning') ?? 0,
-    estimated: flagOf(number('estimated')),
-    microDollars: number('micro_dollars'),
-    ms: number('ms') ?? 0,
-    firstMs: number('first_ms'),
-    gatewayMs: number('gateway_ms'),
-    ...told(detailsIn(row)),
-    request: word('request'),
-    response: word('response'),
-  };
-  return Object.fromEntries(
-    Object.entries(record).filter(([, value]) => value !== undefined),
-  ) as unknown as UsageRecord;
-}
-
-/** The details of a row, with the price of its kind. */
-function detailsIn({ details, price }: Row): JsonObject {
-  const own = (typeof details === 'string' ? parseObject(details) : undefined) ?? {};
-  const priceOfKind = typeof price === 'string' ? parseObject(price) : undefined;
-  return priceOfKind === undefined ? own : { ...own, price: priceOfKind };
-}
-
-/** What of the details has the shape that it was written in. */
-function told({ reason, cause, price, losses, attempts, units }: JsonObject): object {
-  return {
-    reason: typeof reason === 'string' ? reason : undefined,
-    cause: isObject(cause) ? cause : undefined,
-    price: isObject(price) ? price : undefined,
-    units: isObject(units) ? units : undefined,
-    losses: Array.isArray(losses) ? losses.filter((loss) => typeof loss === 'string') : undefined,
-    attempts: Array.isArray(attempts) ? attempts.filter(isObject) : undefined,
-  };
-}
-
 /** Bins of a logarithmic scale, four percent wide: a percentile that is read off them is wrong by two percent at most. */
 const perUnit = 25;
 
@@ -295,8 +228,4 @@ function time(value: number | undefined): number | null {
 
 function flag(value: boolean | undefined): number | null {
   return value === undefined ? null : Number(value);
-}
-
-function flagOf(value: number | undefined): boolean | undefined {
-  return value === undefined ? undefined : value === 1;
 }

@@ -4,7 +4,7 @@ import { segmentsOf, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
-import type { Row } from './rows.ts';
+import type { Row } from './read-rows.ts';
 import type { Source } from './narrowing.ts';
 import { sourceOf } from './sums-source.ts';
 
