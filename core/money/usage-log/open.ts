@@ -18,7 +18,7 @@ import { failedAttemptsIn } from './failed-attempts.ts';
 import { createLargest } from './largest.ts';
 import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
-import { slackOf } from './partitions.ts';
+import { removedWith } from './partitions.ts';
 import { standingOf } from './standing.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
@@ -124,7 +124,7 @@ export function openUsageLog(
         since = until;
       }
     },
-    standing: (keep) => standingOf(askPrimary, keep, slackOf(database.kind, keep.days)),
+    standing: (keep) => standingOf(askPrimary, keep, (at) => removedWith(database, keep.days, at)),
     prune: createPruning(database, askPrimary, addToSums),
   };
 }

@@ -75,9 +75,15 @@ function widthFor(days: number): number {
 /** Records that are kept for fewer days go one by one, when they are too old. */
 const fewestWholeDays = 7;
 
-/** How much longer than a rule says records are kept, because they are removed by whole partitions, in milliseconds. */
-export function slackOf(kind: Database['kind'], days: number): number {
-  return kind === 'postgres' && days >= fewestWholeDays ? widthFor(days) : 0;
+/** True when records that are kept for so many days are removed by whole partitions. */
+export function keepsWholeDays(kind: Database['kind'], days: number): boolean {
+  return kind === 'postgres' && days >= fewestWholeDays;
+}
+
+/** Returns the time of the last records that are removed together with those of a time. */
+export async function removedWith(database: Database, days: number, at: number): Promise<number> {
+  if (database.kind === 'sqlite' || !keepsWholeDays(database.kind, days)) return at;
+  return (await partialAt(database, at))?.until ?? at;
 }
 
 /**
@@ -124,11 +130,13 @@ export async function dropPartitions(database: PostgresDatabase, before: number)
  * when the last of its records is too old: to remove its records as they age would cost as much as to write them.
  */
 export async function rangeEnd(database: PostgresDatabase, before: number): Promise<number> {
+  return (await partialAt(database, before))?.since ?? before;
+}
+
+/** The partition of days that a time is in. */
+async function partialAt(database: PostgresDatabase, at: number): Promise<Partition | undefined> {
   const found = await partitionsOf(database, 'usage_records');
-  const partial = found.find(
-    ({ since, until, isDefault }) => !isDefault && since > 0 && since <= before && before < until,
-  );
-  return partial?.since ?? before;
+  return found.find(({ since, until, isDefault }) => !isDefault && since > 0 && since <= at && at < until);
 }
 
 async function countOf(database: PostgresDatabase, name: string): Promise<number> {

@@ -4,7 +4,7 @@ import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import type { UsageLog, UsageRetention } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
-import { dropPartitions, makePartitions, rangeEnd, slackOf } from './partitions.ts';
+import { dropPartitions, makePartitions, rangeEnd, keepsWholeDays } from './partitions.ts';
 import { slice, type Cursor } from './questions.ts';
 import { removeSums } from './sums-pruning.ts';
 import { totalsIn } from './totals.ts';
@@ -75,7 +75,7 @@ async function removeRecords(
   const sql = sqlOf(database);
   if (database.kind === 'sqlite') return removeUpTo(sql, { at, id });
   const dropped = await dropPartitions(database, at);
-  const isWhole = !isByNumber && slackOf(database.kind, days) > 0;
+  const isWhole = !isByNumber && keepsWholeDays(database.kind, days);
   const end = isWhole ? await rangeEnd(database, at) : at;
   return dropped + (await removeUpTo(sql, end < at ? { at: end, id: '' } : { at, id }));
 }

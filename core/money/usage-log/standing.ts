@@ -13,14 +13,18 @@ const mostCounted = 100_000;
 const patience = day;
 
 /**
- * Says how the records of the usage log, and their sums, stand to the rule by which they are kept. `slack`: how much longer records stay than the
- * rule says, in milliseconds.
+ * Says how the records of the usage log, and their sums, stand to the rule by which they are kept. `lastWith` gives the time of
+ * the last records that are removed together with those of a time.
  */
-export async function standingOf(ask: Ask, keep: UsageRetention, slack: number): Promise<readonly Kept[]> {
+export async function standingOf(
+  ask: Ask,
+  keep: UsageRetention,
+  lastWith: (at: number) => Promise<number>,
+): Promise<readonly Kept[]> {
   const now = Date.now();
   const [first] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
   const oldest = first === undefined ? undefined : Number(first['at']);
-  return [await records(ask, keep, oldest, now, slack), await sums(ask, keep, oldest)];
+  return [await records(ask, keep, oldest, now, lastWith), await sums(ask, keep, oldest)];
 }
 
 async function records(
@@ -28,7 +32,7 @@ async function records(
   { days, records: most }: UsageRetention,
   oldest: number | undefined,
   now: number,
-  slack: number,
+  lastWith: (at: number) => Promise<number>,
 ): Promise<Kept> {
   const callsSince = async (since: number): Promise<number> => {
     const found = totalsIn({ level: 1, since, until: Number.MAX_SAFE_INTEGER }, {}, ['calls']);
@@ -42,7 +46,7 @@ async function records(
   const perDay = ((await callsSince(Math.floor(recent / hour) * hour)) / span) * day;
   const reach = perDay === 0 ? days : Math.min(days, most / perDay);
   const rule = `Records of calls are kept for ${shownDays(days)}, and up to ${shown(most)} of them: at the rate of the last day that is ${shownDays(reach)}. Their sums stay.`;
-  const overdue = oldest === undefined ? 0 : now - days * day - oldest - slack;
+  const overdue = oldest === undefined ? 0 : now - days * day - (await lastWith(oldest));
   const tooMany = rows - most;
   const warning =
     overdue > patience || tooMany > Math.max(perDay, most / 10)
