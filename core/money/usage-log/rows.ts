@@ -1,3 +1,4 @@
+/** Records as rows, and how they are written in a transaction of the caller. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Row } from './read-rows.ts';
