@@ -11,7 +11,7 @@ import { patience, patienceVariable } from './test/support/patience.ts';
  * which an earlier file would blur.
  */
 const together = globSync(
-  'test/{browser,channels,chaos/found,clients,core,flows,formats,fuzz,house,package,plugins,race,reload}/**/*.test.ts',
+  'test/{browser,channels,chaos/found,clients,core,databases,flows,formats,fuzz,house,package,plugins,race,reload}/**/*.test.ts',
   { cwd: import.meta.dirname },
 ).filter(
   (file) =>

@@ -245,6 +245,17 @@ async function run(url: string, sql: string): Promise<Record<string, unknown>[]>
   }
 }
 
+/** Returns a database as statements that a client can run, without owners and comments. */
+export function dumpPostgres(url: string): string {
+  const options = ['--no-owner', '--no-privileges', '--inserts', '--rows-per-insert=100'];
+  const dump = spawnSync(join(binaries ?? '', 'pg_dump'), [...options, url.replace(/\?.*/, '')], {
+    encoding: 'utf8',
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  // Lines with a backslash are for the program psql alone, and servers before 17 do not know the timeout.
+  return succeed(dump).replaceAll(/^(?:--|\\|SET transaction_timeout).*\n/gm, '');
+}
+
 /** Servers refuse to run as root: whoever it was installed for, else nobody. */
 export function otherThanRoot(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;

@@ -1,0 +1,179 @@
+/** Starts the present gateway on databases as released versions wrote them. */
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import demo from '../../channels/demo/index.ts';
+import openai from '../../channels/openai.ts';
+import sora from '../../channels/sora.ts';
+import { backUp, restore } from '../../core/state/backup/index.ts';
+import storedResponses from '../../plugins/stored-responses/index.ts';
+import usageLog from '../../plugins/usage-log/index.ts';
+import videoTasks from '../../plugins/video-tasks/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { adminPassword, ask, operate } from './client.ts';
+import { chat, viewOf } from './fill.ts';
+import { copyOf, fixtureNames, writtenBy } from './fixtures.ts';
+import { startEveryObject, type EveryObject } from './provider.ts';
+import type { Written } from './written.ts';
+
+const missing = withoutPostgres();
+let server: TestPostgres | undefined;
+let provider: EveryObject;
+beforeAll(async () => {
+  provider = await startEveryObject();
+  if (missing === undefined) server = await startPostgres();
+});
+afterAll(async () => {
+  await server?.close();
+  await provider.close();
+});
+
+const kinds = ['sqlite', ...(missing === undefined ? (['postgres'] as const) : [])] as const;
+
+/** The present gateway on a database, with the channels of the gateway that wrote it. Nothing is removed for its age. */
+async function startOn(database: string): Promise<TestGateway> {
+  const gateway = await startGateway({
+    database,
+    adminPassword,
+    prices: { '*': { input: 3, output: 15 } },
+    plugins: [
+      storedResponses({ retention: 3_650 }),
+      videoTasks({ retention: 3_650 }),
+      usageLog({ retention: { days: 36_500, sumDays: 36_500 } }),
+    ],
+    channels: [
+      demo(),
+      openai({ id: 'objects', key: 'sk-of-the-provider', baseUrl: provider.url, models: ['gpt-test'] }),
+      sora({ id: 'videos', key: 'sk-of-the-provider', baseUrl: provider.url }),
+    ],
+  });
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+/** Versions whose gateways refuse to start on an upgraded database, with the steps that they refuse. None of them was published. */
+const refused: Readonly<Record<string, readonly string[]>> = {
+  '2026-11-22': ['keyv-2', 'ledger-2', 'usage-log-2', 'provider-objects-1'],
+};
+
+/** Names of the steps that older gateways must know. */
+async function stepsIn(url: string): Promise<readonly string[]> {
+  const sql = 'SELECT name FROM sluice_migrations ORDER BY applied, name';
+  if (!url.startsWith('sqlite:'))
+    return ((await server?.run(url, sql)) ?? []).map(({ name }) => String(name));
+  const connection = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true });
+  try {
+    return connection
+      .prepare(sql)
+      .all()
+      .map(({ name }) => String(name));
+  } finally {
+    connection.close();
+  }
+}
+
+/** The secret of the key with this name. */
+function secretOf({ keys }: Written, name: string): string {
+  return keys.find((key) => key.name === name)?.secret ?? '';
+}
+
+test(`databases of both kinds are tried ${missing ?? ''}`, () => {
+  expect(fixtureNames).toContain('2026-11-22');
+  expect(fixtureNames.length).toBeGreaterThan(1);
+});
+
+describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as const)))(
+  'a database of %s in %s',
+  (name, kind) => {
+    const written = writtenBy(name, kind);
+    const copy = (): Promise<string> => copyOf(name, kind === 'postgres' ? server : undefined);
+
+    /** All that an operator saw in the admin API, without the secrets of keys. */
+    const all = {
+      keys: written.keys.map(({ id, name: title, note, enabled, budgets }) => ({
+        id,
+        name: title,
+        ...(note === undefined ? {} : { note }),
+        enabled,
+        budgets,
+      })),
+      records: written.records,
+      sums: written.sums,
+    };
+    const seenAt = async ({ url }: TestGateway) => viewOf(await operate(url));
+
+    test('has its keys, records, sums and budgets after the upgrade, and after another start', async () => {
+      const url = await copy();
+      const first = await startOn(url);
+      await eventually(async () => expect(await seenAt(first)).toEqual(all));
+      await first.close();
+      const second = await startOn(url);
+      await eventually(async () => expect(await seenAt(second)).toEqual(all));
+    });
+
+    test('lets gateways of that version start beside the present one, or says which cannot', async () => {
+      const url = await copy();
+      const before = await stepsIn(url);
+      await (await startOn(url)).close();
+      const added = (await stepsIn(url)).filter((step) => !before.includes(step));
+      expect(added.toSorted()).toEqual((refused[name] ?? []).toSorted());
+    });
+
+    test('serves the keys that work, refuses the others, and charges on top of what was spent', async () => {
+      const { url } = await startOn(await copy());
+      const status = async (key: string): Promise<number> =>
+        (await ask(url, secretOf(written, key), '/v1/chat/completions', chat('Again'))).status;
+      expect([await status('Zoë the first'), await status('without limits')]).toEqual([200, 200]);
+      expect([await status('used up'), await status('disabled')]).toEqual([429, 401]);
+      const admin = await operate(url);
+      const spent = async (): Promise<number | undefined> =>
+        (await viewOf(admin)).keys.find((key) => key.name === 'Zoë the first')?.budgets[0]?.spent;
+      const before = written.keys.find((key) => key.name === 'Zoë the first')?.budgets[0]?.spent ?? 0;
+      await eventually(async () => expect(await spent()).toBeGreaterThan(before));
+      const found = (await admin(`keys?search=${encodeURIComponent('zoë')}`))['keys'];
+      expect(found).toMatchObject([{ note: 'of a database' }]);
+    });
+
+    test('goes on with conversations and responses, for the key that has them alone', async () => {
+      const { url } = await startOn(await copy());
+      const { conversation, response } = written;
+      const [owner, other] = [secretOf(written, 'Zoë the first'), secretOf(written, 'without limits')];
+      const items = await ask(url, owner, `/v1/conversations/${conversation.id}/items?order=asc`);
+      for (const text of conversation.texts) expect(JSON.stringify(items.body)).toContain(text);
+      expect((await ask(url, other, `/v1/conversations/${conversation.id}/items`)).status).toBe(404);
+      expect((await ask(url, owner, `/v1/responses/${response}`)).body).toMatchObject({ id: response });
+      expect((await ask(url, other, `/v1/responses/${response}`)).status).toBe(404);
+      const following = { model: 'demo', input: 'And?' };
+      const turns = [{ previous_response_id: response }, { conversation: conversation.id }];
+      for (const turn of turns)
+        expect((await ask(url, owner, '/v1/responses', { ...following, ...turn })).status).toBe(200);
+    });
+
+    test('finds videos and files at their providers, for the key that made them alone', async () => {
+      const { url } = await startOn(await copy());
+      const [owner, other] = [secretOf(written, 'without limits'), secretOf(written, 'Zoë the first')];
+      const paths = [
+        `/v1/videos/${written.video}`,
+        ...(written.file === undefined ? [] : [`/v1/files/${written.file}`]),
+      ];
+      for (const path of paths) {
+        expect(await ask(url, owner, path)).toMatchObject({
+          status: 200,
+          body: { id: path.split('/').at(-1) },
+        });
+        expect((await ask(url, other, path)).status).toBe(404);
+      }
+    });
+
+    test('can be saved by the present version, and restored', async () => {
+      const file = `${temporaryFolder()}/backup.sluice`;
+      await backUp(await copy(), file, 'now');
+      const target = `sqlite:${temporaryFolder()}/restored.db`;
+      await restore(target, file, { replace: false });
+      const restored = await startOn(target);
+      await eventually(async () => expect(await seenAt(restored)).toEqual(all));
+    });
+  },
+);

@@ -1,0 +1,46 @@
+/** What clients and operators did at the gateway that wrote a database, and what it told of that at last. */
+
+import { fileURLToPath } from 'node:url';
+
+/** The folder with the databases that were written. */
+export const fixtures = fileURLToPath(new URL('../fixtures/databases/', import.meta.url));
+
+/** A budget of a key, in the unit of the admin API. */
+export interface WrittenBudget {
+  readonly unit: string;
+  readonly period: string;
+  readonly amount: number;
+  readonly spent: number;
+}
+
+/** A key, with its secret. */
+export interface WrittenKey {
+  readonly id: string;
+  readonly name: string;
+  readonly note?: string;
+  readonly secret: string;
+  readonly enabled: boolean;
+  readonly budgets: readonly WrittenBudget[];
+}
+
+/** What the calls of one key come to. */
+export interface WrittenSum {
+  readonly group: string;
+  readonly calls: number;
+  readonly failed: number;
+  readonly input: number;
+  readonly output: number;
+  readonly microDollars: number;
+}
+
+/** All of it. Objects of kinds that the version did not have are absent. */
+export interface Written {
+  readonly keys: readonly WrittenKey[];
+  /** Ids of the usage records, newest first. */
+  readonly records: readonly string[];
+  readonly sums: readonly WrittenSum[];
+  readonly conversation: { readonly id: string; readonly texts: readonly string[] };
+  readonly response: string;
+  readonly video: string;
+  readonly file?: string;
+}
