@@ -28,7 +28,7 @@ export interface Check {
   appliesTo(call: Call): boolean;
 }
 
-/** What is asked about whole texts. */
+/** Part of a check that asks a service or a model about whole texts. */
 export interface RemoteCheck {
   readonly judge: Judge;
   readonly parallel: boolean;
@@ -39,10 +39,10 @@ export interface RemoteCheck {
   readonly answersOnly: boolean;
 }
 
-/** A check that asks somebody. */
+/** A check that asks a service or a model. */
 export type RemotelyChecked = Check & { readonly remote: RemoteCheck };
 
-/** True for a check that asks somebody. */
+/** True for a check that asks a service or a model. */
 export function isRemote(check: Check): check is RemotelyChecked {
   return check.remote !== undefined;
 }

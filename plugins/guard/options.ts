@@ -23,7 +23,7 @@ const common = {
   models: z.array(z.string().min(1)).min(1).optional(),
   /** Ids, names and patterns of names (`team-a-*`) of API keys. Default: all, and calls without a key. */
   keys: z.array(z.string().min(1)).min(1).optional(),
-  /** What a refused client reads. */
+  /** Message of the error that a refused client gets. */
   message: z.string().min(1).max(500).optional(),
 };
 
@@ -42,7 +42,7 @@ const remote = {
   scope: z.enum(['all', 'last']).default('all'),
   /** Milliseconds for each question. */
   timeout: z.int().min(1).max(600_000).default(5_000),
-  /** When the check does not answer, or not as it should. Default `refuse`. */
+  /** Decision where the check does not answer, or not as it should. Default `refuse`. */
   whenDown: z.enum(['allow', 'refuse']).default('refuse'),
   /** Most characters that are sent. Longer texts count as no answer. */
   longest: z.int().min(1).default(1_000_000),

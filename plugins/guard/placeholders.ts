@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** How a placeholder may be written by a model: in any case, with a space or hyphen for the underline, with Markdown's backslashes. */
+/** Ends of a placeholder as a model may write them: in any case, with a space or hyphen for the underline, with Markdown's backslashes. */
 export const placeholderEnd = String.raw`(?:\\?_| |-)[A-Z0-9]{1,6} ?\\?\]`;
 export const placeholderStart = String.raw`\\?\[ ?`;
 const spoken = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;

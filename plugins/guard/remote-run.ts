@@ -3,7 +3,7 @@ import { tells, type Check, type RemotelyChecked } from './checks.ts';
 import type { Find, JudgedText, Question, Verdict } from './remote/judge.ts';
 import type { Reporter } from './reporter.ts';
 
-/** What became of one remote check: `verdict` is undefined where it did not answer and that is allowed. */
+/** Result of one remote check: `verdict` is undefined where it did not answer and that is allowed. */
 export interface Asked {
   readonly check: Check;
   readonly verdict: Verdict | undefined;

@@ -6,7 +6,7 @@ import { signatureOf } from './remote/webhook.ts';
 /** Names of the checks with the action `tag` that a call met, for other plugins. */
 export const guardTags = callKey<readonly string[]>('guard tags');
 
-/** What a check found, without any text of it. */
+/** Finding of a check, without any text of it. */
 export interface Found {
   readonly check: Check;
   readonly side: 'request' | 'response';
@@ -21,7 +21,8 @@ interface Quiet {
   left: number;
 }
 
-const mostReasons = 20;
+/** Maximum number of reasons that are logged for a finding. */
+const maxReasons = 20;
 
 /** Tells clients, the operator and other plugins what checks find. */
 export class Reporter {
@@ -52,7 +53,7 @@ export class Reporter {
     });
   }
 
-  /** Notes what does not end the call: masks, tags and alerts. */
+  /** Notes a finding that does not end the call: a mask, a tag or an alert. */
   note(call: Call, found: Found): void {
     this.#count(found);
     const { action } = found.check;
@@ -72,7 +73,7 @@ export class Reporter {
   }
 
   #fields(call: Call, { check, side, reasons, at }: Found): object {
-    const told = reasons.slice(0, mostReasons).map((reason) => reason.slice(0, 100));
+    const told = reasons.slice(0, maxReasons).map((reason) => reason.slice(0, 100));
     return { id: call.id, keyId: call.get(caller)?.id, check: check.name, side, reasons: told, at };
   }
 

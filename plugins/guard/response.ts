@@ -77,7 +77,7 @@ class ReplyTexts {
       case 'frames':
       case 'bytes':
         if (event.type === 'bytes' && this.#session.call.operation !== 'chat') return event;
-        // Whoever answered did so in bytes although events were asked for.
+        // A plugin behind this one answered in bytes although events were asked for.
         throw new GatewayError('internal_error', 'The response could not be checked.');
       default:
         return event;
@@ -134,7 +134,7 @@ class ReplyTexts {
 
 /** Most memory that a reply takes which is held back, in characters of its events. */
 const maxHeld = 64 * 1024 * 1024;
-/** What an event takes besides its texts, about. */
+/** Approximate size of an event besides its texts, in characters. */
 const eventSize = 100;
 
 /** Texts of a reply, block by block. */
@@ -155,7 +155,7 @@ class Gathered {
 
   take(event: GatewayEvent): void {
     this.#held += eventSize + sizeOf(event);
-    // What is held of an event besides its text.
+    // Data of media counts as text.
     this.#length += event.type === 'media-delta' ? (event.data?.length ?? 0) : 0;
     this.#length += event.type === 'partial-image' ? event.data.length : 0;
     if (event.type === 'text-delta') this.#add(`text ${event.block}`, event.text, true);

@@ -10,7 +10,7 @@ interface Row {
   readonly check: Check | undefined;
 }
 
-/** What a span means. */
+/** Meaning of a span. */
 export interface Finding {
   /** Checks whose patterns match here, the longest match first. */
   readonly checks: readonly Check[];

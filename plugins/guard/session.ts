@@ -5,7 +5,7 @@ import type { Placeholders } from './placeholders.ts';
 import type { Reporter } from './reporter.ts';
 import type { BesideChecks } from './beside.ts';
 
-/** What the checks of one call share. */
+/** State that the checks of one call share. */
 export interface Session {
   readonly call: Call;
   readonly scanners: Scanners;

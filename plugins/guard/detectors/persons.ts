@@ -3,7 +3,7 @@ import { digitsOf, passesLuhn, passesMod1110, passesVerhoeff, remainder, weighte
 
 /** A kind of entity: how it looks, and how it is told from what only looks like it. */
 export interface Detector {
-  /** What stands in its placeholders. */
+  /** Label in its placeholders. */
   readonly label: string;
   /** In the syntax of `parsePattern`. */
   readonly pattern: string;

@@ -1,7 +1,7 @@
 import { contains, type CharSet } from './char-set.ts';
 import type { Program } from './program.ts';
 
-/** What reading one character does: patterns that matched before it, and the state behind it. */
+/** Result of reading one character: patterns that matched before it, and the state behind it. */
 interface Step {
   readonly accepts: readonly number[] | undefined;
   readonly next: State | undefined;
@@ -20,8 +20,8 @@ class State {
   }
 }
 
-/** Most states that are kept. When there are more, all are made anew. */
-const mostStates = 4_000;
+/** Maximum number of states that are kept. When there are more, all are made anew. */
+const maxStates = 4_000;
 
 /** An end of a match, and the patterns that match so far. */
 export interface Accepted {
@@ -130,7 +130,7 @@ export class Automaton {
     const key = `${asked}:${sorted.join()}`;
     let state = this.#states.get(key);
     if (state === undefined) {
-      if (this.#states.size >= mostStates) {
+      if (this.#states.size >= maxStates) {
         this.#states = new Map();
         this.#starts.length = 0;
       }

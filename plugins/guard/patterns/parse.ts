@@ -19,7 +19,7 @@ export type Node =
   | { readonly type: 'repeat'; readonly node: Node; readonly min: number; readonly max: number };
 
 const empty: Node = { type: 'seq', parts: [] };
-const mostRepeats = 1000;
+const maxRepeats = 1000;
 
 /** A character of the set (or none of it) must stand before or behind. `none`: the edge of the text will do, too. */
 function look(set: CharSet, behind: boolean, negated: boolean): Node {
@@ -103,8 +103,8 @@ class Parser {
     const min = Number(least);
     const max = comma === undefined ? min : most === '' ? Infinity : Number(most);
     if (max < min) this.#fail('a repetition whose maximum is below its minimum');
-    if (min > mostRepeats || (max !== Infinity && max > mostRepeats))
-      this.#fail(`a repetition of more than ${mostRepeats}`);
+    if (min > maxRepeats || (max !== Infinity && max > maxRepeats))
+      this.#fail(`a repetition of more than ${maxRepeats}`);
     this.#at += all.length;
     return { min, max };
   }

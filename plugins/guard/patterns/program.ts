@@ -21,8 +21,8 @@ export interface Program {
   readonly start: number;
 }
 
-/** Most instructions of all patterns of a program. */
-const mostOps = 500_000;
+/** Maximum number of instructions of all patterns of a program. */
+const maxOps = 500_000;
 
 /** Compiles patterns into one program. Throws RangeError where they are too large. */
 export function compile(patterns: readonly Node[]): Program {
@@ -30,7 +30,7 @@ export function compile(patterns: readonly Node[]): Program {
   const sets: CharSet[] = [];
   const known = new Map<string, number>();
   const add = (op: Op): number => {
-    if (ops.length >= mostOps) throw new RangeError('The patterns are too large together.');
+    if (ops.length >= maxOps) throw new RangeError('The patterns are too large together.');
     return ops.push(op) - 1;
   };
   const setIndex = (set: CharSet): number => {

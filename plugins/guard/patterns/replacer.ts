@@ -5,7 +5,7 @@ import type { Matcher, Span } from './matcher.ts';
 export class Replacer implements TextTransformer {
   readonly #matcher: Matcher;
   readonly #replace: (match: string, span: Span) => string;
-  /** What was not given yet, behind the one character before it. */
+  /** Text that is held back, behind the one character before it. */
   #held = '';
   #from = 0;
 

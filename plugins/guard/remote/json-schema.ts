@@ -4,7 +4,7 @@ import type { Judge } from './judge.ts';
 
 /** Options of `kind: 'json-schema'`. */
 export const jsonSchemaOptions = {
-  /** What the text of each answer must be, as a JSON Schema. Default: any JSON. */
+  /** JSON Schema of the text of each answer. Default: any JSON. */
   schema: z.record(z.string(), z.unknown()).default({}),
 };
 

@@ -6,12 +6,12 @@ export interface JudgedText {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
 }
 
-/** What a remote check is asked. */
+/** Question to a remote check. */
 export interface Question {
   readonly side: 'request' | 'response';
   readonly texts: readonly JudgedText[];
   readonly call: Call;
-  /** That of the call that waits for the answer. */
+  /** Signal of the call that waits for the answer; undefined where none does. */
   readonly signal: AbortSignal | undefined;
   /** True where the call may end before the answer comes. */
   readonly outlivesCall: boolean;
@@ -29,7 +29,7 @@ export interface Find {
 /** A place that cannot be used: a check that masks has no answer then. */
 export const noPlace: Find = { text: -1, start: 0, end: 0, label: 'VALUE' };
 
-/** What a remote check says. */
+/** Answer of a remote check. */
 export interface Verdict {
   readonly flagged: boolean;
   /** Names of categories, never texts. */
@@ -43,12 +43,13 @@ export interface Verdict {
 /** Asks a remote check. Rejects where there is no answer, or one that cannot be understood. */
 export type Judge = (question: Question) => Promise<Verdict>;
 
-/** What judges need to ask. `timeout` is in milliseconds, for one request. */
+/** Services for judges. `timeout` is in milliseconds, for one request. */
 export interface JudgeTools extends Pick<PluginTools, 'http' | 'subcall'> {
   readonly timeout: number;
 }
 
-const mostAtOnce = 4;
+/** Maximum number of requests of one check at a time. */
+const maxAtOnce = 4;
 
 /** Does work for each item, a few at once, and returns the results in order. */
 export async function forEach<Item, Result>(
@@ -65,7 +66,7 @@ export async function forEach<Item, Result>(
       if (item !== undefined) results[index] = await work(item, index);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(maxAtOnce, items.length) }, worker));
   return results;
 }
 

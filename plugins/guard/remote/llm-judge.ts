@@ -7,7 +7,7 @@ import type { Judge, JudgeTools } from './judge.ts';
 export const judgeOptions = {
   /** The model that judges. */
   model: z.string().min(1),
-  /** What must not pass, in the operator's words. */
+  /** Policy that the model judges by, in the operator's words. */
   instructions: z.string().min(1),
   /** Most tokens of the model's answer, its reasoning included. */
   maxTokens: z.int().min(1).default(1024),

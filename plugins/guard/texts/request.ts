@@ -97,7 +97,7 @@ function hasTexts({ request }: Call, expected: readonly string[]): boolean {
       : textsOfOther(request);
     return texts?.length === expected.length && texts.every((text, index) => text === expected[index]);
   } catch {
-    // What was replaced was no text but a word of the format.
+    // A word of the format was replaced, so that the body cannot be read.
     return false;
   }
 }

@@ -74,15 +74,9 @@ describe('patterns', () => {
     expect(() => parsePattern(source)).toThrow(what);
   });
 
-  test('patterns that ruin a backtracking engine take time in proportion to the text', () => {
+  test('patterns that ruin a backtracking engine come to an end', () => {
     const matcher = new Matcher([{ node: parsePattern('(?:a+)+b|(?:a|aa)+c|(?:.*)*d') }], 256);
-    const steps = (length: number): number => {
-      const started = performance.now();
-      expect(matcher.scan('a'.repeat(length)).spans).toEqual([]);
-      return performance.now() - started;
-    };
-    // A backtracking engine would not come back; how long it takes is measured by `npm run linear`.
-    steps(100_000);
+    expect(matcher.scan('a'.repeat(100_000)).spans).toEqual([]);
   });
 
   test('too large a pattern is refused', () => {
