@@ -7,7 +7,7 @@ export interface RateRule {
   readonly limit: number;
   /** How much this call counts: 1 for a request, its tokens for tokens. More than the limit counts as the whole limit, or the call could never run. */
   readonly cost: number;
-  /** How much more is counted, for calls that follow, where the limit has ample room. Only the process that counts for workers heeds it. */
+  /** How much more is counted, for calls that follow, where the limit has ample room. Those that count in this process alone ignore it. */
   readonly ahead?: number;
 }
 
@@ -131,4 +131,13 @@ export interface RatesLine {
   send(question: RatesQuestion): boolean;
   /** Tells who wants to hear the answers. */
   listen(listener: (news: RatesAnswer | RatesRecall) => void): void;
+}
+
+/** The way of what a process gives back to who counts. */
+export interface ReturnsLine extends Pick<RatesLine, 'send'> {
+  /**
+   * Returns the time by the clock of this process until which the slots that it holds are its own; after it others may have been given them.
+   * Absent: as long as the process lives.
+   */
+  slotsUntil?(): number;
 }

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import type { ReportShared } from '../../state/links/shared-link.ts';
+import { systemClock, type Clock } from '../ledger/clock.ts';
+import { answerIn, clockMargin, type StoreAnswer } from './answers.ts';
+import { giveBackCalls, type GivenBack } from './give-backs.ts';
+import { bySubject, HeldSlots, type HeldSlot } from './held-slots.ts';
 import { MemoryRates, slices } from './memory.ts';
-import { correctScript, renewScript, scripts, takeScript } from './scripts.ts';
+import { Recalls } from './recalls.ts';
+import { giveBackScript, renewScript, scripts, takeScript } from './scripts.ts';
+import { Shares } from './shares.ts';
+import { connectRatesStore, holdersOf, keyOf, type RatesStore, type StoreWatcher } from './store.ts';
 import type {
-  RateGrant,
   RateRule,
   Rates,
+  RatesQuestion,
   RateTimes,
   RateVerdict,
   SharedSettings,
   SlotRule,
 } from './index.ts';
-import { type ReportShared, SharedLink } from '../../state/links/shared-link.ts';
-
-/** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
-const prefix = 'sluice:{rates}:';
 
 /** Leases that are renewed with one command. */
 const renewedAtOnce = 500;
@@ -21,70 +25,158 @@ const renewedAtOnce = 500;
 /** Milliseconds after which a call that could not be counted may try again. */
 const downRetry = 1_000;
 
+/** Maximum number of slots that are given back later because the store could not be asked. The others are free when their leases are over. */
+const maxAbandoned = 10_000;
+
+/** Times that others' allotments are recalled for one call. */
+const recallsPerCall = 2;
+
+/** How {@link RedisRates} is made: tests and simulations give it another store and another clock. */
+export interface RedisRatesOptions {
+  readonly whenDown: SharedSettings['whenDown'];
+  readonly times?: RateTimes;
+  readonly clock?: Clock;
+  /** Name of the process, unlike that of any other. */
+  readonly process?: string;
+  readonly connect: (watcher: StoreWatcher) => RatesStore;
+}
+
+/** Opens rates that the shared store counts. */
+export function openRedisRates(shared: SharedSettings, report: ReportShared, times: RateTimes): RedisRates {
+  const connect = (watcher: StoreWatcher) => connectRatesStore(shared, scripts, report, watcher);
+  return new RedisRates({ whenDown: shared.whenDown, times, connect });
+}
+
 /**
- * Counts in Redis, for all gateways together: the same sliding minute as in memory, by the store's clock. All rules of a call are one
- * script, so one round trip. Slots are leases, renewed while their calls run: those of a process that was killed are free when they have
- * passed. While the store is gone each process counts for itself, or calls with limits are refused.
+ * Counts in Redis, for all gateways together: the same sliding minute as in memory, by the store's clock. All rules of a call, of however many
+ * levels, are one script. Calls of busy keys are served from what the store has counted ahead for this process. Slots are leases, renewed
+ * while they are held: those of a process that was killed are free when they have passed. While the store is gone each process counts for
+ * itself, or calls with limits are refused; what was counted ahead is given up when the connection is lost.
  */
 export class RedisRates implements Rates {
-  readonly #link: SharedLink;
+  readonly #store: RatesStore;
   readonly #whenDown: SharedSettings['whenDown'];
+  readonly #clock: Clock;
   readonly #local: MemoryRates;
+  readonly #shares: Shares;
+  readonly #recalls: Recalls;
   readonly #slice: string;
-  readonly #lease: string;
-  /** From a slot's id to its name in the store. */
-  readonly #held = new Map<string, string>();
-  readonly #process = randomUUID();
+  readonly #lease: number;
+  readonly #process: string;
+  readonly #held = new HeldSlots();
+  /** Slots that the store may hold for this process, which has no use for them. */
+  #abandoned: HeldSlot[] = [];
+  /** Requests that may count something ahead, and are not answered yet. */
+  readonly #asking = new Set<Promise<unknown>>();
+  readonly #recalled = new Map<number, readonly string[]>();
   #ids = 0;
-  readonly #renewing: NodeJS.Timeout;
+  #renewedAt: number;
+  #isRenewing = false;
+  #stopRenewing: () => void;
 
-  constructor(shared: SharedSettings, report: ReportShared, times: RateTimes) {
+  constructor({ whenDown, times = {}, clock = systemClock, process, connect }: RedisRatesOptions) {
     const { minute = 60_000, lease = 15_000 } = times;
-    this.#whenDown = shared.whenDown;
-    this.#local = new MemoryRates(times);
+    this.#whenDown = whenDown;
+    this.#clock = clock;
+    this.#process = process ?? randomUUID();
+    this.#local = new MemoryRates(times, clock);
     this.#slice = String(minute / slices);
-    this.#lease = String(lease);
-    this.#link = new SharedLink({ store: shared, prefix, scripts, report, onUp: () => void this.#renew() });
-    this.#renewing = setInterval(() => void this.#renew(), lease / 3);
-    this.#renewing.unref();
+    this.#lease = lease;
+    this.#renewedAt = clock.now();
+    this.#shares = new Shares(
+      {
+        send: (question) => this.#giveBack(question),
+        slotsUntil: () => this.#renewedAt + clockMargin * lease,
+      },
+      clock,
+    );
+    this.#store = connect({
+      up: () => void this.#renew(),
+      down: () => this.#shares.giveUp(),
+    });
+    this.#recalls = new Recalls({
+      store: this.#store,
+      process: this.#process,
+      clock,
+      obey: (subjects) => void this.#obey(subjects),
+      holdsAnything: () => !this.#shares.isEmpty,
+    });
+    this.#stopRenewing = this.#renewLater();
   }
 
   get state(): 'ok' | 'degraded' {
-    return this.#link.isUp ? 'ok' : 'degraded';
+    return this.#store.isUp ? 'ok' : 'degraded';
   }
 
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
-    const subjects = [...rules, ...slots].map(({ subject }) => subject);
-    const costs = rules.map(({ limit, cost }) => [String(limit), String(Math.ceil(Math.min(cost, limit)))]);
-    const ids = slots.map(() => `${this.#process}:${(this.#ids += 1)}`);
-    const values = [this.#slice, this.#lease, String(rules.length)];
-    values.push(...costs.flat(), ...slots.flatMap(({ limit }, index) => [String(limit), ids[index] ?? '']));
-    let reply: readonly number[];
-    try {
-      const keys = subjects.map((subject) => prefix + subject);
-      reply = await this.#link.run<number[]>(takeScript, keys, values);
-    } catch {
-      return this.#withoutStore(rules, slots);
+    const served = this.#shares.take(rules, slots);
+    if (served !== undefined) return served;
+    let answer = await this.#ask(rules, slots);
+    for (let tries = 0; tries < recallsPerCall; tries += 1) {
+      if (answer === undefined || answer.holders.length === 0) break;
+      const subjects = [...rules, ...slots].map(({ subject }) => subject);
+      // oxlint-disable no-await-in-loop -- again only where another call was faster
+      await this.#recalls.recall(subjects, answer.holders);
+      answer = await this.#count(rules, slots);
+      // oxlint-enable no-await-in-loop
     }
-    const [refused = 0, retryMs = 0, slice = 0] = reply;
-    const states = rules.map(({ subject, limit }, index) => ({
-      subject,
-      limit,
-      remaining: Math.max(0, limit - (reply[3 + 2 * index] ?? 0)),
-      resetMs: reply[4 + 2 * index] ?? 0,
-    }));
-    const exceeded = subjects[refused - 1];
-    if (exceeded !== undefined) return { allowed: false, states, exceeded, retryMs };
-    slots.forEach(({ subject }, index) => this.#held.set(ids[index] ?? '', prefix + subject));
-    return { allowed: true, states, retryMs: 0, grant: this.#grant(slice, ids) };
+    if (answer === undefined) return this.#withoutStore(rules, slots);
+    const { verdict, slice } = answer;
+    return {
+      ...verdict,
+      states: this.#shares.statesOf(answer),
+      ...(verdict.allowed ? { grant: this.#shares.grant(slice, answer.slots) } : {}),
+    };
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#renewing);
-    for (const id of this.#held.keys()) this.#free(id);
-    // Commands go out in order: when this one is answered the slots are free.
-    if (this.#link.isUp) await this.#link.command(['PING']).catch(() => {});
-    this.#link.close();
+    this.#stopRenewing();
+    this.#recalls.close();
+    this.#shares.close();
+    this.#release(this.#held.all());
+    await this.#store.close();
+  }
+
+  /** Counts a call, and ahead for those that follow where it is one of many. */
+  #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
+    const wanted = this.#shares.wanted(rules, slots);
+    const sentAt = this.#clock.now();
+    const mayTakeAhead = wanted.subject !== undefined && this.#recalls.listen();
+    const asking = this.#count(mayTakeAhead ? wanted.rules : rules, mayTakeAhead ? wanted.slots : slots).then(
+      (answer) => {
+        this.#shares.asked(wanted, answer, sentAt);
+        return answer;
+      },
+    );
+    if (mayTakeAhead) {
+      this.#asking.add(asking);
+      void asking.finally(() => this.#asking.delete(asking));
+    }
+    return asking;
+  }
+
+  /** Runs the script for a call. Resolves with undefined when the store cannot be asked. */
+  async #count(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
+    const id = (this.#ids += 1);
+    const name = `${this.#process}:${id}`;
+    const subjects = [...rules, ...slots].map(({ subject }) => subject);
+    const values = [this.#slice, String(this.#lease), String(rules.length), this.#process, name];
+    for (const { limit, cost, ahead = 0 } of rules)
+      values.push(String(limit), String(Math.ceil(Math.min(cost, limit))), String(Math.floor(ahead)));
+    for (const { limit, ahead = 0 } of slots) values.push(String(limit), '1', String(ahead));
+    try {
+      const keys = [...subjects.map(keyOf), ...subjects.map(holdersOf)];
+      const reply = await this.#store.run(takeScript, keys, values);
+      const answer = answerIn(reply, id, rules, slots);
+      answer.slots.forEach((subject, index) =>
+        this.#held.add(subject, namesOf(name, answer.slotsAhead?.[index])),
+      );
+      return answer;
+    } catch {
+      for (const { subject, ahead } of slots)
+        this.#abandon(namesOf(name, ahead).map((one) => ({ subject, id: one })));
+      return undefined;
+    }
   }
 
   #withoutStore(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {
@@ -93,39 +185,110 @@ export class RedisRates implements Rates {
     return { ...this.#local.takeNow(rules, slots), degraded: true };
   }
 
-  #grant(slice: number, ids: readonly string[]): RateGrant {
-    return {
-      correct: (subject, difference) => {
-        const values = [this.#slice, String(Math.ceil(difference)), String(slice)];
-        if (difference !== 0) this.#quietly(this.#link.run(correctScript, [prefix + subject], values));
-      },
-      release: () => {
-        for (const id of ids) this.#free(id);
-      },
-    };
-  }
-
-  #free(id: string): void {
-    const key = this.#held.get(id);
-    if (key === undefined) return;
-    this.#held.delete(id);
-    this.#quietly(this.#link.command(['ZREM', key, id]));
-  }
-
-  async #renew(): Promise<void> {
-    const held = [...this.#held];
-    for (let from = 0; from < held.length && this.#link.isUp; from += renewedAtOnce) {
-      // Given back while others were renewed: renewing it would bring it to life again.
-      const some = held.slice(from, from + renewedAtOnce).filter(([id]) => this.#held.has(id));
-      const keys = some.map(([, key]) => key);
-      const ids = some.map(([id]) => id);
-      // oxlint-disable-next-line no-await-in-loop -- one command at a time, however many calls run
-      await this.#link.run(renewScript, keys, [this.#lease, ...ids]).catch(() => {});
+  /** Gives back what is free of these subjects, or of all, because another process finds no room. */
+  async #obey(subjects?: readonly string[]): Promise<void> {
+    // What is counted ahead at this moment comes with the answers.
+    await Promise.allSettled(this.#asking);
+    if (subjects === undefined) {
+      this.#shares.giveUp();
+      return;
     }
+    const recall = (this.#ids += 1);
+    this.#recalled.set(recall, subjects);
+    this.#shares.recall({ recall, subjects });
+    this.#recalled.delete(recall);
+  }
+
+  #giveBack(question: RatesQuestion): boolean {
+    switch (question.kind) {
+      case 'correct':
+        this.#send({ corrections: [question], slots: new Map(), left: [] });
+        break;
+      case 'release':
+        this.#release(question.slots.flatMap((subject) => this.#takeHeld(subject, 1)));
+        break;
+      case 'give-back': {
+        const slots = question.slots.flatMap(([subject, count]) => this.#takeHeld(subject, count));
+        const left = question.recalled === undefined ? [] : (this.#recalled.get(question.recalled) ?? []);
+        this.#send({ corrections: question.corrections, slots: bySubject(slots), left });
+        break;
+      }
+      case 'take':
+    }
+    return true;
+  }
+
+  #takeHeld(subject: string, count: number): readonly HeldSlot[] {
+    return this.#held.take(subject, count).map((id) => ({ subject, id }));
+  }
+
+  #release(slots: readonly HeldSlot[]): void {
+    this.#send({ corrections: [], slots: bySubject(slots), left: [] });
   }
 
   /** The link tells when the store is gone; a correction that does not reach it is forgotten within a minute anyway. */
-  #quietly(command: Promise<unknown>): void {
-    command.catch(() => {});
+  #send(given: GivenBack): void {
+    for (const { keys, values } of giveBackCalls(given, this.#slice, this.#process))
+      this.#store.run(giveBackScript, keys, values).catch(() => {
+        for (const [subject, ids] of given.slots) this.#abandon(ids.map((id) => ({ subject, id })));
+      });
   }
+
+  #abandon(slots: readonly HeldSlot[]): void {
+    if (this.#abandoned.length + slots.length <= maxAbandoned) this.#abandoned.push(...slots);
+  }
+
+  #renewLater(): () => void {
+    return this.#clock.after(this.#lease / 3, () => {
+      this.#stopRenewing = this.#renewLater();
+      void this.#renew();
+    });
+  }
+
+  /** Renews the leases of all slots. What the store has forgotten is held on to for calls that run, and not for calls that follow. */
+  async #renew(): Promise<void> {
+    if (this.#isRenewing || !this.#store.isUp) return;
+    this.#isRenewing = true;
+    this.#release(this.#abandoned.splice(0));
+    try {
+      const began = this.#clock.now();
+      const lost = bySubject(await this.#renewAll(this.#held.all(), false));
+      for (const [subject, ids] of lost) this.#held.putFirst(subject, ids);
+      if (lost.size > 0) this.#shares.giveUp(lost.keys());
+      await this.#renewAll(
+        [...lost].flatMap(([subject, ids]) => ids.map((id) => ({ subject, id }))),
+        true,
+      );
+      this.#renewedAt = began;
+    } catch {
+      // Slots that are not renewed are not used for calls that follow.
+    } finally {
+      this.#isRenewing = false;
+    }
+  }
+
+  /** Returns those that the store had forgotten. */
+  async #renewAll(held: readonly HeldSlot[], anyway: boolean): Promise<readonly HeldSlot[]> {
+    const lost: HeldSlot[] = [];
+    const holders = anyway ? [] : this.#shares.slotSubjects.map(holdersOf);
+    for (let from = 0; from < held.length; from += renewedAtOnce) {
+      // Given back while others were renewed: renewing it would bring it to life again.
+      const some = bySubject(held.slice(from, from + renewedAtOnce).filter((one) => this.#held.has(one)));
+      const ordered = [...some].flatMap(([subject, ids]) => ids.map((id) => ({ subject, id })));
+      const values = [String(this.#lease), this.#process, String(some.size), anyway ? '1' : '0'];
+      for (const ids of some.values()) values.push(String(ids.length), ...ids);
+      const keys = [...[...some.keys()].map(keyOf), ...holders.splice(0)];
+      // oxlint-disable-next-line no-await-in-loop -- one command at a time, however many calls run
+      for (const place of await this.#store.run(renewScript, keys, values)) {
+        const one = ordered[Number(place) - 1];
+        if (one !== undefined) lost.push(one);
+      }
+    }
+    return lost;
+  }
+}
+
+/** Names of the slots of a call: its own, and those that were taken ahead. */
+function namesOf(call: string, ahead = 0): readonly string[] {
+  return Array.from({ length: 1 + ahead }, (_, index) => `${call}:${index}`);
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../ledger/clock.ts';
-import type { RatesLine } from './index.ts';
+import type { ReturnsLine } from './index.ts';
 
 /** Time in ms for which corrections are gathered. */
 const gather = 25;
@@ -8,7 +8,7 @@ const gather = 25;
 export class Returns {
   /** The process that counts takes several with one message. One of the version before does not. */
   areTakenTogether = false;
-  readonly #line: RatesLine;
+  readonly #line: ReturnsLine;
   readonly #clock: Clock;
   /** Amounts by subject and slice. */
   readonly #lowered = new Map<string, Map<number, number>>();
@@ -16,7 +16,7 @@ export class Returns {
   readonly #slots = new Map<string, number>();
   #stopTimer: (() => void) | undefined;
 
-  constructor(line: RatesLine, clock: Clock) {
+  constructor(line: ReturnsLine, clock: Clock) {
     this.#line = line;
     this.#clock = clock;
   }

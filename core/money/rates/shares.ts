@@ -9,8 +9,8 @@ import type {
   RatesRecall,
   RateState,
   RateVerdict,
+  ReturnsLine,
   SlotRule,
-  RatesLine,
 } from './index.ts';
 
 /** How many further calls like the one that asks are counted ahead. */
@@ -46,11 +46,12 @@ interface SlotShare {
 }
 
 /**
- * What the process that counts for all workers has counted ahead for this one, so that most calls of a busy key ask nobody. It counts as used
+ * What the process that counts for all workers, or the shared store, has counted ahead for this process, so that most calls of a busy key ask nobody. It counts as used
  * for everybody until it is given back: at the end of its slice, when it is idle, and when another worker finds no room.
  */
 export class Shares {
   readonly #clock: Clock;
+  readonly #line: ReturnsLine;
   readonly #returns: Returns;
   readonly #busy: FrequentKeys;
   readonly #minutes = new Map<string, MinuteShare>();
@@ -58,8 +59,9 @@ export class Shares {
   #stopLooking: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(line: RatesLine, clock: Clock) {
+  constructor(line: ReturnsLine, clock: Clock) {
     this.#clock = clock;
+    this.#line = line;
     this.#returns = new Returns(line, clock);
     this.#busy = new FrequentKeys(clock);
   }
@@ -78,6 +80,7 @@ export class Shares {
       const share = this.#slots.get(subject);
       if (share?.limit !== limit || share.free < 1) return undefined;
     }
+    if (slots.length > 0 && now >= (this.#line.slotsUntil?.() ?? Infinity)) return undefined;
     const states: RateState[] = [];
     for (const { subject, limit, cost } of rules) {
       const share = this.#minutes.get(subject);
@@ -185,6 +188,22 @@ export class Shares {
     this.#returns.flush(recall);
   }
 
+  /** True when nothing is kept for calls that follow. */
+  get isEmpty(): boolean {
+    return this.#minutes.size + this.#slots.size === 0;
+  }
+
+  /** Subjects of which slots are kept for calls that follow. */
+  get slotSubjects(): readonly string[] {
+    return [...this.#slots.keys()];
+  }
+
+  /** Gives back what is free of these subjects; of all of them by default. */
+  giveUp(subjects: Iterable<string> = [...this.#minutes.keys(), ...this.#slots.keys()]): void {
+    for (const subject of subjects) this.#giveUp(subject);
+    this.#returns.flush();
+  }
+
   /** Gives slots back that nobody asked for any more. */
   giveBackSlots(slots: readonly string[]): void {
     for (const subject of slots) this.#returns.release(subject, 1);
@@ -196,8 +215,7 @@ export class Shares {
     this.#isClosed = true;
     this.#stopLooking?.();
     this.#stopLooking = undefined;
-    for (const subject of [...this.#minutes.keys(), ...this.#slots.keys()]) this.#giveUp(subject);
-    this.#returns.flush();
+    this.giveUp();
   }
 
   #correct(subject: string, difference: number, slice: number): void {
