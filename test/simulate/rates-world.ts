@@ -1,36 +1,34 @@
-import { RatesDesk } from '../../core/money/rates/desk.ts';
-import { PrimaryRates } from '../../core/money/rates/primary.ts';
-import type {
-  RateGrant,
-  RateRule,
-  RatesAnswer,
-  RatesLine,
-  RatesQuestion,
-  RatesRecall,
-  SlotRule,
-} from '../../core/money/rates/index.ts';
+import type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../../core/money/rates/index.ts';
+import { PrimaryCounters, type Counters, type CountersOptions, type CountingWorker } from './counters.ts';
+import { RedisCounters } from './redis-counters.ts';
 import { BrokenRule, type Outcome } from './world.ts';
 import { Chance, ProcessClock, Timeline } from './time.ts';
 
 /*
- * Workers of one gateway with their real counters, before the real process that counts for all of them. Messages take time and stay in order;
- * processes stand still, and workers are killed. All of it follows from the seed.
+ * Workers with their real counters, before the real process that counts for all workers of a gateway, or before a store that several gateways
+ * share. All of it follows from the seed.
  */
 
 /** A twentieth of a real one, so that several pass. */
 const minute = 3_000;
 const slice = minute / 60;
+const lease = 3_000;
 
 /** Time in ms for which what a call has given back may not have arrived. */
 const settleTime = 150;
 
-interface Worker {
-  readonly id: number;
-  readonly clock: ProcessClock;
-  readonly rates: PrimaryRates;
-  asked: number;
-  /** When the latest message arrives in each direction: none overtakes another. */
-  readonly arrivals: { out: number; in: number };
+/** Time in ms after a failure in which workers find it, connect again and tell what calls hold. */
+const recoveryTime = 2_000;
+
+/** What counts in a world. */
+const counterKinds: Readonly<Record<string, (options: CountersOptions) => Counters>> = {
+  rates: (options) => new PrimaryCounters(options),
+  redis: (options) => new RedisCounters(options),
+};
+
+interface Worker extends CountingWorker {
+  readonly rates: Rates;
+  failsUntil: number;
 }
 
 /** What a call was counted. */
@@ -42,22 +40,51 @@ interface Counted {
   /** Before it was corrected, which others may not know yet. */
   before: number;
   correctedAt: number;
+  /** What counts may not know of it. */
+  isLost: boolean;
 }
 
-interface Key {
-  readonly requests: { readonly subject: string; readonly limit: number; counted: Counted[] };
-  readonly tokens: { readonly subject: string; readonly limit: number; counted: Counted[] };
+interface Minute {
+  readonly subject: string;
+  readonly limit: number;
+  counted: Counted[];
+  /** The sum of what waiting calls cost. */
+  waiting: number;
+}
+
+/** Limits that hold together: those of a key, or of a team of keys. */
+interface Level {
+  readonly requests: Minute;
+  readonly tokens: Minute;
   readonly calls: { readonly subject: string; readonly limit: number };
-  /** Largest cost of a call in tokens. */
-  readonly most: number;
-  /** Calls that run, by worker. */
-  readonly running: Map<number, number>;
+  readonly running: Set<RunningCall>;
   /** Calls that have just ended. */
   ending: number;
   waiting: number;
-  waitingTokens: number;
   /** The largest sums of running, ending and waiting calls. */
   readonly peaks: { readonly at: number; readonly calls: number }[];
+}
+
+interface Key {
+  readonly levels: readonly Level[];
+  /** Largest cost of a call in tokens. */
+  readonly most: number;
+}
+
+interface RunningCall {
+  readonly worker: Worker;
+  readonly at: number;
+  /** Until when what counts may not know of it. */
+  lostUntil: number;
+}
+
+/** One call that was let in. */
+interface Served {
+  readonly levels: readonly Level[];
+  readonly call: RunningCall;
+  readonly grant: RateGrant;
+  /** What it was counted in tokens, in each level. */
+  readonly tokens: readonly Counted[];
 }
 
 /** One world, from its seed. */
@@ -66,10 +93,12 @@ export class RatesWorld {
   readonly #time = new Timeline();
   readonly #isHealthy: boolean;
   readonly #isSlow: boolean;
-  readonly #primary: ProcessClock;
-  readonly #desk: RatesDesk;
+  readonly #counters: Counters;
   readonly #workers = new Map<number, Worker>();
+  readonly #levels: Level[] = [];
   readonly #keys: Key[] = [];
+  /** When calls were let in that what counts may not know. */
+  readonly #lost: { readonly from: number; readonly until: number }[] = [];
   #ids = 0;
   #troubledUntil = 0;
   #served = 0;
@@ -77,13 +106,24 @@ export class RatesWorld {
   #fromMemory = 0;
   #broken: unknown;
 
-  constructor(seed: number) {
+  constructor(seed: number, kind = 'rates') {
     const chance = (this.#chance = new Chance(seed ^ 0x5bd1e995));
     this.#isHealthy = chance.is(0.6);
     this.#isSlow = chance.is(0.3);
-    this.#primary = new ProcessClock(this.#time, 1, 0);
-    this.#desk = new RatesDesk((id, news) => this.#tell(id, news), { minute }, this.#primary);
-    for (let number = chance.whole(1, 3); number > 0; number -= 1) this.#keys.push(this.#newKey());
+    const counters = counterKinds[kind];
+    if (counters === undefined) throw new Error(`Nothing counts as ${kind}.`);
+    this.#counters = counters({
+      time: this.#time,
+      chance,
+      times: { minute, lease },
+      delay: () => chance.next() * (this.#isSlow ? 8 : 0.5),
+    });
+    const team = chance.is(0.3) ? this.#newLevel('team', 1_000) : undefined;
+    for (let number = chance.whole(1, 3); number > 0; number -= 1) {
+      const most = chance.of([10, 1_000]);
+      const own = this.#newLevel(`key:${number}`, most);
+      this.#keys.push({ levels: team === undefined ? [own] : [own, team], most });
+    }
     for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#startWorker();
   }
 
@@ -95,69 +135,42 @@ export class RatesWorld {
     };
     for (const key of this.#keys) this.#callAgain(key, end);
     if (!this.#isHealthy) this.#goWrong(end);
-    await this.#time.runUntil(end + 6_000 + minute + 2 * slice, check);
+    await this.#time.runUntil(end + 8_000 + lease + minute + 2 * slice, check);
     await this.#checkEnd(check);
     return { calls: this.#served, refused: this.#refused, fromMemory: this.#fromMemory };
   }
 
-  #newKey(): Key {
+  #newLevel(name: string, most: number): Level {
     const chance = this.#chance;
-    const number = this.#keys.length;
-    const most = chance.of([10, 1_000]);
-    return {
-      requests: {
-        subject: `key:${number}:requests`,
-        limit: chance.of([5, 100, 1_000, 100_000]),
-        counted: [],
-      },
-      tokens: { subject: `key:${number}:tokens`, limit: most * chance.of([5, 100, 10_000]), counted: [] },
-      calls: { subject: `key:${number}:calls`, limit: chance.of([1, 3, 30, 1_000]) },
-      most,
-      running: new Map(),
+    const minuteOf = (what: string, limit: number): Minute => ({
+      subject: `${name}:${what}`,
+      limit,
+      counted: [],
+      waiting: 0,
+    });
+    const level: Level = {
+      requests: minuteOf('requests', chance.of([5, 100, 250, 1_000, 100_000])),
+      tokens: minuteOf('tokens', most * chance.of([5, 100, 10_000])),
+      calls: { subject: `${name}:calls`, limit: chance.of([1, 3, 20, 30, 1_000]) },
+      running: new Set(),
       ending: 0,
       waiting: 0,
-      waitingTokens: 0,
       peaks: [],
     };
+    this.#levels.push(level);
+    return level;
   }
 
   #startWorker(): void {
-    const clock = new ProcessClock(this.#time, 1, 0);
-    const id = (this.#ids += 1);
-    const arrivals = { out: 0, in: 0 };
-    const line: RatesLine = {
-      send: (question) => {
-        this.#send(worker, question);
-        return true;
-      },
-      listen: (listener) => void this.#listeners.set(id, listener),
-    };
-    const rates = new PrimaryRates(line, 'refuse', () => {}, { minute }, clock);
-    const worker: Worker = { id, clock, rates, arrivals, asked: 0 };
-    this.#workers.set(id, worker);
-  }
-
-  readonly #listeners = new Map<number, (news: RatesAnswer | RatesRecall) => void>();
-
-  #send(worker: Worker, question: RatesQuestion): void {
-    if (question.kind === 'take') worker.asked += 1;
-    const at = (worker.arrivals.out = Math.max(worker.arrivals.out, this.#time.now + this.#delay()));
-    this.#time.after(at - this.#time.now, () =>
-      this.#primary.run(() => {
-        if (!worker.clock.isGone) this.#desk.ask(worker.id, question);
-      }),
+    const { drift } = this.#counters;
+    const clock = new ProcessClock(
+      this.#time,
+      1 + (drift === 0 ? 0 : (2 * this.#chance.next() - 1) * drift),
+      drift === 0 ? 0 : this.#chance.whole(-60_000, 60_000),
     );
-  }
-
-  #tell(id: number, news: RatesAnswer | RatesRecall): void {
-    const worker = this.#workers.get(id);
-    if (worker === undefined) return;
-    const at = (worker.arrivals.in = Math.max(worker.arrivals.in, this.#time.now + this.#delay()));
-    this.#time.after(at - this.#time.now, () => worker.clock.run(() => this.#listeners.get(id)?.(news)));
-  }
-
-  #delay(): number {
-    return this.#chance.next() * (this.#isSlow ? 8 : 0.5);
+    const worker: CountingWorker = { id: (this.#ids += 1), clock, asked: 0 };
+    const rates = this.#counters.open(worker);
+    this.#workers.set(worker.id, Object.assign(worker, { rates, failsUntil: 0 }));
   }
 
   #callAgain(key: Key, end: number): void {
@@ -165,123 +178,165 @@ export class RatesWorld {
     const pause = chance.is(0.02) ? chance.whole(300, 2_500) : chance.next() * 20;
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
-      const alive = [...this.#workers.values()].filter(({ clock }) => !clock.isStopped);
-      if (alive.length > 0)
-        void this.#call(key, chance.of(alive)).catch((error: unknown) => (this.#broken ??= error));
+      const worker = chance.of([...this.#workers.values()]);
+      // Clients do not know that a process stands still: what came meanwhile is the first that it sees.
+      worker.clock.run(
+        () => void this.#call(key, worker).catch((error: unknown) => (this.#broken ??= error)),
+      );
       this.#callAgain(key, end);
     });
   }
 
-  async #call(key: Key, worker: Worker): Promise<void> {
+  async #call({ levels, most }: Key, worker: Worker): Promise<void> {
     const chance = this.#chance;
-    const cost = chance.whole(1, key.most);
-    const rules: readonly RateRule[] = [
-      { subject: key.requests.subject, limit: key.requests.limit, cost: 1 },
-      { subject: key.tokens.subject, limit: key.tokens.limit, cost },
-    ];
-    const slots: readonly SlotRule[] = [{ subject: key.calls.subject, limit: key.calls.limit }];
+    const cost = chance.whole(1, most);
+    const rules = levels.flatMap(({ requests, tokens }): readonly RateRule[] => [
+      { subject: requests.subject, limit: requests.limit, cost: 1 },
+      { subject: tokens.subject, limit: tokens.limit, cost },
+    ]);
+    const slots = levels.map(({ calls }): SlotRule => ({ subject: calls.subject, limit: calls.limit }));
     const from = this.#time.now;
-    key.waiting += 1;
-    key.waitingTokens += cost;
-    this.#note(key);
+    for (const level of levels) this.#wait(level, cost, 1);
     const { asked } = worker;
     const verdict = await worker.rates.take(rules, slots);
-    key.waiting -= 1;
-    key.waitingTokens -= cost;
+    for (const level of levels) this.#wait(level, cost, -1);
     if (worker.clock.isGone) return;
-    const { grant, exceeded } = verdict;
+    const { grant } = verdict;
     if (grant === undefined) {
       this.#refused += 1;
-      if (verdict.degraded !== true) this.#checkRefused(key, exceeded, cost, from);
+      this.#checkRefused(levels, verdict, cost, from);
       return;
     }
     this.#served += 1;
     if (asked === worker.asked) this.#fromMemory += 1;
-    this.#checkServed(key, cost);
     const now = this.#time.now;
-    const requests: Counted = { from, until: now, amount: 1, before: 1, correctedAt: 0 };
-    const tokens: Counted = { from, until: now, amount: cost, before: cost, correctedAt: 0 };
-    key.requests.counted.push(requests);
-    key.tokens.counted.push(tokens);
-    key.running.set(worker.id, (key.running.get(worker.id) ?? 0) + 1);
-    this.#note(key);
+    const lostUntil = Math.max(
+      0,
+      ...this.#lost
+        .filter(({ from: since, until }) => since <= now && now <= until)
+        .map(({ until }) => until),
+    );
+    const isLost = lostUntil > 0;
+    const call: RunningCall = { worker, at: now, lostUntil: isLost ? lostUntil + recoveryTime : 0 };
+    if (!isLost) for (const level of levels) this.#checkServed(level, cost);
+    const counted = (amount: number): Counted => ({
+      from,
+      until: now,
+      amount,
+      before: amount,
+      correctedAt: 0,
+      isLost,
+    });
+    const tokens = levels.map((level) => {
+      const inLevel = counted(Math.min(cost, level.tokens.limit));
+      level.requests.counted.push(counted(1));
+      level.tokens.counted.push(inLevel);
+      level.running.add(call);
+      this.#note(level);
+      return inLevel;
+    });
     const length = chance.is(0.05) ? chance.whole(500, 4_000) : chance.whole(1, 200);
-    worker.clock.after(length, () => this.#endCall(key, worker, grant, tokens));
+    worker.clock.after(length, () => this.#endCall({ levels, call, grant, tokens }));
   }
 
-  #endCall(key: Key, worker: Worker, grant: RateGrant, tokens: Counted): void {
-    const chance = this.#chance;
-    key.running.set(worker.id, (key.running.get(worker.id) ?? 0) - 1);
-    key.ending += 1;
-    this.#time.after(settleTime, () => (key.ending -= 1));
+  #wait(level: Level, cost: number, calls: 1 | -1): void {
+    level.waiting += calls;
+    level.requests.waiting += calls;
+    level.tokens.waiting += calls * cost;
+    this.#note(level);
+  }
+
+  #endCall({ levels, call, grant, tokens }: Served): void {
+    const share = this.#chance.of([0, 0.1, 1, 1, 1.2]);
+    const now = this.#time.now;
+    for (const level of levels) {
+      level.running.delete(call);
+      level.ending += 1;
+      this.#time.after(settleTime, () => (level.ending -= 1));
+    }
     grant.release();
-    const used = Math.ceil(tokens.amount * chance.of([0, 0.1, 1, 1, 1.2]));
-    const difference = used - tokens.amount;
-    if (difference === 0) return;
-    const now = this.#time.now;
-    if (difference < 0) {
-      tokens.correctedAt = now;
-      tokens.amount = used;
-    } else
-      key.tokens.counted.push({
-        from: now,
-        until: now,
-        amount: difference,
-        before: 0,
-        correctedAt: Infinity,
-      });
-    grant.correct(key.tokens.subject, difference);
+    levels.forEach(({ tokens: minuteOf }, index) => {
+      const counted = tokens[index];
+      if (counted === undefined) return;
+      const used = Math.ceil(counted.amount * share);
+      const difference = used - counted.amount;
+      if (difference === 0) return;
+      if (difference < 0) {
+        counted.correctedAt = now;
+        counted.amount = used;
+      } else
+        minuteOf.counted.push({
+          from: now,
+          until: now,
+          amount: difference,
+          before: 0,
+          correctedAt: Infinity,
+          isLost: counted.isLost,
+        });
+      grant.correct(minuteOf.subject, difference);
+    });
   }
 
-  #note(key: Key): void {
+  #note(level: Level): void {
     const now = this.#time.now;
-    key.peaks.push({ at: now, calls: runningOf(key) + key.ending + key.waiting });
-    while ((key.peaks[1]?.at ?? Infinity) < now - 2_000) key.peaks.shift();
+    level.peaks.push({ at: now, calls: level.running.size + level.ending + level.waiting });
+    while ((level.peaks[1]?.at ?? Infinity) < now - 2_000) level.peaks.shift();
   }
 
-  /** No more is let in than the limits say, whatever the sixty slices that are looked at. */
-  #checkServed(key: Key, cost: number): void {
+  /** No more is let in than the limits say, whatever the sixty slices that are looked at, besides what a server has lost. */
+  #checkServed({ requests, tokens, calls, running }: Level, cost: number): void {
     const now = this.#time.now;
-    for (const { counted, limit, subject } of [key.requests, key.tokens]) {
+    for (const minuteOf of [requests, tokens]) {
+      const { counted, limit, subject } = minuteOf;
       while ((counted[0]?.until ?? Infinity) < now - 2 * minute) counted.shift();
-      let sum = subject === key.requests.subject ? 1 : Math.min(cost, limit);
+      let sum = minuteOf === requests ? 1 : Math.min(cost, limit);
       for (const one of counted) {
         // What was used beyond an estimate is told a little later.
         const isTold = one.correctedAt !== Infinity || (this.#isHealthy && one.until < now - settleTime);
         if (one.from > now - minute && isTold) sum += one.amount;
+        if (one.isLost) sum -= Math.max(one.amount, one.before);
       }
       if (sum > limit) throw new BrokenRule(`${sum} of ${limit} were counted within a minute for ${subject}`);
     }
-    const running = runningOf(key) + 1;
-    if (running > key.calls.limit)
-      throw new BrokenRule(`${running} of ${key.calls.limit} run at the same time for ${key.calls.subject}`);
+    const known = 1 + [...running].filter(({ lostUntil }) => lostUntil < now).length;
+    if (known > calls.limit)
+      throw new BrokenRule(`${known} of ${calls.limit} run at the same time for ${calls.subject}`);
   }
 
   /** Nobody is refused while there is room that no call uses. */
-  #checkRefused(key: Key, exceeded: string | undefined, cost: number, from: number): void {
+  #checkRefused(
+    levels: readonly Level[],
+    { exceeded, degraded }: RateVerdict,
+    cost: number,
+    from: number,
+  ): void {
     const now = this.#time.now;
-    if (now < this.#troubledUntil) return;
-    if (exceeded === key.calls.subject) {
-      const peak = Math.max(
-        ...key.peaks.filter(({ at }) => at >= from - settleTime).map(({ calls }) => calls),
-      );
-      if (peak - 1 < key.calls.limit)
-        throw new BrokenRule(
-          `a call was refused for ${exceeded}, though no more than ${peak - 1} of ${key.calls.limit} ran or waited`,
-        );
+    if (degraded === true) {
+      if (this.#isHealthy) throw new BrokenRule('A call could not be counted, and nothing was wrong');
       return;
     }
-    const minuteOf = exceeded === key.requests.subject ? key.requests : key.tokens;
-    const isRequests = minuteOf === key.requests;
-    const own = isRequests ? 1 : Math.min(cost, minuteOf.limit);
-    let sum = own + (isRequests ? key.waiting : key.waitingTokens);
-    for (const { until, amount, before, correctedAt } of minuteOf.counted)
-      if (until > from - minute - 2 * slice)
-        sum += correctedAt > from - settleTime ? Math.max(before, amount) : amount;
-    if (sum <= minuteOf.limit)
-      throw new BrokenRule(
-        `a call was refused for ${exceeded}, though ${sum} of ${minuteOf.limit} suffice with it`,
-      );
+    if (now < this.#troubledUntil) return;
+    for (const { requests, tokens, calls, peaks } of levels) {
+      if (exceeded === calls.subject) {
+        const peak = Math.max(...peaks.filter(({ at }) => at >= from - settleTime).map((one) => one.calls));
+        if (peak - 1 < calls.limit)
+          throw new BrokenRule(
+            `a call was refused for ${exceeded}, though no more than ${peak - 1} of ${calls.limit} ran or waited`,
+          );
+      }
+      for (const minuteOf of [requests, tokens]) {
+        if (exceeded !== minuteOf.subject) continue;
+        const own = minuteOf === requests ? 1 : Math.min(cost, minuteOf.limit);
+        let sum = own + minuteOf.waiting;
+        for (const { until, amount, before, correctedAt } of minuteOf.counted)
+          if (until > from - minute - 2 * slice)
+            sum += correctedAt > from - settleTime ? Math.max(before, amount) : amount;
+        if (sum <= minuteOf.limit)
+          throw new BrokenRule(
+            `a call was refused for ${exceeded}, though ${sum} of ${minuteOf.limit} suffice with it`,
+          );
+      }
+    }
   }
 
   #goWrong(end: number): void {
@@ -290,21 +345,62 @@ export class RatesWorld {
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
       const worker = chance.of([...this.#workers.values()]);
-      const length = chance.of([20, 150, 700, 2_500]);
-      if (chance.is(0.3)) this.#kill(worker);
-      else (chance.is(0.3) ? this.#primary : worker.clock).stop(length);
-      // What was counted ahead for a worker that was killed counts for a minute.
-      this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + minute + 1_000);
+      if (chance.is(0.3)) {
+        this.#kill(worker);
+        // What was counted ahead for a worker that was killed counts for a minute, and its slots for a lease.
+        this.#trouble(lease);
+      } else {
+        const { length, unleases, lost } = this.#counters.fail(worker, chance);
+        this.#trouble(length);
+        worker.failsUntil = Math.max(worker.failsUntil, this.#time.now + length);
+        if (lost !== undefined) this.#lose(lost);
+        if (unleases !== undefined) this.#loseCalls(unleases === 'worker' ? worker : undefined, length);
+      }
       this.#goWrong(end);
     });
+  }
+
+  #trouble(length: number): void {
+    this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + minute + 1_000);
+  }
+
+  /** What counts may not know calls that are let in between these times. */
+  #lose(lost: { readonly from: number; readonly until: number }): void {
+    this.#lost.push(lost);
+    for (const { requests, tokens, running } of this.#levels) {
+      for (const { counted } of [requests, tokens])
+        for (const one of counted) if (one.until >= lost.from) one.isLost = true;
+      for (const call of running)
+        if (call.at >= lost.from)
+          call.lostUntil = Math.max(call.lostUntil, this.#recoveredAt(call, lost.until));
+    }
+  }
+
+  /** When a worker has told what its call holds that was lost until then; one that fails itself does so later. */
+  #recoveredAt({ worker }: RunningCall, until: number): number {
+    return Math.max(until, worker.failsUntil) + recoveryTime;
+  }
+
+  /** Slots of calls of the worker, or of all, that run now or begin soon may be given to others. */
+  #loseCalls(worker: Worker | undefined, length: number): void {
+    const until = this.#time.now + length + recoveryTime;
+    const look = (): void => {
+      for (const { running } of this.#levels)
+        for (const call of running)
+          if (worker === undefined || call.worker === worker)
+            call.lostUntil = Math.max(call.lostUntil, until);
+    };
+    look();
+    this.#time.after(length, look);
   }
 
   #kill(worker: Worker): void {
     worker.clock.end();
     this.#workers.delete(worker.id);
     // Its calls end with it.
-    for (const { running } of this.#keys) running.delete(worker.id);
-    this.#time.after(this.#delay(), () => this.#primary.run(() => this.#desk.forget(worker.id)));
+    for (const { running } of this.#levels)
+      for (const call of running) if (call.worker === worker) running.delete(call);
+    this.#counters.forget(worker);
     this.#startWorker();
   }
 
@@ -312,10 +408,10 @@ export class RatesWorld {
   async #checkEnd(check: () => void): Promise<void> {
     const [worker] = this.#workers.values();
     if (worker === undefined) return;
-    const slots = this.#keys.flatMap(({ calls }) =>
+    const slots = this.#levels.flatMap(({ calls }) =>
       calls.limit > 100 ? [] : Array.from({ length: calls.limit }, () => calls),
     );
-    const rules = this.#keys.flatMap(({ requests, tokens }) =>
+    const rules = this.#levels.flatMap(({ requests, tokens }) =>
       [requests, tokens].map(({ subject, limit }) => ({ subject, limit, cost: limit })),
     );
     const ask = (): Promise<void> => this.#askAll(worker, slots, rules);
@@ -336,8 +432,4 @@ export class RatesWorld {
       if (!allowed) throw new BrokenRule(`something of ${rule.subject} is counted after its minute`);
     }
   }
-}
-
-function runningOf({ running }: Key): number {
-  return [...running.values()].reduce((sum, calls) => sum + calls, 0);
 }

@@ -8,7 +8,7 @@ export interface Seeds {
   readonly count: number;
   /** Number of broken worlds after which the run ends. */
   readonly most: number;
-  /** Those of budgets (`ledger`) or of limits (`rates`) alone. */
+  /** Those of budgets (`ledger`), of limits that a gateway counts (`rates`) or of limits in a shared store (`redis`) alone. */
   readonly only?: string;
 }
 
@@ -21,15 +21,22 @@ export interface Summary extends Outcome {
 
 const nothing: Summary = { worlds: 0, calls: 0, refused: 0, fromMemory: 0, broken: [] };
 
+/** What is simulated with each seed. */
+const worlds: Readonly<Record<string, (seed: number) => { run(): Promise<Outcome> }>> = {
+  ledger: (seed) => new World(seed),
+  rates: (seed) => new RatesWorld(seed),
+  redis: (seed) => new RatesWorld(seed, 'redis'),
+};
+
 /** Simulates worlds one after the other: every `step`-th of the seeds. */
 export async function runWorlds({ from, count, most, only = '' }: Seeds, step = 1): Promise<Summary> {
   let summary = nothing;
   for (let seed = from; seed < from + count && summary.broken.length < most; seed += step) {
     try {
-      // oxlint-disable no-await-in-loop -- one world after the other: each has its thread for itself
-      if (only !== 'rates') summary = added(summary, { ...nothing, ...(await new World(seed).run()) });
-      if (only !== 'ledger') summary = added(summary, { ...nothing, ...(await new RatesWorld(seed).run()) });
-      // oxlint-enable no-await-in-loop
+      for (const [kind, make] of Object.entries(worlds))
+        if (only === '' || only === kind)
+          // oxlint-disable-next-line no-await-in-loop -- one world after the other: each has its thread for itself
+          summary = added(summary, { ...nothing, ...(await make(seed).run()) });
       summary = added(summary, { ...nothing, worlds: 1 });
     } catch (error) {
       if (!(error instanceof BrokenRule)) throw error;

@@ -9,7 +9,8 @@ import { slips, type Slip } from './slips.ts';
 /*
  * npm run simulate                    10,000 worlds, from seed 1
  * npm run simulate -- --seed 123      one world, which breaks again what it has broken
- * npm run simulate -- --slips         puts mistakes into the code, one at a time, and tells which seed finds each; --only rates: of one folder
+ * npm run simulate -- --slips         puts mistakes into the code, one at a time, and tells which seed finds each; --only rates: of one
+ *                                     kind of world (ledger, rates, redis)
  */
 
 const { values } = parseArgs({
@@ -41,7 +42,7 @@ async function simulate(): Promise<number> {
 
 function findSlips(): number {
   let missed = 0;
-  const chosen = slips.filter(({ file }) => file.startsWith(values.only));
+  const chosen = slips.filter((slip) => worldOf(slip).startsWith(values.only));
   for (const slip of chosen) {
     const found = seedThatFinds(slip, Number(values.seeds));
     if (found === undefined) missed += 1;
@@ -51,8 +52,14 @@ function findSlips(): number {
   return missed === 0 ? 0 : 1;
 }
 
+/** The kind of worlds that must find a mistake. */
+function worldOf({ file, world }: Slip): string {
+  return world ?? file.split('/', 1)[0] ?? '';
+}
+
 /** Runs worlds on a copy of the code with a mistake in it. Returns what the first broken one says. */
-function seedThatFinds({ file, from, to }: Slip, seeds: number): string | undefined {
+function seedThatFinds(slip: Slip, seeds: number): string | undefined {
+  const { file, from, to } = slip;
   const root = resolve(import.meta.dirname, '../..');
   const copy = mkdtempSync(join(tmpdir(), 'sluice-slip-'));
   try {
@@ -64,7 +71,7 @@ function seedThatFinds({ file, from, to }: Slip, seeds: number): string | undefi
     if (!text.includes(from)) throw new Error(`${file} has no such text any more: ${from}`);
     writeFileSync(path, text.replace(from, to));
     const options = ['--conditions=sluice-source', join(copy, 'test/simulate/simulate.ts'), '--first'];
-    options.push('--only', file.split('/', 1)[0] ?? '');
+    options.push('--only', worldOf(slip));
     const { status, stdout, stderr } = spawnSync(process.execPath, [...options, '--seeds', String(seeds)], {
       encoding: 'utf8',
     });

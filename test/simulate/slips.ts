@@ -5,6 +5,8 @@ export interface Slip {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  /** Kind of the worlds that must notice it. Default: that of the folder. */
+  readonly world?: 'redis';
 }
 
 /** Mistakes that were made once, and others that are near. */
@@ -147,4 +149,146 @@ export const slips: readonly Slip[] = [
     from: 'this.#shares.giveBackSlots([...slots, ...ahead]);',
     to: 'this.#shares.giveBackSlots(slots);',
   },
+  ...(
+    [
+      {
+        what: 'slots are used after their lease may be over',
+        file: 'rates/shares.ts',
+        from: 'if (slots.length > 0 && now >= (this.#line.slotsUntil?.() ?? Infinity)) return undefined;',
+        to: '',
+      },
+      {
+        what: 'slots that others may have been given are held on to for calls that follow',
+        file: 'rates/redis.ts',
+        from: 'this.#renewAll(this.#held.all(), false)',
+        to: 'this.#renewAll(this.#held.all(), true)',
+      },
+      {
+        what: 'slots of running calls that the store has forgotten are not held on to',
+        file: 'rates/redis.ts',
+        from: 'ids.map((id) => ({ subject, id }))),\n        true,',
+        to: 'ids.map((id) => ({ subject, id }))).slice(0, 0),\n        true,',
+      },
+      {
+        what: 'what is counted ahead while a recall arrives is kept',
+        file: 'rates/redis.ts',
+        from: 'await Promise.allSettled(this.#asking);',
+        to: '',
+      },
+      {
+        what: 'a call is refused while other workers hold what they do not use',
+        file: 'rates/redis.ts',
+        from: 'answer.holders.length === 0',
+        to: 'answer.holders.length >= 0',
+      },
+      {
+        what: 'recalls are not heard',
+        file: 'rates/recalls.ts',
+        from: 'if (subjects.length > 0) obey(subjects);',
+        to: '',
+      },
+      {
+        what: 'the worker that asks does not give back what it holds itself',
+        file: 'rates/recalls.ts',
+        from: 'if (others.length < holders.length) this.#options.obey(subjects);',
+        to: '',
+      },
+      {
+        what: 'a worker that hears no recalls counts ahead',
+        file: 'rates/redis.ts',
+        from: 'wanted.subject !== undefined && this.#recalls.listen()',
+        to: 'wanted.subject !== undefined',
+      },
+      {
+        what: 'a worker that holds slots for long is no longer known to hold them',
+        file: 'rates/redis.ts',
+        from: 'anyway ? [] : this.#shares.slotSubjects.map(holdersOf)',
+        to: '[] as string[]',
+      },
+      {
+        what: 'who holds slots is not noted',
+        file: 'rates/scripts.ts',
+        from: 'if ahead[i] > 0 then hold(i, now + lease) end',
+        to: '',
+      },
+      {
+        what: 'who holds a part of a minute is not noted',
+        file: 'rates/scripts.ts',
+        from: 'if ahead[i] > 0 then hold(i, ending + ${returnTime}) end',
+        to: '',
+      },
+      {
+        what: 'what was given back after a recall is counted ahead again',
+        file: 'rates/scripts.ts',
+        from: 'if resting and tonumber(resting) > now then isAhead = false end',
+        to: '',
+      },
+      {
+        what: 'what is counted ahead is not counted for the others',
+        file: 'rates/scripts.ts',
+        from: 'local count = costs[i] + ahead[i]',
+        to: 'local count = costs[i]',
+      },
+      {
+        what: 'slots that are taken ahead are not counted for the others',
+        file: 'rates/scripts.ts',
+        from: 'for j = 0, ahead[i] do',
+        to: 'for j = 0, 0 do',
+      },
+      {
+        what: 'slots of a worker that was killed stay taken',
+        file: 'rates/scripts.ts',
+        from: "  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)\n",
+        to: '',
+      },
+      {
+        what: 'a call that one level refuses is counted by the others',
+        file: 'rates/scripts.ts',
+        from: 'if refused == 0 then\n  for i = 1, minutes do',
+        to: 'if refused ~= 1 then\n  for i = 1, minutes do',
+      },
+      {
+        what: 'slots of one level alone are taken',
+        file: 'rates/scripts.ts',
+        from: 'for i = minutes + 1, rules do\n    if isAhead then',
+        to: 'for i = minutes + 1, minutes + 1 do\n    if isAhead then',
+      },
+      {
+        what: 'what was counted ahead is used after its slice',
+        file: 'rates/answers.ts',
+        from: 'sliceMs: clockMargin * sliceMs',
+        to: 'sliceMs: 30 * sliceMs',
+      },
+      {
+        what: 'what was counted ahead is used when the connection is lost by which it was counted',
+        file: 'rates/redis.ts',
+        from: 'down: () => this.#shares.giveUp(),',
+        to: 'down: () => {},',
+      },
+      {
+        what: 'tokens that a call used beyond its estimate are not counted',
+        file: 'rates/give-backs.ts',
+        from: 'else if (amount > 0)',
+        to: 'else if (amount > 1e9)',
+      },
+      {
+        what: 'tokens that a call did not use are given back to another slice',
+        file: 'rates/give-backs.ts',
+        from: 'values: [String(slice), String(-amount)]',
+        to: 'values: [String(slice + 1), String(-amount)]',
+      },
+      {
+        what: 'slots of calls that have ended are renewed',
+        file: 'rates/held-slots.ts',
+        from: 'for (const id of taken) held.delete(id);',
+        to: '',
+      },
+      {
+        what: 'slots that the store still has are given back before those that it has forgotten',
+        file: 'rates/redis.ts',
+        from: 'for (const [subject, ids] of lost) this.#held.putFirst(subject, ids);',
+        to: '',
+      },
+    ] as const
+  ).map((slip) => ({ ...slip, world: 'redis' as const })),
 ];
