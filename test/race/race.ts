@@ -11,7 +11,8 @@
  * often that does not answer in time is told, and is no fault.
  *
  * `--redis`, `--redis-cluster` (six nodes) or `--sentinel` (three servers, three Sentinels) for the gateways' shared store, and then calls race
- * for requests per minute and for a concurrency, too. `--pgbouncer`: a PostgreSQL behind PgBouncer in transaction mode.
+ * for requests per minute and for a concurrency, too, and for what other gateways have counted ahead, with one of them killed; `--leases` runs
+ * this part alone. `--pgbouncer`: a PostgreSQL behind PgBouncer in transaction mode.
  */
 import { parseArgs } from 'node:util';
 import type { SharedStoreSettings } from '../../core/settings/shared.ts';
@@ -21,6 +22,7 @@ import { sentinelPassword, startRedisCluster, startSentinels } from '../support/
 import { startRedis } from '../support/redis.ts';
 import { runLeavers } from './leavers.ts';
 import { raceForObjects } from './objects.ts';
+import { raceForRateLeases } from './rate-leases.ts';
 import { raceForRates } from './rates.ts';
 import { raceForRecalls } from './recalls.ts';
 import { race } from './run.ts';
@@ -29,6 +31,7 @@ const { values } = parseArgs({
   options: {
     postgres: { type: 'boolean', default: false },
     redis: { type: 'boolean', default: false },
+    leases: { type: 'boolean', default: false },
     'redis-cluster': { type: 'boolean', default: false },
     sentinel: { type: 'boolean', default: false },
     pgbouncer: { type: 'boolean', default: false },
@@ -73,6 +76,18 @@ async function raceRates(): Promise<boolean> {
   return overshoot + unfair + left === 0;
 }
 
+async function raceLeases(): Promise<boolean> {
+  if (store === undefined) return true;
+  const { overshoot, unfair, left } = await raceForRateLeases({
+    gateways: 4,
+    perMinute: 400,
+    redis: store,
+    ...shared,
+  });
+  console.log(`rate leases: overshoot ${overshoot}, refused without need ${unfair}, permits left ${left}`);
+  return overshoot + unfair + left === 0;
+}
+
 async function raceForBudget(): Promise<boolean> {
   const { overshoot, unsettled, unrecorded } = await race({
     gateways: 4,
@@ -114,14 +129,17 @@ async function leaveEarly(leavers: number): Promise<boolean> {
   return Object.values(faults).every((count) => count === 0);
 }
 
+async function run(): Promise<boolean> {
+  if (values.leavers !== undefined) return leaveEarly(Number(values.leavers));
+  if (values.leases) return raceLeases();
+  const isFair =
+    values.objects ||
+    ((await raceForBudget()) && (await raceRecalls()) && (await raceRates()) && (await raceLeases()));
+  return (await raceBatches()) && isFair;
+}
+
 try {
-  const isSound =
-    values.leavers === undefined
-      ? [
-          values.objects || ((await raceForBudget()) && (await raceRecalls()) && (await raceRates())),
-          await raceBatches(),
-        ].every(Boolean)
-      : await leaveEarly(Number(values.leavers));
+  const isSound = await run();
   process.exitCode = isSound ? 0 : 1;
 } finally {
   await bouncer?.close();
