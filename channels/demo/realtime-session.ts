@@ -211,7 +211,7 @@ function at(value: JsonValue | undefined, ...path: readonly string[]): JsonValue
 }
 
 /** Objects member by member, anything else as it is given. */
-function merged(old: JsonObject, given: JsonObject): JsonObject {
+export function merged(old: JsonObject, given: JsonObject): JsonObject {
   const members = Object.entries(given).map(([name, value]) => {
     const before = old[name];
     return [name, isObject(before) && isObject(value) ? merged(before, value) : value];

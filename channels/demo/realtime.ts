@@ -3,17 +3,22 @@ import type { GatewayEvent, UpstreamRequest } from 'sluice';
 import { upstreamError, type Call, type Valve } from 'sluice/internal';
 import { answerId } from './answers.ts';
 import { RealtimeSession } from './realtime-session.ts';
+import { RealtimeTranslation } from './realtime-translation.ts';
 import { readSwitches } from './switches.ts';
 
 /** Opens a session that the demo holds by itself; `demo!status=N` refuses it as a provider would. */
-export async function openSession(call: Call, { model }: UpstreamRequest): Promise<Observable<GatewayEvent>> {
+export async function openSession(
+  call: Call,
+  { model, path }: UpstreamRequest,
+): Promise<Observable<GatewayEvent>> {
   const { status } = readSwitches(model, '');
   if (status !== undefined) {
     const error = { message: `The demo answers ${status}, as you asked.` };
     throw upstreamError(status, JSON.stringify({ error }));
   }
   return defer(() => {
-    const session = new RealtimeSession(answerId(call), model);
+    const Session = path === '/realtime/translations' ? RealtimeTranslation : RealtimeSession;
+    const session = new Session(answerId(call), model);
     const { gate, inputGate, input = EMPTY } = call;
     // What the client does not take must not be made either.
     const valve: Valve = { pause: () => inputGate.close(), resume: () => inputGate.open() };

@@ -1,5 +1,13 @@
 import type { JsonObject, JsonValue, Usage } from 'sluice';
-import { isObject, leadingType, parseObject, type SocketMessage, type TunnelWatch } from 'sluice/internal';
+import {
+  appendedLength,
+  bytesOf,
+  isObject,
+  leadingType,
+  parseObject,
+  type SocketMessage,
+  type TunnelWatch,
+} from 'sluice/internal';
 
 /** As much as is charged for at once, where no response ends before: half of what is reserved. */
 const mostSeconds = 30;
@@ -155,16 +163,4 @@ function rateOf(format: JsonValue | undefined): number | undefined {
   if (type === 'audio/pcm' || type === 'pcm16')
     return typeof rate === 'number' && rate >= 1000 ? 2 * rate : 48_000;
   return undefined;
-}
-
-function bytesOf(audio: JsonValue | undefined): number {
-  return typeof audio === 'string' ? (audio.length * 3) / 4 : 0;
-}
-
-/** Bytes of the audio of an appending message. All that stands behind the beginning of its text counts, so that no other member can hide audio. */
-function appendedLength(data: Buffer): number {
-  const name = '"audio":';
-  const start = data.indexOf(name);
-  const open = start < 0 ? -1 : data.indexOf('"', start + name.length);
-  return (Math.max(0, data.length - open - 1 - '"}'.length) * 3) / 4;
 }

@@ -1,6 +1,7 @@
 import { map } from 'rxjs';
 import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import { isObject, leadingType, parseObject, type ChannelParts, type SocketMessage } from 'sluice/internal';
+import { requireConversation } from '../_kit/http/realtime.ts';
 import { XaiSessionWatch } from './session-watch.ts';
 
 /**
@@ -15,14 +16,13 @@ export function withSessions({ connect, ...parts }: ChannelParts): ChannelParts 
   return {
     ...parts,
     watch: (answers) => new XaiSessionWatch(answers),
-    connect(call, request) {
+    async connect(call, request) {
+      requireConversation(call, request);
       if (!speaking.test(request.model))
-        return Promise.reject(
-          new GatewayError(
-            'endpoint_not_supported',
-            `The model ${call.askedModel} has no sessions at xAI. Ask for a voice model, such as grok-voice-latest.`,
-            { param: 'model' },
-          ),
+        throw new GatewayError(
+          'endpoint_not_supported',
+          `The model ${call.askedModel} has no sessions at xAI. Ask for a voice model, such as grok-voice-latest.`,
+          { param: 'model' },
         );
       const input = call.input?.pipe(map(inWordsOfXai));
       return connect(input === undefined ? call : call.with({ input }), request);

@@ -228,5 +228,5 @@ export { checkMemberNames, checkRequestMembers, foldedName } from './member-name
 export { inOrder, peekFirst } from './operators.ts';
 export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
-export { leadingType } from '../formats/realtime/wire.ts';
+export { appendedLength, bytesOf, leadingType } from '../formats/realtime/wire.ts';
 export { failureCause } from '../routing/failure-cause.ts';

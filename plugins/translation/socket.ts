@@ -32,7 +32,7 @@ export function passSocket(call: Call, target: Target, next: Next): Promise<Obse
 
 async function passMessages(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
   const { format, operation } = call;
-  const route = format.tunnels?.find((one) => one.operation === operation);
+  const route = format.tunnels?.find((one) => one.path === call.wire.path);
   const spoken = target.channel.speaks[operation];
   if (route === undefined || spoken?.includes(format.name) !== true) {
     throw new GatewayError(

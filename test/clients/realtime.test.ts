@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import OpenAI from 'openai';
+import { OpenAIRealtimeTranslationWS } from 'openai/realtime/translations/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
-import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime';
+import type { RealtimeServerEvent, RealtimeTranslationServerEvent } from 'openai/resources/realtime/realtime';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import demo from '../../channels/demo/index.ts';
@@ -130,6 +131,31 @@ test.each(models)('the official client sends sound and gets sound (%s)', async (
     response: { usage: { input_token_details: { audio_tokens: 60 } } },
   });
   realtime.close();
+});
+
+test.each(models)('the official client has its speech translated, to the end (%s)', async (model) => {
+  const { port } = new URL(gateway.url);
+  const client = new OpenAI({ apiKey: gateway.key, baseURL: gateway.url.replace('http', 'https') + '/v1' });
+  const createConnection = () => connect(Number(port), '127.0.0.1');
+  const translation = await OpenAIRealtimeTranslationWS.create(client, {
+    model,
+    options: { createConnection } as object,
+  });
+  const events: RealtimeTranslationServerEvent[] = [];
+  translation.on('event', (event) => events.push(event as RealtimeTranslationServerEvent));
+  const types = () => events.map(({ type }) => type);
+  await expect.poll(types).toEqual(['session.created']);
+  expect(events[0]).toMatchObject({ session: { type: 'translation', model } });
+  translation.send({ type: 'session.update', session: { audio: { output: { language: 'de' } } } });
+  const audio = Buffer.alloc(9600, 1).toString('base64');
+  translation.send({ type: 'session.input_audio_buffer.append', audio });
+  await translation.finish({ timeoutMs: 5000 });
+  expect(events.slice(1)).toMatchObject([
+    { type: 'session.updated', session: { model, audio: { output: { language: 'de' } } } },
+    { type: 'session.output_transcript.delta', delta: '9600 bytes of sound ', elapsed_ms: 200 },
+    { type: 'session.output_audio.delta', delta: audio, sample_rate: 24_000, format: 'pcm16' },
+    { type: 'session.closed' },
+  ]);
 });
 
 test('the official client hears of an error, and its session goes on', async () => {

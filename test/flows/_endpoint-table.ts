@@ -40,6 +40,8 @@ const sound = Buffer.concat([
   Buffer.from([0x80, 0x3e, 0, 0]),
   Buffer.alloc(16_000),
 ]);
+/** A second of sound as sessions that translate take it. */
+const second = Buffer.alloc(48_000).toString('base64');
 const recording = fileForm({ model: 'demo' }, sound, 'a.wav');
 
 function imageForm(fields: Readonly<Record<string, string>>): () => FormData {
@@ -81,6 +83,10 @@ const operations: Table = {
   'GET /v1/responses': [free('only a WebSocket opens there', { status: 426 })],
   'WS /v1/realtime': [reserved({ type: 'response.create' }, { query: '?model=demo' })],
   'GET /v1/realtime': [free('only a WebSocket opens there', { status: 426 })],
+  'WS /v1/realtime/translations': [
+    reserved({ type: 'session.input_audio_buffer.append', audio: second }, { query: '?model=demo' }),
+  ],
+  'GET /v1/realtime/translations': [free('only a WebSocket opens there', { status: 426 })],
   'POST /model/*model/converse': [reserved(converse)],
   'POST /model/*model/converse-stream': [reserved(converse)],
   'POST /model/*model/count-tokens': [free(counts, { body: { input: { converse } } })],
@@ -311,6 +317,9 @@ export const unserved: Readonly<Record<string, Case>> = Object.fromEntries(
     'POST /v1/realtime/client_secrets',
     'POST /v1/realtime/sessions',
     'POST /v1/realtime/calls',
+    'POST /v1/realtime/translations/calls',
+    'POST /v1/realtime/translations/client_secrets',
+    'POST /v1/live/sessions',
     'POST /v1/agents',
     'POST /v1/libraries',
     'POST /v1beta/tunedModels',

@@ -83,7 +83,7 @@ async function sentOverSocket(client: Client, path: string, { body }: Case): Pro
   }
   socket.send(body);
   const [last = {}] = await socket.until(({ type }) =>
-    /^(?:error|response\.(?:done|completed))$/.test(String(type)),
+    /^(?:error|response\.(?:done|completed)|session\.output_audio\.delta)$/.test(String(type)),
   );
   socket.socket.close(1000);
   await socket.closed;

@@ -1,5 +1,5 @@
-import type { UpstreamRequest } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { GatewayError, type UpstreamRequest } from 'sluice';
+import type { Call, ChannelParts, ChannelTools } from 'sluice/internal';
 
 /** Where the sockets of a provider are, and who it is told that asks. */
 export interface SocketPlace {
@@ -7,6 +7,16 @@ export interface SocketPlace {
   readonly base: URL;
   /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
   headers(key: string | undefined): Readonly<Record<string, string>>;
+}
+
+/** Refuses sessions of another kind, such as those that translate speech, at a provider that only holds conversations. */
+export function requireConversation(call: Call, { path }: Pick<UpstreamRequest, 'path'>): void {
+  if (path !== '/realtime')
+    throw new GatewayError(
+      'endpoint_not_supported',
+      `The channel for this model does not support ${call.wire.path}.`,
+      { param: 'model' },
+    );
 }
 
 /** Sessions over WebSockets at the address of a channel, with its keys. */

@@ -21,6 +21,7 @@ import {
   type ChannelTools,
   type SocketMessage,
 } from 'sluice/internal';
+import { requireConversation } from '../http/realtime.ts';
 import { LiveSession } from './session.ts';
 import type { LivePlace } from './settings.ts';
 import type { LiveStep } from './step.ts';
@@ -41,13 +42,13 @@ export function liveSessions(
 ): Pick<ChannelParts, 'connect' | 'watch'> {
   return {
     watch: (answers) => new LiveWatch(answers),
-    connect(call, { model, headers, query }) {
+    async connect(call, request) {
+      requireConversation(call, request);
+      const { model, headers, query } = request;
       if (query['intent'] !== undefined || headers['openai-beta'] !== undefined)
-        return Promise.reject(
-          new GatewayError(
-            'invalid_value',
-            'Sessions of this model have the realtime protocol of general availability: open one with ?model=… and without openai-beta.',
-          ),
+        throw new GatewayError(
+          'invalid_value',
+          'Sessions of this model have the realtime protocol of general availability: open one with ?model=… and without openai-beta.',
         );
       const { refusesCallIds } = address;
       const place: LivePlace = {

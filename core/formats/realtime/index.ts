@@ -3,7 +3,7 @@ import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import type { Format } from '../../sdk/format.ts';
 import { realtimeCodec } from './codec.ts';
-import { tunnel } from './tunnel/index.ts';
+import { translations, tunnel } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 
 const realtime: Format = {
@@ -13,8 +13,8 @@ const realtime: Format = {
   errorReply,
   replyHeaders,
   rateHeaders: chatRateHeaders,
-  tunnels: [tunnel],
+  tunnels: [tunnel, translations],
 };
 
-/** The realtime format: sessions over a WebSocket, in text and audio. Refusals are those of chat completions. */
+/** The realtime format: sessions over a WebSocket, in text and audio, and translations of speech. Refusals are those of chat completions. */
 export default realtime;

@@ -35,7 +35,8 @@ export function readUsage(value: JsonValue | undefined): Usage | undefined {
 /** More than any session uses: keeps what a provider gets wrong out of sums of money. */
 const most = 1e9;
 
-function count(value: JsonValue | undefined): number {
+/** A figure of a provider's; 0 where it tells none that makes sense. */
+export function count(value: JsonValue | undefined): number {
   return typeof value === 'number' && value > 0 ? Math.min(most, value) : 0;
 }
 

@@ -1,9 +1,15 @@
+import type { JsonValue } from '../../model/json.ts';
+
 /** The format's name. */
 export const formatName = 'realtime';
 
 /** Where sessions are opened, for clients and below a provider's base URL. */
 export const clientPath = '/v1/realtime';
 export const providerPath = '/realtime';
+
+/** The same for sessions that translate what is spoken. */
+export const translationClientPath = '/v1/realtime/translations';
+export const translationProviderPath = '/realtime/translations';
 
 /** The subprotocol that is selected when a client offers it. Others that it offers say who it is, or which dialect it speaks. */
 export const subprotocol = 'realtime';
@@ -22,4 +28,17 @@ const typeFirst = /^\s*\{\s*(?:"event_id"\s*:\s*"[^"\\]*"\s*,\s*)?"type"\s*:\s*"
  */
 export function leadingType(data: Buffer): string | undefined {
   return typeFirst.exec(data.toString('latin1', 0, Math.min(leading, data.length)))?.[1];
+}
+
+/** Bytes of sound that a member in base64 holds. */
+export function bytesOf(audio: JsonValue | undefined): number {
+  return typeof audio === 'string' ? (audio.length * 3) / 4 : 0;
+}
+
+/** Bytes of the audio of an appending message. All that stands behind the beginning of its text counts, so that no other member can hide audio. */
+export function appendedLength(data: Buffer): number {
+  const name = '"audio":';
+  const start = data.indexOf(name);
+  const open = start < 0 ? -1 : data.indexOf('"', start + name.length);
+  return (Math.max(0, data.length - open - 1 - '"}'.length) * 3) / 4;
 }

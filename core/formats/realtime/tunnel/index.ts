@@ -4,8 +4,17 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import type { EncodedRequest, TunnelRoute } from '../../../sdk/format.ts';
 import { namesOf } from './names.ts';
-import { RealtimeWatch } from './watch.ts';
-import { betaHeader, betaProtocol, betaValue, clientPath, providerPath, subprotocol } from '../wire.ts';
+import { RealtimeWatch, TranslationWatch } from './watch.ts';
+import {
+  betaHeader,
+  betaProtocol,
+  betaValue,
+  clientPath,
+  providerPath,
+  subprotocol,
+  translationClientPath,
+  translationProviderPath,
+} from '../wire.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -27,6 +36,23 @@ export const tunnel: TunnelRoute = {
       error: { ...(isObject(told) ? told : {}), ...(eventId === undefined ? {} : { event_id: eventId }) },
     });
   },
+};
+
+/**
+ * Sessions that translate speech while it is spoken. They have their own events, and the older dialect does not know them:
+ * https://developers.openai.com/api/docs/guides/realtime-translation
+ */
+export const translations: TunnelRoute = {
+  ...tunnel,
+  path: translationClientPath,
+  body: readTranslationHandshake,
+  dial: (_body, model) => ({
+    path: translationProviderPath,
+    query: { model },
+    headers: {},
+    method: 'GET',
+  }),
+  watch: () => new TranslationWatch(),
 };
 
 /** The query, as a body. A deployment is a model by another name. */
@@ -66,4 +92,18 @@ export function dial({ intent }: JsonObject, model: string, headers: Headers): O
 function wantsBeta(headers: Headers): boolean {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
   return offered.includes(betaProtocol) || headers[betaHeader]?.toLowerCase().includes(betaValue) === true;
+}
+
+function readTranslationHandshake(query: URLSearchParams): JsonObject {
+  for (const name of ['call_id', 'intent']) {
+    if (!query.has(name)) continue;
+    throw new GatewayError(
+      'unsupported_parameter',
+      `Sessions that translate have no ${name}: open one with ?model=….`,
+      { param: name },
+    );
+  }
+  const model = query.get('model') ?? '';
+  if (model === '') throw missing('model');
+  return { model };
 }

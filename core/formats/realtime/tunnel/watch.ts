@@ -3,8 +3,8 @@ import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';
 import type { TunnelWatch } from '../../../sdk/format.ts';
-import { readUsage } from '../usage.ts';
-import { leadingType } from '../wire.ts';
+import { count, readUsage } from '../usage.ts';
+import { appendedLength, bytesOf, leadingType } from '../wire.ts';
 
 const responseDone = 'response.done';
 const transcribed = 'conversation.item.input_audio_transcription.completed';
@@ -77,5 +77,57 @@ export class RealtimeWatch implements TunnelWatch {
     const [oldest] = this.#told;
     if (this.#told.size > remembered && oldest !== undefined) this.#told.delete(oldest);
     return true;
+  }
+}
+
+/** As much as is charged for at once: half of what is reserved. */
+const mostSeconds = 30;
+
+/** 16-bit samples at 24 kHz, the only sound that is taken over a WebSocket. */
+const bytesOfSecond = 48_000;
+
+const appended = 'session.input_audio_buffer.append';
+const closed = 'session.closed';
+
+/**
+ * Counts the seconds of sound that a client sends to be translated, which is all that is charged for. The provider tells its own count with
+ * the last message: LiteLLM 1.110.2, cost_calculator.py, `_translation_session_seconds`.
+ */
+export class TranslationWatch implements TunnelWatch {
+  readonly unfinished = undefined;
+  #sent = 0;
+  #told = 0;
+
+  get untold(): Usage | undefined {
+    return this.#sent > this.#told ? this.#take() : undefined;
+  }
+
+  read({ data, binary, close }: SocketMessage): Usage | undefined {
+    if (binary || close !== undefined) return undefined;
+    const type = leadingType(data);
+    if (type === undefined ? !data.includes(`"${closed}"`) : type !== closed) return undefined;
+    const event = parseObject(data.toString());
+    if (event?.type !== closed) return undefined;
+    const seconds = isObject(event.usage) ? event.usage.input_seconds : undefined;
+    // What was told is paid for, though the provider counts less.
+    if (typeof seconds === 'number') this.#sent = Math.max(this.#told, count(seconds));
+    return this.untold;
+  }
+
+  sent({ data, binary, close }: SocketMessage): Usage | undefined {
+    if (binary || close !== undefined) return undefined;
+    const type = leadingType(data);
+    if (type === appended) this.#sent += appendedLength(data) / bytesOfSecond;
+    else if (type === undefined) {
+      const event = parseObject(data.toString());
+      if (event?.type === appended) this.#sent += bytesOf(event.audio) / bytesOfSecond;
+    }
+    return this.#sent - this.#told >= mostSeconds ? this.#take() : undefined;
+  }
+
+  #take(): Usage {
+    const seconds = this.#sent - this.#told;
+    this.#told = this.#sent;
+    return { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, units: { seconds } };
   }
 }
