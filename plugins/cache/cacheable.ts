@@ -1,7 +1,7 @@
 import { isChat, type Block, type Call, type ChatRequest, type GatewayRequest } from 'sluice';
 import type { CacheOptions } from './options.ts';
 
-/** Why a request is not cached, as the metrics name it. */
+/** Reason why a request is not cached, as in the metrics. */
 export type Obstacle = 'state' | 'file' | 'hosted-tool' | 'choices' | 'media' | 'temperature' | 'number';
 
 /** Operations whose responses are cached. */

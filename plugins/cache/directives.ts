@@ -1,6 +1,6 @@
 import type { Call } from 'sluice';
 
-/** What a client asks of caches: see RFC 9111, section 5.2.1. */
+/** Directives of a client's `cache-control`: see RFC 9111, section 5.2.1. */
 export interface Directives {
   /** The response must be made anew. */
   readonly noCache: boolean;

@@ -18,7 +18,7 @@ export interface FlightOptions {
   readonly isOfNobody?: boolean;
 }
 
-/** How a flight came out: its events where all of them were kept. */
+/** Outcome of a flight: its events where all of them were kept, or its error. */
 export type Outcome = { readonly events?: readonly GatewayEvent[] } | { readonly error: unknown };
 
 /** Events that every reader has passed are dropped in runs of so many. */
@@ -202,7 +202,7 @@ export class Flight implements EventLog {
     this.#over(outcome);
   }
 
-  /** What is found first is the outcome: whoever asks again must not meet a flight that is over. */
+  /** Reports the outcome before readers see the end, because a reader that asks again must not join a flight that has ended. */
   #over(outcome: Outcome): void {
     this.#ended(outcome);
     this.#own?.end();
@@ -210,7 +210,7 @@ export class Flight implements EventLog {
     if (this.#readers.size === 0) this.#release();
   }
 
-  /** Nobody reads any more. */
+  /** Frees the events, because no reader is left. */
   #release(): void {
     this.#budget.used -= this.#bytes;
     this.#bytes = 0;

@@ -4,14 +4,14 @@ import { ResponseCache } from './response-cache.ts';
 import { SemanticIndex } from './semantic/index.ts';
 
 /**
- * Callers who ask the same again get the same response at once, in whichever format they ask, and equal calls at the same time share one
- * request to the provider. `x-sluice-cache` says `hit`, `miss` or `stale`.
+ * Answers equal requests with one response, in every format, and has equal calls at the same time share one request to the provider.
+ * `x-sluice-cache` is `hit`, `miss` or `stale`.
  */
 export default definePlugin({
   name: 'cache',
   stage: 'shape',
   whenListed: true,
-  // A hit is no call of a model, and has nowhere to go.
+  // A hit calls no model, so it needs no target.
   before: ['model-limits', 'reasoning-affinity', 'session-affinity'],
   options: cacheOptions,
   async setup(options, tools) {

@@ -7,9 +7,9 @@ import type { CacheOptions } from './options.ts';
 /** Changes whenever entries of an earlier version can no longer be read. */
 const version = 1;
 
-/** What a request is found by. */
+/** Key of the entry of a request. */
 export interface CacheKey {
-  /** Who shares the response: `key:key_…`, `group:blue`, `shared`. */
+  /** Calls that share the response: `key:key_…`, `group:blue`, `shared`. */
   readonly scope: string;
   /** The digest of scope, headers and request. */
   readonly digest: string;
@@ -22,7 +22,7 @@ const long = 16_384;
 /** Maximum number of long requests whose digests are remembered. */
 const mostRemembered = 5_000;
 
-/** Finds what calls are found by. */
+/** Computes the keys of calls. */
 export class Keys {
   readonly #options: CacheOptions;
   readonly #ignored: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export class Keys {
     this.#ignored = new Set(options.ignore);
   }
 
-  /** Returns what a call is found by, or why it is not cached. */
+  /** Returns the key of a call, or the reason why it is not cached. */
   of(call: Call): CacheKey | Obstacle {
     // Obstacles show without the long texts of a request.
     const obstacle = obstacleOf(call.outline, this.#options);

@@ -9,7 +9,7 @@ export interface EventLog {
   readonly end: { readonly error?: unknown } | undefined;
 }
 
-/** What one client is shown of an event; undefined shows nothing. */
+/** Returns an event as one client gets it; undefined leaves it out. */
 export type Shown = (event: GatewayEvent) => GatewayEvent | undefined;
 
 /** One client of a log. It reads no further while the client's gate is shut. */

@@ -36,7 +36,7 @@ export const cacheOptions = z.strictObject({
   /** Seconds after the ttl in which a stale response is given where the providers fail. */
   staleIfError: seconds.default(0),
   /**
-   * Who shares responses: `key`: the calls of one API key; `shared`: all callers of the gateway; or a function that returns the name of the
+   * Calls that share responses: `key`: the calls of one API key; `shared`: all callers of the gateway; or a function that returns the name of the
    * group whose calls share them. Where it returns undefined, the key is alone.
    */
   scope: z
@@ -47,7 +47,7 @@ export const cacheOptions = z.strictObject({
       }),
     ])
     .default('key'),
-  /** What a hit costs: nothing, what the response cost (`full`), or a share of that between 0 and 1. */
+  /** Cost of a hit: nothing, the cost of the response (`full`), or a share of that between 0 and 1. */
   charge: z.union([z.enum(['nothing', 'full']), z.number().min(0).max(1)]).default('nothing'),
   /** How fast hits are streamed: all at once, or so many events a second. */
   pace: z.union([z.literal('at once'), z.number().min(1).max(10_000)]).default('at once'),

@@ -1,7 +1,7 @@
 import type { PluginTools } from 'sluice';
 import type { Entry } from './entry.ts';
 
-/** Since when entries are gone: of all scopes, and of single ones. Milliseconds since 1970. */
+/** Times of purges: of all scopes, and of single ones. Entries up to then are gone. Milliseconds since 1970. */
 interface Marks {
   readonly all: number;
   readonly scopes: Readonly<Record<string, number>>;

@@ -24,16 +24,16 @@ import { ResponseStore } from './store.ts';
 
 type Reply = Observable<GatewayEvent>;
 
-/** How a call was answered, as `x-sluice-cache` tells it. */
+/** Value of `x-sluice-cache`. */
 type Kind = 'hit' | 'miss' | 'stale';
 
-/** Maximum number of requests by which stale responses are made anew at the same time. */
+/** Maximum number of stale responses that are refreshed at the same time. */
 const mostRefreshes = 100;
 
-/** How often a call that waited for another one's response makes a request, or waits again, when that failed. */
+/** Maximum number of requests that a call waits for, or makes, when the request of another call failed. */
 const mostGenerations = 3;
 
-/** Everything that the calls of one gateway share. */
+/** The cache of one gateway: entries, flights and refreshes. */
 export class ResponseCache {
   readonly #options: CacheOptions;
   readonly #tools: PluginTools;
@@ -61,7 +61,7 @@ export class ResponseCache {
     );
   }
 
-  /** Answers a call: from what is kept, with the response that another call waits for, or from its provider. */
+  /** Answers a call from an entry, with the response to an equal call that is under way, or from its provider. */
   async answer(call: Call, next: Next): Promise<Reply> {
     if (!isCachedOperation(call.operation)) return next(call);
     const directives = directivesOf(call);
@@ -74,22 +74,22 @@ export class ResponseCache {
     const found = directives.noCache ? undefined : this.#store.find(key.digest);
     const entry = found instanceof Promise ? await found : found;
     const usable = entry !== undefined && ageOf(entry) <= (directives.maxAge ?? Infinity) ? entry : undefined;
-    if (usable !== undefined && ageOf(usable) <= this.#options.ttl) return this.#given(call, usable, 'hit');
+    if (usable !== undefined && ageOf(usable) <= this.#options.ttl) return this.#replay(call, usable, 'hit');
     if (directives.onlyIfCached) throw notCached();
     if (usable !== undefined && this.#isWithin(usable, this.#options.staleWhileRevalidate)) {
       const isOwn = this.#refresh(key, call, next);
-      return this.#given(call, usable, 'stale', !isOwn);
+      return this.#replay(call, usable, 'stale', !isOwn);
     }
-    return this.#made(key, call, next, directives, usable);
+    return this.#fetch(key, call, next, directives, usable);
   }
 
-  /** Deletes everything, or what one scope has. */
+  /** Deletes all entries, or those of one scope. */
   async purge(scope: string | undefined): Promise<number | undefined> {
     const [deleted] = await Promise.all([this.#store.purge(scope), this.#semantic?.clear(scope)]);
     return deleted;
   }
 
-  /** Ends what goes on without clients. */
+  /** Ends refreshes, which have no client. */
   close(): void {
     for (const flight of this.#refreshes) flight.stop();
     this.#semantic?.close();
@@ -99,23 +99,23 @@ export class ResponseCache {
     return ageOf(entry) <= this.#options.ttl + seconds;
   }
 
-  /** Gives a kept response. `isCharged` is false where the call pays for a new one. */
-  #given(call: Call, entry: Entry, kind: 'hit' | 'stale', isCharged = true): Reply {
-    this.#tell(call, kind, ageOf(entry));
+  /** Returns a kept response. `isCharged` is false where the call pays for a new one. */
+  #replay(call: Call, entry: Entry, kind: 'hit' | 'stale', isCharged = true): Reply {
+    this.#setHeaders(call, kind, ageOf(entry));
     this.#calls.add({ result: kind });
     if (isCharged) this.#tools.chargeAnswer(call, usageIn(entry.events), this.#share);
     return replayed(entry, call, this.#options.pace);
   }
 
-  #tell(call: Call, kind: Kind, age?: number): void {
+  #setHeaders(call: Call, kind: Kind, age?: number): void {
     addReplyHeaders(call, {
       'x-sluice-cache': kind,
       ...(age === undefined ? {} : { age: String(Math.floor(age)) }),
     });
   }
 
-  /** Has a provider answer, or stale words where none does. */
-  async #made(
+  /** Asks a provider. Returns the stale response where the providers fail. */
+  async #fetch(
     key: CacheKey,
     call: Call,
     next: Next,
@@ -129,14 +129,14 @@ export class ResponseCache {
     } catch (error) {
       if (stale === undefined || !this.#isWithin(stale, this.#options.staleIfError) || !isOutage(error))
         throw error;
-      return this.#given(call, stale, 'stale');
+      return this.#replay(call, stale, 'stale');
     }
   }
 
   /** Makes a request that no other call waits for. */
   async #alone(key: CacheKey, call: Call, next: Next): Promise<Reply> {
     this.#calls.add({ result: 'miss' });
-    this.#tell(call, 'miss');
+    this.#setHeaders(call, 'miss');
     const at = Date.now();
     const reply = await next(call.with({ decoded: true }));
     const recording = new Recording(this.#options.maxEntryBytes, this.#budget);
@@ -166,12 +166,12 @@ export class ResponseCache {
         continue;
       }
       this.#calls.add({ result: 'joined' });
-      this.#tell(call, 'hit', 0);
+      this.#setHeaders(call, 'hit', 0);
       return this.#charged(call, reader.stream);
     }
   }
 
-  /** Charges a call for a response whose usage is told at its end. */
+  /** Charges a call for a response whose usage is known at its end. */
   #charged(call: Call, reply: Reply): Reply {
     if (this.#share === 0) {
       this.#tools.chargeAnswer(call, undefined, 0);
@@ -210,11 +210,11 @@ export class ResponseCache {
     await flight.started;
     if (!flight.isFound) {
       this.#calls.add({ result: 'miss' });
-      this.#tell(call, 'miss');
+      this.#setHeaders(call, 'miss');
       return reader.stream;
     }
     this.#calls.add({ result: 'hit', reason: 'semantic' });
-    this.#tell(call, 'hit', similar?.found === undefined ? 0 : ageOf(similar.found));
+    this.#setHeaders(call, 'hit', similar?.found === undefined ? 0 : ageOf(similar.found));
     return this.#charged(call, reader.stream);
   }
 
@@ -239,7 +239,7 @@ export class ResponseCache {
     }
   }
 
-  /** Has a stale response made anew, unless somebody does so. Returns whether the call pays for it. */
+  /** Refreshes a stale response unless a refresh is under way. Returns true where the call pays for the refresh. */
   #refresh(key: CacheKey, call: Call, next: Next): boolean {
     if (this.#flights.has(key.digest) || this.#refreshes.size >= mostRefreshes) return false;
     const at = Date.now();
@@ -268,7 +268,7 @@ export class ResponseCache {
     return flight;
   }
 
-  /** Keeps a complete response. Returns undefined where the rules forbid it, otherwise whether other workers find it, once that is known. */
+  /** Keeps a complete response. Returns undefined where the rules forbid it; otherwise resolves with true once other workers find it. */
   #keep(
     key: CacheKey,
     format: string,

@@ -56,10 +56,15 @@ describe('texts that clients and providers choose', () => {
     const settings = { user: long, serviceTier: long, stop: [long] };
     const { spans, records } = await exportsOf(
       { content: 'metadata' },
-      { model: long, messages: ['Hi'], settings, headers },
+      { messages: ['Hi'], settings, headers },
       { reply: [lossOf(`messages.0.${long}`), ...reply(text('Hi'))] },
     );
-    expect(spans).toHaveLength(1);
+    expect([spans.length, records.length]).toEqual([1, 1]);
+    expect(spans[0]?.attributes).toMatchObject({
+      'sluice.dropped': [expect.stringMatching(/^messages.0.n+…$/)],
+      'user.id': expect.stringMatching(/^n+…$/),
+      'gen_ai.response.finish_reasons': ['stop'],
+    });
     for (const { attributes, name } of [...spans, ...records.map((one) => ({ ...one, name: '' }))])
       expect([longTexts(attributes), name.length < 300]).toEqual([[], true]);
   });
