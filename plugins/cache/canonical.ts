@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import {
   isChat,
   type Block,
@@ -218,7 +219,19 @@ const nothing: ReadonlySet<string> = new Set();
 function plainValue(value: unknown, ignored: Ignored): JsonValue {
   if (Array.isArray(value)) return value.map((one) => plainValue(one, ignored));
   if (typeof value === 'object' && value !== null) return plain(value, ignored);
-  return checked(value as JsonValue);
+  return typeof value === 'string' ? shortened(value) : checked(value as JsonValue);
+}
+
+/** Number of characters from which on a digest stands for a text. */
+const longText = 256;
+
+/**
+ * Returns a text, or the digest of a long one: to digest it takes a third of the time that it takes to write it as JSON and digest that. Where
+ * texts stand no client can put an object, so that none is taken for the digest of a text. Digests do not tell lone surrogates apart.
+ */
+function shortened(text: string): JsonValue {
+  if (text.length < longText || !text.isWellFormed()) return text;
+  return { sha256: hash('sha256', text, 'base64url') };
 }
 
 /** Returns the value itself. Throws for numbers beyond those that every parser reads alike. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from 'sluice';
@@ -33,10 +34,16 @@ interface Talk {
 
 const word = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' }).map((text) => `w${text}`);
 
+/** A text that is short, or so long that a digest stands for it. */
+const passage = fc.oneof(
+  word,
+  fc.tuple(word, word).map(([one, other]) => one.repeat(150) + other),
+);
+
 const talk: fc.Arbitrary<Talk> = fc.record({
-  system: word,
-  turns: fc.array(fc.record({ asked: word, said: word }), { maxLength: 3 }),
-  last: word,
+  system: passage,
+  turns: fc.array(fc.record({ asked: passage, said: passage }), { maxLength: 3 }),
+  last: passage,
   call: fc.option(fc.record({ name: fc.constantFrom('weather', 'time'), city: word, result: word }), {
     nil: undefined,
   }),
@@ -359,6 +366,23 @@ describe('requests that differ', () => {
     // Instructions that are as they were change nothing.
     expect(digests[2]).toBe(first);
     expect(new Set([first, ...digests]).size).toBe(4);
+  });
+
+  test('in a lone surrogate of a long text, or in what stands for it, have different keys', async () => {
+    const long = 'x'.repeat(1_000);
+    const texts = [
+      long,
+      `${long}\ud800`,
+      `${long}\ud801`,
+      `${long}\ufffd`,
+      hash('sha256', long, 'base64url'),
+    ];
+    const digests = await Promise.all(
+      texts.map((content) =>
+        digest('chat-completions', { model: 'm', messages: [{ role: 'user', content }] }),
+      ),
+    );
+    expect(new Set(digests).size).toBe(texts.length);
   });
 
   test('in a header that reaches the provider have different keys', async () => {
