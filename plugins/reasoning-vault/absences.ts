@@ -12,7 +12,7 @@ const longest = 200;
 /** Where a call stands. */
 export interface Place {
   readonly owner: string;
-  /** Tells the conversation of this owner from most others. */
+  /** Tells the conversation of this owner from most others, and from those of other owners. */
   readonly opening: string;
 }
 
@@ -22,49 +22,74 @@ export interface PlacedCall {
   readonly index: number;
 }
 
+/** Calls of one turn, and until when it is believed that nothing is known of them. */
+interface Unknown {
+  readonly ids: string[];
+  readonly until: number;
+}
+
+/** The turns of a conversation, by the indexes of their first messages. */
+type Conversation = Map<number, Unknown>;
+
 /**
  * Calls of which nothing is known. Each turn of a conversation brings all calls before it, most of them of models whose reasoning is not
  * kept: only those that are new are asked for. A call is remembered in its place, because another conversation, or another turn of the same
- * one, may have an equal id.
+ * one, may have an equal id. The place is looked up and the ids there compared, because a look-up of each id, in a text with its place, took
+ * six times as long.
  */
 export class Absences {
-  #young = new Map<string, number>();
-  #old = new Map<string, number>();
-  /** Ids of which something became known here. They are asked for from then on. */
-  #known = new Set<string>();
+  #young = new Map<string, Conversation>();
+  #old = new Map<string, Conversation>();
+  #count = 0;
+  /** Ids of which something became known here, by owner. They are asked for from then on. */
+  #known = new Map<string, Set<string>>();
+  #knownCount = 0;
 
-  /** True where it was found lately that nothing is known of the call. */
-  has(place: Place, index: number, { id }: IdOfCall, now: number): boolean {
-    const name = nameOf(place, index, id);
-    const until = this.#young.get(name) ?? this.#old.get(name);
-    if (until === undefined || until < now) return false;
-    return this.#known.size === 0 || !this.#known.has(ownName(place.owner, id));
+  /** The calls of a conversation but those of which it was found lately that nothing is known. */
+  others({ owner, opening }: Place, calls: readonly PlacedCall[], now: number): readonly PlacedCall[] {
+    const [young, old] = [this.#young.get(opening), this.#old.get(opening)];
+    if (young === undefined && old === undefined) return calls;
+    const known = this.#known.get(owner);
+    return calls.filter(
+      ({ call: { id }, index }) =>
+        !(isUnknown(young?.get(index), id, now) || isUnknown(old?.get(index), id, now)) ||
+        known?.has(id) === true,
+    );
   }
 
   /** Nothing is known of the call. */
-  add(place: Place, index: number, { id }: IdOfCall, now: number): void {
+  add({ opening }: Place, { call: { id }, index }: PlacedCall, now: number): void {
     if (id.length > longest) return;
-    this.#young.set(nameOf(place, index, id), now + believed);
-    if (this.#young.size < most / 2) return;
+    let conversation = this.#young.get(opening);
+    if (conversation === undefined) this.#young.set(opening, (conversation = new Map()));
+    const turn = conversation.get(index);
+    if (turn === undefined || turn.until < now) conversation.set(index, { ids: [id], until: now + believed });
+    else if (turn.ids.includes(id)) return;
+    else turn.ids.push(id);
+    this.#count += 1;
+    if (this.#count < most / 2) return;
     this.#old = this.#young;
     this.#young = new Map();
+    this.#count = 0;
   }
 
   /** Something is known of the call now. */
   forget(owner: string, { id }: IdOfCall): void {
-    if (this.#known.size >= most / 2) {
-      this.#known = new Set();
+    if (this.#knownCount >= most / 2) {
+      this.#known = new Map();
+      this.#knownCount = 0;
       this.#young = new Map();
       this.#old = new Map();
+      this.#count = 0;
     }
-    this.#known.add(ownName(owner, id));
+    const known = this.#known.get(owner);
+    if (known === undefined) this.#known.set(owner, new Set([id]));
+    else if (known.has(id)) return;
+    else known.add(id);
+    this.#knownCount += 1;
   }
 }
 
-function nameOf({ opening }: Place, index: number, id: string): string {
-  return `${opening}${index} ${id}`;
-}
-
-function ownName(owner: string, id: string): string {
-  return `${owner}\n${id}`;
+function isUnknown(turn: Unknown | undefined, id: string, now: number): boolean {
+  return turn !== undefined && turn.until >= now && turn.ids.includes(id);
 }

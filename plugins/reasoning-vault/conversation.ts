@@ -76,5 +76,5 @@ export function openingOf(call: Call, owner: string): string {
     const known = isOutlined ? glimpseOf(text, outline, bytes, glimpse) : undefined;
     return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
   });
-  return hash('sha256', JSON.stringify([owner, ...seen]), 'base64url');
+  return JSON.stringify([owner, ...seen]);
 }

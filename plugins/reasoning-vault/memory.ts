@@ -100,15 +100,15 @@ export class Memory {
   /** What is kept under the ids of calls, by id. Those of which nothing was known in the same place are not asked for again. */
   async readCalls(place: Place, calls: readonly PlacedCall[]): Promise<Map<string, Kept>> {
     const now = Date.now();
-    const asked = calls.filter(({ call, index }) => !this.#absences.has(place, index, call, now));
+    const asked = this.#absences.others(place, calls, now);
     if (asked.length === 0) return new Map();
     const keys = asked.map(({ call }) => idKey(place.owner, call));
     const { found, isComplete } = await this.#read(keys, true);
     const known = new Map<string, Kept>();
-    asked.forEach(({ call, index }, number) => {
+    asked.forEach((one, number) => {
       const kept = found.get(keys[number] ?? '');
-      if (kept !== undefined) known.set(call.id, kept);
-      else if (isComplete) this.#absences.add(place, index, call, now);
+      if (kept !== undefined) known.set(one.call.id, kept);
+      else if (isComplete) this.#absences.add(place, one, now);
     });
     return known;
   }

@@ -168,14 +168,19 @@ function keysBehind(kept: Kept, owner: string, call: ToolCallBlock, before: stri
 function bareTurns(messages: readonly Message[]): readonly Bare[] {
   const found: Bare[] = [];
   for (const span of turnsOf(messages)) {
-    const turn = messages.slice(span.from, span.to);
-    if (turn.some(({ content }) => content.some(isProved))) continue;
-    turn.forEach(({ content }, offset) => {
-      const calls = content.filter((block) => block.type === 'tool-call');
-      if (calls.length > 0) found.push({ index: span.from + offset, calls, span });
-    });
+    if (isProvedTurn(messages, span)) continue;
+    for (let index = span.from; index < span.to; index += 1) {
+      const calls = messages[index]?.content.filter((block) => block.type === 'tool-call') ?? [];
+      if (calls.length > 0) found.push({ index, calls, span });
+    }
   }
   return found;
+}
+
+function isProvedTurn(messages: readonly Message[], { from, to }: Bare['span']): boolean {
+  for (let index = from; index < to; index += 1)
+    if (messages[index]?.content.some(isProved) === true) return true;
+  return false;
 }
 
 /** Runs of the model's messages. */

@@ -4,7 +4,7 @@ import type { Thought, Turn } from './turn.ts';
 
 /** True for a block that shows by itself whose it is. */
 export function isProved(block: Block): boolean {
-  return 'proof' in block && block.proof !== undefined;
+  return (block as { readonly proof?: unknown }).proof !== undefined;
 }
 
 /** True for what the model thought. */
