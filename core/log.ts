@@ -2,6 +2,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { shownFields, shownText } from './log/fields.ts';
 import { maskKnownSecrets } from './log/known-secrets.ts';
+import { isPlainFields, lineOf, timeMember } from './log/line.ts';
 import { LogOutput } from './log/output.ts';
 
 export { forgetSecret, hideSecret } from './log/known-secrets.ts';
@@ -79,12 +80,14 @@ export function createLog(level: string, destination?: Destination): Log {
       level,
       base: null,
       errorKey: 'error',
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: timeMember,
       formatters: { level: (label: string) => ({ level: label }), log: shownFields },
       hooks: {
-        logMethod(args, method) {
-          const [first] = args as unknown[];
-          if (args.length === 1 && first instanceof Error)
+        logMethod(args, method, severity) {
+          const [first, text] = args as unknown[];
+          if (args.length === 2 && typeof text === 'string' && isPlainFields(first))
+            output.write(lineOf(this, severity, first, text));
+          else if (args.length === 1 && first instanceof Error)
             method.call(this, { error: first }, shownText(first.message));
           else method.apply(this, shownArguments(args) as typeof args);
         },

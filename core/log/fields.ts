@@ -25,7 +25,8 @@ interface Room {
   left: number;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** What a line tells as data. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The fields of a line as they may stand there: those that hold secrets by their name are replaced, and what is long, deep or many is

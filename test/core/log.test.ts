@@ -9,6 +9,35 @@ function written(write: (log: Log) => void, level = 'debug'): string {
   return lines.join('');
 }
 
+describe('a line of the log', () => {
+  test('is as pino itself writes it, whatever its fields are', () => {
+    const name = fc.constantFrom('a', 'msg', 'level', 'url', 'key', 'toString', 'ünusual "name"');
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom(undefined, NaN, Infinity, -0, () => {}, Symbol('x'), 12n, 'ä"\n', new Date(0)),
+      fc.string({ unit: 'binary', maxLength: 9000 }),
+      fc.array(fc.constantFrom(undefined, NaN, 1, 'x')),
+      fc.record({ message: fc.string(), error: fc.string() }),
+    );
+    fc.assert(
+      fc.property(
+        fc.dictionary(name, value),
+        fc.constantFrom('', 'a %s sentence', 'quoted "\u0000"', 'x'.repeat(5000)),
+        fc.boolean(),
+        (fields, text, isChild) => {
+          const line = (...args: readonly string[]): string =>
+            written((log) => {
+              const own = isChild ? log.child({ worker: 1, list: ['a'] }) : log;
+              (own.warn as (...args: unknown[]) => void)(fields, ...args);
+            }).replace(/"time":"[^"]*"/, '');
+          expect(line(text)).toBe(line('%s', text));
+        },
+      ),
+      { numRuns: tries(1_000) },
+    );
+  });
+});
+
 describe('the log masks', () => {
   const shapes = {
     'our own keys, and those of many providers': 'sk-abcdefghijklmnop0123',
