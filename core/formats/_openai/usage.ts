@@ -11,9 +11,11 @@ export function usageReader(
   input: string,
   output: string,
 ): (raw: JsonObject, reply?: JsonObject) => Usage {
+  // Made once: a name that is put together for each look-up has to be found among all names first.
+  const [detailsOfInput, detailsOfOutput] = [`${input}_details`, `${output}_details`];
   return (raw, reply) => {
-    const inputDetails = detailsIn(raw, input);
-    const outputDetails = detailsIn(raw, output);
+    const inputDetails = objectIn(raw, detailsOfInput);
+    const outputDetails = objectIn(raw, detailsOfOutput);
     const counts = {
       input: tokenCount(raw[input]),
       output: tokenCount(raw[output]),
@@ -42,9 +44,11 @@ function writtenLong(details: JsonValue | undefined): Pick<Usage, 'cacheWriteLon
   return long > 0 ? { cacheWriteLong: long } : {};
 }
 
-function detailsIn(raw: JsonObject, member: string): JsonObject {
-  const details = raw[`${member}_details`];
-  return isObject(details) ? details : {};
+const nothing: JsonObject = {};
+
+function objectIn(raw: JsonObject, member: string): JsonObject {
+  const value = raw[member];
+  return isObject(value) ? value : nothing;
 }
 
 /**

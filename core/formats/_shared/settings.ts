@@ -86,7 +86,9 @@ export function settingPlaces(
 /** Reads and checks every setting of the table. One table serves decode, limits and, through `writeSettings`, encode. Throws 400 with the path. */
 export function readSettings(body: JsonObject, rows: readonly SettingRow[]): ChatSettings {
   const settings: MutableObject = {};
-  for (const row of rowsFor(body, rows)) {
+  for (const place of placesIn(body, rows)) {
+    const row = rows[place];
+    if (row === undefined) continue;
     const raw = valueAt(body, row.path);
     if (!given(raw)) continue;
     const value = checkKind(raw, row);
@@ -96,20 +98,21 @@ export function readSettings(body: JsonObject, rows: readonly SettingRow[]): Cha
   return settings as ChatSettings;
 }
 
-/** The rows whose values may be there, in their order: of many settings most requests give few. */
-function rowsFor(body: JsonObject, rows: readonly SettingRow[]): readonly SettingRow[] {
+/** The places of rows whose values may be there, in their order: of many settings most requests give few. */
+function placesIn(body: JsonObject, rows: readonly SettingRow[]): readonly number[] {
   let places = placesOf.get(rows);
   if (places === undefined) {
     const byMember = Map.groupBy(rows.keys(), (place) => rows[place]?.path.split('.', 1)[0] ?? '');
     placesOf.set(rows, (places = byMember));
   }
   let found: number[] | undefined;
-  for (const member of Object.keys(body)) {
-    for (const place of places.get(member) ?? []) (found ??= []).push(place);
+  for (const member in body) {
+    const own = places.get(member);
+    if (own === undefined) continue;
+    if (found === undefined) found = [...own];
+    else found.push(...own);
   }
-  return found === undefined
-    ? none
-    : found.toSorted((one, other) => one - other).flatMap((place) => rows[place] ?? []);
+  return found === undefined ? none : found.sort((one, other) => one - other);
 }
 
 const none: readonly never[] = [];
