@@ -67,7 +67,7 @@ function checkBodyModel(call: Call, key: ApiKey): void {
 const sign = /tool|model|tier|mcp|\\u00/i;
 
 /** Sends a call on; of a session each message whose members must be checked. */
-async function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Next> {
+function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Next> {
   if (call.operation !== 'realtime' || key === undefined || boundBy(key) === undefined) return next(call);
   return checkedMessages(call, next, {
     concerns: (data) => sign.test(data.toString('latin1')),

@@ -46,22 +46,22 @@ export default definePlugin({
     memory.follow();
     onClose(() => memory.stop());
 
-    return async function learnedRefusals(call: Call, next) {
+    return function learnedRefusals(call: Call, next) {
       const { target } = call;
       if (target === undefined || call.operation !== 'chat' || target.channel.learns === false)
         return next(call);
       const known = memory.of(target.channel.id, target.model).map(({ member }) => member);
-      try {
-        return await next(known.length === 0 ? call : call.with({ refused: { members: known } }));
-      } catch (error) {
-        const refused = refusedIn(error, call, target, known);
-        const refusal = { call, target, known, refused: refused ?? [], error };
-        if (refused === undefined || !mayRetry(refusal, memory)) throw error;
-        return withoutNamed(refusal, next, memory, (member) => {
-          tellOperator(log, target, member);
-          notices.emit('refusal-learned', { channel: target.channel.id, model: target.model });
-        });
-      }
+      return next(known.length === 0 ? call : call.with({ refused: { members: known } })).catch(
+        (error: unknown) => {
+          const refused = refusedIn(error, call, target, known);
+          const refusal = { call, target, known, refused: refused ?? [], error };
+          if (refused === undefined || !mayRetry(refusal, memory)) throw error;
+          return withoutNamed(refusal, next, memory, (member) => {
+            tellOperator(log, target, member);
+            notices.emit('refusal-learned', { channel: target.channel.id, model: target.model });
+          });
+        },
+      );
     };
   },
 });
