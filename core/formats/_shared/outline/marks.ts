@@ -138,7 +138,8 @@ export class MarkedTexts {
 
   #textOf(number: number): string {
     const index = this.#indexOf(number);
-    const [from = 0, to = 0] = this.#texts.spans.subarray(index, index + 2);
+    const { spans } = this.#texts;
+    const [from, to] = [spans[index] ?? 0, spans[index + 1] ?? 0];
     return JSON.parse(this.#bytes.toString('utf8', from - 1, to + 1)) as string;
   }
 
@@ -171,7 +172,7 @@ export function glimpseOf(
   const number = markAlone(text);
   const index = number < 0 ? undefined : spanIndex(number, texts);
   if (index === undefined) return undefined;
-  const [from = 0, to = 0] = texts.spans.subarray(index, index + 2);
+  const [from, to] = [texts.spans[index] ?? 0, texts.spans[index + 1] ?? 0];
   const begin = bytes.toString('latin1', from, Math.min(to, from + length));
   return `${to - from}${begin}${bytes.toString('latin1', Math.max(from, to - length), to)}`;
 }
