@@ -32,6 +32,8 @@ class Tariff {
   readonly #reasoning: bigint;
   readonly #byModality: ModalityPrices | undefined;
   readonly #units: UnitPrices;
+  /** What a call costs beside its tokens that has no other units. */
+  readonly #fee: bigint;
   /** Applies to calls with more input tokens than this. */
   readonly above: number;
   /** What stands in the record of a call. */
@@ -49,6 +51,7 @@ class Tariff {
     this.#reasoning = pico(reasoning, 6);
     this.#byModality = ModalityPrices.of(prices, cacheRead);
     this.#units = units;
+    this.#fee = units.cost({});
     this.above = above;
     const step = above === 0 ? {} : { above };
     this.shown = Object.freeze({ ...first, ...step, ...defined(prices), ...last }) as JsonObject;
@@ -67,13 +70,13 @@ class Tariff {
     return micro(
       (byModality !== undefined && this.#byModality !== undefined
         ? this.#byModality.cost(byModality, plain)
-        : BigInt(plain.input) * this.#input +
-          BigInt(plain.cacheRead) * this.#cacheRead +
-          BigInt(plain.output) * this.#output) +
-        BigInt(plain.cacheWrite - long) * this.#cacheWrite +
-        BigInt(long) * this.#cacheWriteLong +
-        BigInt(count(reasoning)) * this.#reasoning +
-        this.#units.cost(usage.units ?? {}),
+        : times(plain.input, this.#input) +
+          times(plain.cacheRead, this.#cacheRead) +
+          times(plain.output, this.#output)) +
+        times(plain.cacheWrite - long, this.#cacheWrite) +
+        times(long, this.#cacheWriteLong) +
+        times(count(reasoning), this.#reasoning) +
+        (usage.units === undefined ? this.#fee : this.#units.cost(usage.units)),
     );
   }
 
@@ -89,6 +92,11 @@ class Tariff {
         others * this.#units.furtherCall,
     );
   }
+}
+
+/** Most calls have tokens of two kinds: of the others there is nothing to multiply. */
+function times(tokens: number, price: bigint): bigint {
+  return tokens === 0 ? 0n : BigInt(tokens) * price;
 }
 
 /** What the record of a call shows of a row before its token prices and after them. */
