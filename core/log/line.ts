@@ -25,15 +25,16 @@ export function lineOf(logger: Logger, level: number, fields: Fields, text: stri
   return `{"level":"${label}"${timeMember()}${bindings ?? ''}${comma}${members},"msg":${message}}\n`;
 }
 
-let timeAt = 0;
-let time = '';
+let second = -1;
+let beginning = '';
 
-/** The time as a member of a line, with a comma before it. Many calls end in one millisecond. */
+/** The time as a member of a line, with a comma before it. What is the same for a second is kept. */
 export function timeMember(): string {
   const now = Date.now();
-  if (now !== timeAt) {
-    timeAt = now;
-    time = `,"time":"${new Date(now).toISOString()}"`;
+  const milliseconds = now % 1_000;
+  if (now - milliseconds !== second) {
+    second = now - milliseconds;
+    beginning = `,"time":"${new Date(second).toISOString().slice(0, -'000Z'.length)}`;
   }
-  return time;
+  return `${beginning}${String(milliseconds).padStart(3, '0')}Z"`;
 }
