@@ -14,8 +14,6 @@ export interface KeyLimits {
 /** A key that is held. */
 export interface Known {
   readonly key: ApiKey;
-  /** The bytes of its hash. */
-  readonly digest: Buffer;
   /** Used again since it was put here, or since room was made. */
   isUsed: boolean;
 }
@@ -71,7 +69,7 @@ export class KeyCache {
       return;
     }
     const isUsed = this.#keys.get(row)?.isUsed ?? false;
-    this.#keys.set(row, { key, digest: Buffer.from(key.hash, 'hex'), isUsed });
+    this.#keys.set(row, { key, isUsed });
     if (this.#keys.size > this.#limits.keys) this.#makeRoom();
   }
 
