@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { chatOf, type Message } from 'sluice';
+import { chatOf, type Block, type Message } from 'sluice';
 import { chatOutlineOf, glimpseOf, MarkedTexts, type Call } from 'sluice/internal';
 
 /** The messages of a request, and how their texts are read. */
@@ -70,11 +70,12 @@ export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
   const { outline, bytes } = call.wire;
   const isOutlined = call.leftOut > 0 && outline !== undefined;
-  const seen = [first[0], first.at(-1)].map((block) => {
+  const seen = (block: Block | undefined): string => {
     if (block?.type !== 'text') return '';
     const { text } = block;
     const known = isOutlined ? glimpseOf(text, outline, bytes, glimpse) : undefined;
     return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
-  });
-  return JSON.stringify([owner, ...seen]);
+  };
+  // Most questions are one text.
+  return JSON.stringify([owner, seen(first[0]), first.length > 1 ? seen(first.at(-1)) : '']);
 }
