@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
 import type { Account, Call, InternalTools, Standing } from 'sluice/internal';
+import { PendingCalls, tokenKinds } from './pending.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
@@ -29,17 +30,21 @@ export class Series {
   readonly #failures;
   readonly #endErrors;
   readonly #learned;
+  /** Calls that are not in the counters yet, by all of their labels. */
+  readonly #pending = new Map<string, PendingCalls>();
 
   constructor(tools: SeriesTools) {
     this.#named = new Set(
       tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
     );
     const registers = [this.registry];
+    const collect = (): void => this.#addPending();
     this.#calls = new Counter({
       name: 'sluice_calls_total',
       help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
       labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
       registers,
+      collect,
     });
     this.#seconds = new Histogram({
       name: 'sluice_call_duration_seconds',
@@ -60,12 +65,14 @@ export class Series {
       help: 'Tokens by kind, where usage-log, quota or rate-limit read them. cache_read and cache_write are parts of input, reasoning is a part of output.',
       labelNames: ['kind', 'channel', 'model'],
       registers,
+      collect,
     });
     this.#dollars = new Counter({
       name: 'sluice_cost_dollars_total',
       help: 'What calls cost, for models that have a price.',
       labelNames: ['channel', 'model'],
       registers,
+      collect,
     });
     this.#failures = new Counter({
       name: 'sluice_attempts_failed_total',
@@ -98,18 +105,30 @@ export class Series {
     const model = this.#modelOf(call.askedModel);
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
     const format = call.format.name;
-    this.#calls.inc({ operation, format, channel, model, status: family, code: error?.code ?? '' });
-    this.#seconds.observe({ operation, channel }, record.ms / 1000);
-    if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
-    if (usage !== undefined) {
-      this.#add('input', usage.input, channel, model);
-      this.#add('output', usage.output, channel, model);
-      this.#add('cache_read', usage.cacheRead, channel, model);
-      this.#add('cache_write', usage.cacheWrite, channel, model);
-      this.#add('reasoning', usage.reasoning, channel, model);
+    const code = error?.code ?? '';
+    const place = [operation, format, channel, model, family, code].join('\0');
+    let pending = this.#pending.get(place);
+    if (pending === undefined) {
+      pending = new PendingCalls({ operation, format, channel, model, status: family, code });
+      this.#pending.set(place, pending);
     }
-    const { microDollars = 0 } = cost ?? {};
-    if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
+    pending.calls += 1;
+    this.#seconds.observe(pending.ofTimes, record.ms / 1000);
+    if (firstMs !== undefined) this.#firstSeconds.observe(pending.ofTimes, firstMs / 1000);
+    if (usage !== undefined) pending.add(usage);
+    pending.microDollars += cost?.microDollars ?? 0;
+  }
+
+  /** Brings the counters up to date. It is done when somebody asks, as adding to each of them took half of the work for a call. */
+  #addPending(): void {
+    for (const { labels, calls, tokens, microDollars } of this.#pending.values()) {
+      const { channel, model } = labels;
+      this.#calls.inc(labels, calls);
+      for (const kind of tokenKinds)
+        if (tokens[kind] > 0) this.#tokens.inc({ kind, channel, model }, tokens[kind]);
+      if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
+    }
+    this.#pending.clear();
   }
 
   /** Counts an attempt that failed. */
@@ -125,10 +144,6 @@ export class Series {
   /** Counts a member that a model of a channel was found to refuse. */
   countLearned(channel: string): void {
     this.#learned.inc({ channel });
-  }
-
-  #add(kind: string, tokens: number, channel: string, model: string): void {
-    if (tokens > 0) this.#tokens.inc({ kind, channel, model }, tokens);
   }
 
   /** Strangers may ask for any name: only those are told that a channel lists. */

@@ -112,7 +112,7 @@ function placesIn(body: JsonObject, rows: readonly SettingRow[]): readonly numbe
     if (found === undefined) found = [...own];
     else found.push(...own);
   }
-  return found === undefined ? none : found.sort((one, other) => one - other);
+  return found?.toSorted((one, other) => one - other) ?? none;
 }
 
 const none: readonly never[] = [];
