@@ -264,16 +264,12 @@ function channelOf(
       }
       return traits;
     },
-    open(call, request) {
-      try {
-        const refused = refusedRequest(call, request, rules);
-        if (refused !== undefined) return Promise.reject(refused);
-        // What operators change in bodies is about calls of models.
-        const sent = edited === undefined || request.operation === 'state' ? request : edited(request);
-        return Promise.resolve(parts.open(call, sent)).then(withTrueHeaders);
-      } catch (error) {
-        return Promise.reject(error as Error);
-      }
+    async open(call, request) {
+      const refused = refusedRequest(call, request, rules);
+      if (refused !== undefined) throw refused;
+      // What operators change in bodies is about calls of models.
+      const sent = edited === undefined || request.operation === 'state' ? request : edited(request);
+      return withTrueHeaders(await parts.open(call, sent));
     },
     ...(parts.events === undefined ? {} : { events: eventsOf(parts.events, edited, rules) }),
     ...(parts.connect === undefined
