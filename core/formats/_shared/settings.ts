@@ -108,9 +108,7 @@ function placesIn(body: JsonObject, rows: readonly SettingRow[]): readonly numbe
   let found: number[] | undefined;
   for (const member in body) {
     const own = places.get(member);
-    if (own === undefined) continue;
-    if (found === undefined) found = [...own];
-    else found.push(...own);
+    if (own !== undefined) for (const place of own) (found ??= []).push(place);
   }
   return found?.toSorted((one, other) => one - other) ?? none;
 }
