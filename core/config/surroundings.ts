@@ -9,6 +9,7 @@ import { TargetLoads } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
 import { startLedgerPruning } from '../money/ledger/pruning.ts';
+import { tellKeyLists } from '../state/api-keys/standing.ts';
 import { tellResponses } from '../state/responses/standing.ts';
 import { Upkeep } from '../state/upkeep.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
@@ -58,6 +59,7 @@ export function openSurroundings(
   const ledger = openLedger(stores);
   const upkeep = new Upkeep();
   const stopTelling = tellResponses(stores.database, upkeep);
+  const stopTellingKeys = tellKeyLists(stores.database, upkeep);
   const stopPruning = startLedgerPruning(stores.database, upkeep, (error) =>
     log.error({ error }, 'old spending could not be removed'),
   );
@@ -88,6 +90,7 @@ export function openSurroundings(
     stopUpkeep: () => {
       stopPruning();
       stopTelling();
+      stopTellingKeys();
     },
   };
 }

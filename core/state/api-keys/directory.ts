@@ -9,6 +9,9 @@ import { searching, type Search } from './search.ts';
 /** Number of names that are read in one question to the database. */
 const batchSize = 500;
 
+/** Maximum time for which names wait for the keys from before there was a table, in milliseconds. */
+const namesPatienceMs = 1_000;
+
 /** Most keys with one name that messages list. */
 export const mostMeant = 20;
 
@@ -70,9 +73,9 @@ export class KeyDirectory {
     return (await this.#decoded(found))[0];
   }
 
-  /** Names of keys by their ids. */
+  /** Returns the names of keys by their ids, without those of keys that are not in the table yet: views without them say more than none. */
   async names(ids: readonly string[]): Promise<Map<string, string>> {
-    await this.#filling.done();
+    await this.#filling.done(namesPatienceMs).catch(() => {});
     const names = new Map<string, string>();
     for (let start = 0; start < ids.length; start += batchSize) {
       const some = ids.slice(start, start + batchSize);

@@ -9,8 +9,8 @@ const batches: Readonly<Record<Database['kind'], number>> = { sqlite: 250, postg
 /** Milliseconds between two batches. */
 const pause = 10;
 
-/** How long a question waits for the keys from before, in milliseconds. */
-const patience = 10_000;
+/** Maximum time for which lists and searches wait for the keys from before, in milliseconds. */
+const patienceMs = 10_000;
 
 /**
  * Keys from before there was a table to look for keys in. They are put into it once, a bounded number at a time, in one transaction with the
@@ -26,11 +26,14 @@ export class Filling {
     this.#database = database;
   }
 
-  /** Resolves when all keys are in the table. Rejects when the database fails, and with a sentence for the operator when it takes long. */
-  async done(): Promise<void> {
+  /**
+   * Resolves when all keys are in the table. Rejects when the database fails, and with a sentence for the operator when it takes longer than
+   * `timeoutMs`.
+   */
+  async done(timeoutMs = patienceMs): Promise<void> {
     if (this.#isDone) return;
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(tooLong()), patience).unref();
+    const timer = setTimeout(() => late.reject(tooLong()), timeoutMs).unref();
     try {
       await Promise.race([this.run(), late.promise]);
     } finally {

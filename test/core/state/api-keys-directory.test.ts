@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createApiKeys } from '../../../core/state/api-keys/open.ts';
+import { keyListsStanding } from '../../../core/state/api-keys/standing.ts';
 import type { ApiKeys } from '../../../core/state/api-keys/index.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { row, rows, sqlOf } from '../../../core/state/database/sql.ts';
@@ -143,6 +144,13 @@ function suite(url: () => Promise<string>): void {
     // As it stands after a migration.
     await sql.run(() => rows('DELETE FROM api_keys'));
     await sql.run(() => row("INSERT INTO api_keys_filling (one, after) VALUES (1, '')"));
+    await sql.run(() =>
+      row("UPDATE sluice_additions SET applied = applied - 90000 WHERE name = 'api-keys-1'"),
+    );
+    const backlog = await keyListsStanding(stores.database);
+    expect(backlog).toMatchObject({ what: 'api-key-lists', rows: 30 });
+    expect(backlog.warning).toMatch(/^30 API keys from before the upgrade cannot be listed/);
+    expect(backlog.overdueSeconds).toBeGreaterThanOrEqual(90);
     const [gone, changed] = before;
     await records.delete(gone?.hash ?? '');
     await records.set(changed?.hash ?? '', { ...changed, name: 'changed' });
@@ -163,6 +171,8 @@ function suite(url: () => Promise<string>): void {
       ]),
     );
     expect(await sql.run(() => row('SELECT * FROM api_keys_filling'))).toBeUndefined();
+    const done = await keyListsStanding(stores.database);
+    expect([done.rows, done.overdueSeconds, done.warning]).toEqual([0, 0, undefined]);
   });
 
   test('a key that is rotated meanwhile is found all the same, by its id and by its name', async () => {
