@@ -405,7 +405,7 @@ export function pluginWork(bench: PluginBench): Work[] {
         body: { ...hello('chat-completions'), prompt_cache_key: 'a'.repeat(64 * size) },
       },
     })),
-    ...ofRequests(bench, guard, guarding, /roles|escaped|texts|calls|results/),
+    ...ofRequests(bench, guard, guarding, /roles|escaped|texts|calls|results|many tools/),
     ...ofReplies(bench, guard, guarding, anything),
     ...['111 ', '4111 1111-', 'a.', '-----BEGIN PRIVATE KEY-----\nVersion: '].map((part) =>
       row(bench, guard, guarding, `text that is nearly an entity: ${part.trim()}`, (size) => ({

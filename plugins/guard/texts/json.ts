@@ -35,7 +35,24 @@ export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue 
   });
 }
 
-/** Returns JSON text with its strings, names and numbers changed, as {@link JsonText} does; what is no JSON is one text. */
+/** Maximum number of levels of JSON text that is parsed: each level takes the parser as long as a thousand characters. */
+const maxLevels = 500;
+
+/** True where brackets nest deeper than is parsed. Those inside of strings count, too. */
+function nestsDeeply(text: string): boolean {
+  let level = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text[at];
+    if (unit === '[' || unit === '{') level += 1;
+    else if ((unit === ']' || unit === '}') && level > 0) level -= 1;
+    if (level > maxLevels) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns JSON text with its strings, names and numbers changed, as {@link JsonText} does; what is no JSON, or nests too deeply, is one text.
+ */
 export function mapJsonText(text: string, map: (text: string) => string): string {
   if (!isJson(text)) return map(text);
   const json = new JsonText(() => {
@@ -52,6 +69,7 @@ export function mapJsonText(text: string, map: (text: string) => string): string
 }
 
 function isJson(text: string): boolean {
+  if (nestsDeeply(text)) return false;
   try {
     JSON.parse(text);
     return true;
