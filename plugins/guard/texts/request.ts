@@ -90,8 +90,9 @@ function withChatTexts(
   return call.operation === 'compact' ? undefined : call.with(turns);
 }
 
-function hasTexts({ request }: Call, expected: readonly string[]): boolean {
+function hasTexts(call: Call, expected: readonly string[]): boolean {
   try {
+    const { request } = call;
     const texts = isChat(request)
       ? [...textsOfDefinitions(request), ...textsOfTurns(request)].map(({ text }) => text)
       : textsOfOther(request);

@@ -563,6 +563,20 @@ describe('checks', () => {
     });
   });
 
+  test('mask a word of the format where the body cannot be changed', async () => {
+    const tested = await guarded([{ name: 'w', kind: 'words', words: ['user'], action: 'mask' }]);
+    const data = `data:text/plain;base64,${Buffer.from('By user').toString('base64')}`;
+    const content = [{ type: 'file', file: { filename: 'a.txt', file_data: data } }];
+    const { sent, status } = await tested.run({
+      body: { model: 'm', messages: [{ role: 'user', content }] },
+    });
+    expect(status).toBe(200);
+    expect(sent[0]?.request.messages[0]?.role).toBe('user');
+    expect(JSON.stringify(sent[0]?.request.messages)).toContain(
+      Buffer.from('By [WORD_1]').toString('base64'),
+    );
+  });
+
   test('mask a text that is also a word of the format', async () => {
     const tested = await guarded([{ name: 'w', kind: 'words', words: ['user'], action: 'mask' }]);
     const input = [{ role: 'user', content: [{ type: 'input_text', text: 'user' }] }];
