@@ -41,6 +41,7 @@ export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
+export { matchesName } from './name-patterns.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';
 export { addUpstreamHeaders } from './upstream-headers.ts';

@@ -1,4 +1,4 @@
-import { caller, type Call } from 'sluice';
+import { caller, matchesName, type Call } from 'sluice';
 import { entityPatterns, type LabelledPattern } from './detectors/index.ts';
 import type { CheckOptions } from './options.ts';
 import { parsePattern } from './patterns/parse.ts';
@@ -79,7 +79,7 @@ export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'time
     fail('masks, so that it cannot run in parallel.');
   if (options.kind === 'json-schema' && on !== 'response')
     fail('looks at responses only: set "on" to "response".');
-  const namesModel = models === undefined ? undefined : nameTest(models);
+  const namesModel = models === undefined ? undefined : (model: string) => matchesName(models, model);
   const namesKey = keys === undefined ? undefined : keyTest(keys);
   try {
     return {
@@ -155,29 +155,8 @@ function judgeOf(options: CheckOptions, tools: JudgeTools): Judge {
 }
 
 function keyTest(keys: readonly string[]): (call: Call) => boolean {
-  const isNamed = nameTest(keys);
   return (call) => {
     const key = call.get(caller);
-    return key !== undefined && (keys.includes(key.id) || isNamed(key.name));
+    return key !== undefined && (keys.includes(key.id) || matchesName(keys, key.name));
   };
-}
-
-/** Returns a test whether a name is one of these, or fits one with `*` in it. */
-function nameTest(patterns: readonly string[]): (name: string) => boolean {
-  const split = patterns.map((pattern) => pattern.split('*'));
-  return (name) => split.some((parts) => fits(parts, name));
-}
-
-function fits(parts: readonly string[], name: string): boolean {
-  const [first = '', ...rest] = parts;
-  if (rest.length === 0) return first === name;
-  if (!name.startsWith(first)) return false;
-  const last = rest.at(-1) ?? '';
-  let at = first.length;
-  for (const part of rest.slice(0, -1)) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return name.length - at >= last.length && name.endsWith(last);
 }

@@ -21,6 +21,11 @@ export interface ListedServer {
   readonly tools: readonly ServedTool[];
 }
 
+/** The tools of one server, with the bytes of their definitions. */
+interface MeasuredServer extends ListedServer {
+  readonly bytes: number;
+}
+
 /** Longest name that every provider takes. */
 const longestName = 64;
 /** Longest description that models are given of a tool, in characters. */
@@ -29,6 +34,8 @@ const longestDescription = 4_096;
 /** Tools by the names of their functions. */
 export class ToolCatalog {
   readonly listed: readonly ListedServer[];
+  /** The functions that the model is given. */
+  readonly functions: readonly FunctionTool[];
   readonly #byName = new Map<string, OfferedTool>();
   /** By server and the server's own name. */
   readonly #byOrigin = new Map<string, OfferedTool>();
@@ -45,11 +52,7 @@ export class ToolCatalog {
         this.#byName.set(name, offered);
         this.#byOrigin.set(originOf(server.label, tool.name), offered);
       }
-  }
-
-  /** The functions that the model is given. */
-  get functions(): readonly FunctionTool[] {
-    return [...this.#byName.values()].map(({ name, tool }) => ({
+    this.functions = [...this.#byName.values()].map(({ name, tool }) => ({
       name,
       description: (tool.description ?? '').slice(0, longestDescription),
       schema: tool.inputSchema as JsonObject,
@@ -112,10 +115,10 @@ export async function listServers(
   const lists = await Promise.all(
     servers.map(async (server) => ({ server, tools: await toolsOf(call, server, signal, log) })),
   );
-  const usable = lists.map(({ server, tools }) => ({
-    server,
-    tools: tools.filter((tool) => isUsable(tool) && server.allows(tool)),
-  }));
+  const usable = lists.map(({ server, tools: all }) => {
+    const tools = all.filter((tool) => isUsable(tool) && server.allows(tool));
+    return { server, tools, bytes: sizeOf(tools) };
+  });
   checkSize(
     usable.filter(({ server }) => server.at !== undefined),
     limits,
@@ -163,19 +166,18 @@ function isUsable({ name, inputSchema }: ServedTool): boolean {
 
 /** The servers that were asked for, and of those that are offered the ones that fit beside them. */
 function fitting(
-  lists: readonly ListedServer[],
+  lists: readonly MeasuredServer[],
   { maxTools, maxToolBytes }: ListLimits,
   leftOut: (label: string) => void,
 ): readonly ListedServer[] {
   let count = 0;
-  let bytes = 0;
-  return lists.filter(({ server, tools }) => {
-    const size = sizeOf(tools);
-    const fits = count + tools.length <= maxTools && bytes + size <= maxToolBytes;
+  let sum = 0;
+  return lists.filter(({ server, tools, bytes }) => {
+    const fits = count + tools.length <= maxTools && sum + bytes <= maxToolBytes;
     if (server.at === undefined && !fits) leftOut(server.label);
     if (server.at === undefined && (!fits || tools.length === 0)) return false;
     count += tools.length;
-    bytes += size;
+    sum += bytes;
     return true;
   });
 }
@@ -188,14 +190,14 @@ function sizeOf(tools: readonly ServedTool[]): number {
   return bytes;
 }
 
-function checkSize(lists: readonly ListedServer[], { maxTools, maxToolBytes }: ListLimits): void {
-  const tools = lists.flatMap((list) => list.tools);
-  if (tools.length > maxTools)
+function checkSize(lists: readonly MeasuredServer[], { maxTools, maxToolBytes }: ListLimits): void {
+  const count = lists.reduce((sum, { tools }) => sum + tools.length, 0);
+  if (count > maxTools)
     throw new GatewayError(
       'invalid_value',
-      `The MCP servers of this request have ${tools.length} tools; at most ${maxTools} are allowed. Name those that you need (allowed_tools).`,
+      `The MCP servers of this request have ${count} tools; at most ${maxTools} are allowed. Name those that you need (allowed_tools).`,
     );
-  const bytes = sizeOf(tools);
+  const bytes = lists.reduce((sum, list) => sum + list.bytes, 0);
   if (bytes > maxToolBytes)
     throw new GatewayError(
       'invalid_value',

@@ -1,5 +1,5 @@
 /** Decides which servers a call uses, and whether the gateway or the provider calls them. */
-import { caller, GatewayError, type Call } from 'sluice';
+import { caller, GatewayError, matchesName, type Call } from 'sluice';
 import type { ServedTool, ToolServer } from '../mcp/servers/index.ts';
 import type { Options } from './options.ts';
 import type { ServerPool } from './pool.ts';
@@ -152,24 +152,5 @@ function mayUse(
   { models, keys }: { readonly models: readonly string[]; readonly keys: readonly string[] },
 ): boolean {
   const { id = '', name = '' } = call.get(caller) ?? {};
-  return matches(models, call.model) && (matches(keys, id) || matches(keys, name));
-}
-
-/** True when a pattern with `*` for any characters fits the text. */
-function matches(patterns: readonly string[], text: string): boolean {
-  return patterns.some((pattern) => fits(pattern.split('*'), text));
-}
-
-function fits([first = '', ...others]: readonly string[], text: string): boolean {
-  const last = others.pop();
-  if (last === undefined) return first === text;
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length)
-    return false;
-  let at = first.length;
-  for (const part of others) {
-    const found = text.indexOf(part, at);
-    if (found === -1 || found + part.length > text.length - last.length) return false;
-    at = found + part.length;
-  }
-  return true;
+  return matchesName(models, call.model) && (matchesName(keys, id) || matchesName(keys, name));
 }

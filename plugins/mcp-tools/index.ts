@@ -7,7 +7,13 @@ import { wrong } from './json.ts';
 import { ToolLoop } from './loop.ts';
 import { options, type Options } from './options.ts';
 import { ServerPool } from './pool.ts';
-import { concernOf, readerOf, type McpRequest, type RequestReader } from './requests/index.ts';
+import {
+  asksForServers,
+  readerOf,
+  remembersServers,
+  type McpRequest,
+  type RequestReader,
+} from './requests/index.ts';
 import { wordsOf } from './words.ts';
 
 /**
@@ -77,19 +83,18 @@ class McpTools {
 
   /** Answers a call that has to do with MCP, and passes all others on. */
   answer(call: Call, next: Next): ReturnType<Next> {
-    const isCount = call.operation === 'count-tokens';
-    if (call.operation !== 'chat' && !isCount) return next(call);
+    if (call.operation !== 'chat' && call.operation !== 'count-tokens') return next(call);
     const reader = readerOf(call.format.name);
-    const concern = reader === undefined ? undefined : concernOf(call);
-    if (reader === undefined || concern === undefined) return next(call);
-    const isConcerned = concern.asks || concern.remembers || this.#choices.offers;
-    return isConcerned ? this.#concerned(call, next, reader, concern.remembers) : next(call);
+    if (reader === undefined) return next(call);
+    const remembers = remembersServers(call);
+    const isConcerned = remembers || this.#choices.offers || asksForServers(call);
+    return isConcerned ? this.#concerned(call, next, reader, remembers) : next(call);
   }
 
   /** True for a call whose servers the gateway calls, and the provider never. */
   callsServersOf(call: Call): boolean {
     const reader = readerOf(call.format.name);
-    if (reader === undefined || concernOf(call)?.asks !== true) return false;
+    if (reader === undefined || !asksForServers(call)) return false;
     const { servers } = reader(call);
     if (this.#choices.hasOwn(servers)) return true;
     return this.#choices.canServe(servers) && !this.#isNative(call, 'some');

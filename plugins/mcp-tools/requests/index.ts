@@ -26,19 +26,14 @@ export function readerOf(format: string): RequestReader | undefined {
   return readers.get(format);
 }
 
-/** What a call has to do with MCP, as far as its outline tells. */
-export interface Concern {
-  /** The request names servers. */
-  readonly asks: boolean;
-  /** Earlier turns hold calls of servers' tools, in items that only the format of the client knows. */
-  readonly remembers: boolean;
+/** True for a call whose request names servers. */
+export function asksForServers({ outline }: Call): boolean {
+  return isChat(outline) && asks(outline);
 }
 
-/** Looks for MCP in a call. Undefined for a call that is no chat. */
-export function concernOf(call: Call): Concern | undefined {
-  const { outline } = call;
-  if (!isChat(outline)) return undefined;
-  return { asks: asks(outline), remembers: remembers(outline) };
+/** True for a call whose earlier turns hold calls of servers' tools, in items that only the format of the client knows. */
+export function remembersServers({ outline }: Call): boolean {
+  return isChat(outline) && outline.messages.some(({ content }) => content.some(isMcpBlock));
 }
 
 const toolTypes = new Set(['mcp', 'mcp_toolset']);
@@ -52,11 +47,9 @@ function asks({ tools, extra, format }: ChatRequest): boolean {
   );
 }
 
-function remembers({ messages }: ChatRequest): boolean {
-  return messages.some(({ content }) => content.some(isMcpBlock));
-}
-
 /** True for an item of an earlier turn that is about a server's tools. */
 export function isMcpBlock(block: Block): boolean {
-  return block.type === 'opaque' && String(block.value['type']).startsWith('mcp_');
+  if (block.type !== 'opaque') return false;
+  const { type } = block.value;
+  return typeof type === 'string' && type.startsWith('mcp_');
 }

@@ -40,10 +40,6 @@ export class Sessions {
     this.#timer = setInterval(() => this.#expire(), every).unref();
   }
 
-  get size(): number {
-    return this.#all.size;
-  }
-
   /** Returns a session of the key; undefined for one that is not in this process, has ended, or belongs to another key. */
   async find(id: string, keyId: string): Promise<Session | undefined> {
     const session = this.#all.get(id);

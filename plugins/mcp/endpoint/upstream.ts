@@ -64,6 +64,9 @@ export class Upstream {
     { readonly until: number; readonly entries: Promise<readonly unknown[]> }
   >();
 
+  /** Exposed names by list. */
+  readonly #named = new WeakMap<readonly unknown[], readonly Exposed<unknown>[]>();
+
   constructor(spec: UpstreamSpec) {
     this.#spec = spec;
     this.name = spec.name;
@@ -116,8 +119,16 @@ export class Upstream {
     );
   }
 
+  /** Returns the entries under their names. They are named once for each list that the server gives. */
   #exposed<T extends { readonly name: string }>(entries: readonly T[]): readonly Exposed<T>[] {
-    return entries.map((entry) => ({ entry, exposed: this.#spec.scheme.exposed(this.prefix, entry.name) }));
+    const known = this.#named.get(entries);
+    if (known !== undefined) return known as readonly Exposed<T>[];
+    const named = entries.map((entry) => ({
+      entry,
+      exposed: this.#spec.scheme.exposed(this.prefix, entry.name),
+    }));
+    this.#named.set(entries, named);
+    return named;
   }
 
   #list<T>(kind: 'prompts' | 'resources', read: ReadPage<T>, key: string = kind): Promise<readonly T[]> {

@@ -52,14 +52,14 @@ export class View {
   /** Returns the server of a tool. Asks that server alone. */
   async tool(exposed: string, signal: AbortSignal): Promise<{ upstream: Upstream; tool: Tool } | undefined> {
     const upstream = this.#byPrefix(exposed);
-    const found = upstream && (await this.#ownTools(upstream, signal)).find((one) => one.exposed === exposed);
-    return upstream && found && { upstream, tool: found.entry };
+    const tool = upstream && this.#permittedOne(upstream, await upstream.listTools(signal), exposed);
+    return upstream && tool && { upstream, tool };
   }
 
   async prompt(exposed: string): Promise<{ upstream: Upstream; prompt: Prompt } | undefined> {
     const upstream = this.#byPrefix(exposed);
-    const found = upstream && (await this.#ownPrompts(upstream)).find((one) => one.exposed === exposed);
-    return upstream && found && { upstream, prompt: found.entry };
+    const prompt = upstream && this.#permittedOne(upstream, await upstream.listPrompts(), exposed);
+    return upstream && prompt && { upstream, prompt };
   }
 
   /** Returns the server that lists a URI, or has a template for it. */
@@ -113,6 +113,16 @@ export class View {
     entries: readonly Exposed<T>[],
   ): readonly Exposed<T>[] {
     return entries.filter(({ entry, exposed }) => this.#rights.mayCall(config, entry.name, exposed));
+  }
+
+  /** Returns the entry of this name, where the caller may use it. */
+  #permittedOne<T extends { readonly name: string }>(
+    { config }: Upstream,
+    entries: readonly Exposed<T>[],
+    name: string,
+  ): T | undefined {
+    const entry = entries.find(({ exposed }) => exposed === name)?.entry;
+    return entry !== undefined && this.#rights.mayCall(config, entry.name, name) ? entry : undefined;
   }
 
   /** Asks all servers at once. One that fails has nothing, and stands in the log. */
