@@ -98,11 +98,11 @@ export function functionName(name: string): string {
   return /^[A-Za-z_]/.test(plain) ? plain : `_${plain}`.slice(0, longestName);
 }
 
-/** What a list of tools must keep to. */
+/** Limits of the tools of one request. */
 export type ListLimits = Pick<Options, 'maxTools' | 'maxToolBytes' | 'toolTimeout'>;
 
 /**
- * Lists the tools of all servers. Rejects with 424 when a server that was asked for cannot be reached; one that is offered is left out. Rejects with 400
+ * Lists the tools of all servers. Rejects with 424 when a server of the request cannot be reached; one that is offered is left out. Rejects with 400
  * where there are too many tools.
  */
 export async function listServers(
@@ -164,7 +164,7 @@ function isUsable({ name, inputSchema }: ServedTool): boolean {
   );
 }
 
-/** The servers that were asked for, and of those that are offered the ones that fit beside them. */
+/** Returns the servers of the request, and the offered ones that fit beside them. */
 function fitting(
   lists: readonly MeasuredServer[],
   { maxTools, maxToolBytes }: ListLimits,

@@ -54,13 +54,13 @@ export class ServerChoices {
 
   /** The servers that are offered to a call, without those that it asks for. */
   offered(call: Call, requested: readonly RequestedServer[] = []): readonly ChosenServer[] {
-    const asked = new Set(requested.map((one) => this.#nameOf(one)));
+    const excluded = new Set(requested.map((one) => this.#nameOf(one)));
     const names = new Set<string>();
     for (const { servers, models, keys } of this.#options.offer)
       if (mayUse(call, { models, keys })) for (const name of servers) names.add(name);
     return [...names].flatMap((name) => {
       const server = this.#options.servers[name];
-      if (server === undefined || asked.has(name) || !mayUse(call, server)) return [];
+      if (server === undefined || excluded.has(name) || !mayUse(call, server)) return [];
       return [this.#own(name, name, { allows: () => true, needsApproval: () => false })];
     });
   }

@@ -1,4 +1,4 @@
-/** Earlier turns in which items of one format tell of servers' tools, as calls and results that every model reads. */
+/** Replaces items about servers' tools, which only one format has, in earlier turns by calls and results that every model reads. */
 import type { Block, JsonObject, JsonValue, Message } from 'sluice';
 import { functionName, type OfferedTool, type ToolCatalog } from './catalog.ts';
 import { isObject, listOf } from './json.ts';
@@ -16,20 +16,20 @@ export interface ApprovedCall {
 export interface History {
   readonly messages: readonly Message[];
   readonly approved: readonly ApprovedCall[];
-  /** Labels of servers whose tools the client has been told of. */
-  readonly told: ReadonlySet<string>;
+  /** Labels of servers whose tools an earlier reply has listed. */
+  readonly listedLabels: ReadonlySet<string>;
 }
 
 /** Returns the turns with calls and results in place of items. The calls that the client has just approved are at the end, without results. */
 export function readHistory(messages: readonly Message[], catalog: ToolCatalog): History {
   if (!messages.some(({ content }) => content.some(isMcpBlock)))
-    return { messages, approved: [], told: new Set() };
+    return { messages, approved: [], listedLabels: new Set() };
   const items = messages.flatMap(({ content }) =>
     content.flatMap((block) => (isMcpBlock(block) ? [valueOf(block)] : [])),
   );
   const reader = new HistoryReader(items, catalog);
   const read = joined(messages.flatMap((message) => reader.message(message)));
-  return { messages: read, approved: reader.approved, told: reader.told };
+  return { messages: read, approved: reader.approved, listedLabels: reader.listedLabels };
 }
 
 function valueOf(block: Block): JsonObject {
@@ -38,9 +38,9 @@ function valueOf(block: Block): JsonObject {
 
 class HistoryReader {
   readonly approved: ApprovedCall[] = [];
-  readonly told = new Set<string>();
+  readonly listedLabels = new Set<string>();
   readonly #catalog: ToolCatalog;
-  /** Requests for approval by id, and what the client said to them. */
+  /** Responses of the client to requests for approval, by the id of the request. */
   readonly #answers = new Map<string, JsonObject>();
   /** Requests whose calls have run. */
   readonly #ran = new Set<string>();
@@ -52,7 +52,7 @@ class HistoryReader {
         this.#answers.set(String(item['approval_request_id']), item);
       if (item['type'] === 'mcp_call' && typeof item['approval_request_id'] === 'string')
         this.#ran.add(item['approval_request_id']);
-      if (item['type'] === 'mcp_list_tools') this.told.add(String(item['server_label']));
+      if (item['type'] === 'mcp_list_tools') this.listedLabels.add(String(item['server_label']));
     }
   }
 
@@ -60,39 +60,39 @@ class HistoryReader {
   message(message: Message): readonly Message[] {
     if (!message.content.some(isMcpBlock)) return [message];
     const turns: (Message & { readonly content: Block[] })[] = [];
-    const say = (role: Message['role'], block: Block): void => {
+    const append = (role: Message['role'], block: Block): void => {
       const last = turns.at(-1);
       if (last?.role === role) last.content.push(block);
       else if (turns.length === 0 && role === message.role) turns.push({ ...message, content: [block] });
       else turns.push({ role, content: [block], ...(message.at === undefined ? {} : { at: message.at }) });
     };
     for (const block of message.content)
-      if (!isMcpBlock(block)) say(message.role, block);
-      else for (const { role, said } of this.#item(valueOf(block), block.at)) say(role, said);
+      if (!isMcpBlock(block)) append(message.role, block);
+      else for (const { role, block: added } of this.#item(valueOf(block), block.at)) append(role, added);
     return turns;
   }
 
   #item(
     item: JsonObject,
     at: string | undefined,
-  ): readonly { readonly role: 'assistant' | 'tool'; readonly said: Block }[] {
-    const place = at === undefined ? {} : { at };
+  ): readonly { readonly role: 'assistant' | 'tool'; readonly block: Block }[] {
+    const location = at === undefined ? {} : { at };
     const id = String(item['id']);
-    const called = (): Block => ({
+    const callBlock = (): Block => ({
       type: 'tool-call',
       id,
       name: this.#nameOf(item),
       input: inputOf(item),
-      ...place,
+      ...location,
     });
-    const gave = (text: string, failed: boolean): Block => ({
+    const resultBlock = (text: string, failed: boolean): Block => ({
       type: 'tool-result',
       id,
       name: this.#nameOf(item),
       content: [{ type: 'text', text }],
       plain: true,
       ...(failed ? { failed } : {}),
-      ...place,
+      ...location,
     });
     switch (item['type']) {
       case 'mcp_call': {
@@ -100,36 +100,36 @@ class HistoryReader {
         const failed = error !== undefined && error !== null;
         const text = failed ? errorText(error) : typeof output === 'string' ? output : '';
         return [
-          { role: 'assistant', said: called() },
-          { role: 'tool', said: gave(text, failed) },
+          { role: 'assistant', block: callBlock() },
+          { role: 'tool', block: resultBlock(text, failed) },
         ];
       }
       case 'mcp_tool_use':
-        return [{ role: 'assistant', said: called() }];
+        return [{ role: 'assistant', block: callBlock() }];
       case 'mcp_tool_result': {
-        const said = gave(contentText(item['content']), item['is_error'] === true);
-        return [{ role: 'tool', said: { ...said, id: String(item['tool_use_id']) } as Block }];
+        const block = resultBlock(contentText(item['content']), item['is_error'] === true);
+        return [{ role: 'tool', block: { ...block, id: String(item['tool_use_id']) } as Block }];
       }
       case 'mcp_approval_request':
-        return this.#approval(item, called, gave);
+        return this.#approval(item, callBlock, resultBlock);
       default:
         return [];
     }
   }
 
-  /** A call that was approved runs before the model is asked again; one that was not is told to the model as failed. */
+  /** A call that was approved runs before the next request to the model. One that was not becomes a failed call. */
   #approval(
     item: JsonObject,
-    called: () => Block,
-    gave: (text: string, failed: boolean) => Block,
-  ): readonly { readonly role: 'assistant' | 'tool'; readonly said: Block }[] {
+    callBlock: () => Block,
+    resultBlock: (text: string, failed: boolean) => Block,
+  ): readonly { readonly role: 'assistant' | 'tool'; readonly block: Block }[] {
     const id = String(item['id']);
     if (this.#ran.has(id)) return [];
     const answer = this.#answers.get(id);
     if (answer?.['approve'] === true) {
       const offered = this.#catalog.ofServer(String(item['server_label']), String(item['name']));
       this.approved.push({ request: id, offered, input: inputOf(item) });
-      return [{ role: 'assistant', said: called() }];
+      return [{ role: 'assistant', block: callBlock() }];
     }
     const reason = typeof answer?.['reason'] === 'string' ? ` ${answer['reason']}` : '';
     const text =
@@ -137,8 +137,8 @@ class HistoryReader {
         ? 'The user has not approved this call.'
         : `The user has declined this call.${reason}`;
     return [
-      { role: 'assistant', said: called() },
-      { role: 'tool', said: gave(text, true) },
+      { role: 'assistant', block: callBlock() },
+      { role: 'tool', block: resultBlock(text, true) },
     ];
   }
 
@@ -167,7 +167,7 @@ function errorText(error: JsonValue | undefined): string {
   return typeof message === 'string' ? message : contentText(content);
 }
 
-/** Results of tools stand before what the user says next, in one turn, because providers require that. */
+/** Puts results of tools before the next text of the user, in one turn, because providers require that. */
 function joined(messages: readonly Message[]): readonly Message[] {
   const turns: Message[] = [];
   for (const message of messages) {

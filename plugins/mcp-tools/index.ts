@@ -14,7 +14,7 @@ import {
   type McpRequest,
   type RequestReader,
 } from './requests/index.ts';
-import { wordsOf } from './words.ts';
+import { replyFormatOf } from './reply-formats.ts';
 
 /**
  * Models of every provider call tools of MCP servers in a loop that the gateway runs: those that clients name in a request (`mcp` tools of
@@ -102,18 +102,18 @@ class McpTools {
 
   async #concerned(call: Call, next: Next, reader: RequestReader, remembers: boolean): ReturnType<Next> {
     const request = reader(call);
-    const { servers: asked } = request;
-    const offered = hasSeveralChoices(call) ? [] : this.#choices.offered(call, asked);
-    if (asked.length === 0 && offered.length === 0) {
+    const { servers: requested } = request;
+    const offered = hasSeveralChoices(call) ? [] : this.#choices.offered(call, requested);
+    if (requested.length === 0 && offered.length === 0) {
       const isForeign = remembers && !this.#isNative(call, 'some');
       return isForeign ? this.#serve(call, next, request, []) : next(call);
     }
     // A provider that calls servers by itself gets no others beside those of the client.
-    if (asked.length > 0 && !this.#choices.hasOwn(asked)) {
-      if (this.#isNative(call, 'every') || !this.#choices.canServe(asked)) return next(call);
+    if (requested.length > 0 && !this.#choices.hasOwn(requested)) {
+      if (this.#isNative(call, 'every') || !this.#choices.canServe(requested)) return next(call);
       if (this.#isNative(call, 'some')) return await this.#firstNative(call, next, request);
     }
-    return this.#serve(call, next, request, [...this.#choices.chosen(call, asked), ...offered]);
+    return this.#serve(call, next, request, [...this.#choices.chosen(call, requested), ...offered]);
   }
 
   /** True where all, or some, of the channels for the model call the servers of a request by themselves. */
@@ -160,7 +160,7 @@ class McpTools {
       request,
       catalog,
       history,
-      words: wordsOf(call.format.name),
+      format: replyFormatOf(call.format.name),
       options: this.#options,
       ownTools,
       readsImages: this.#readsImages(call),

@@ -1,4 +1,4 @@
-/** The rounds of one call: asks the model, runs the tools that it calls, and asks again with what they gave. */
+/** The rounds of one call: sends the request to the model, runs the tools that it calls, and sends the next request with their results. */
 import { concat, concatAll, concatMap, defer, from, type Observable } from 'rxjs';
 import {
   sumUsage,
@@ -15,16 +15,16 @@ import type { Options } from './options.ts';
 import type { McpRequest } from './requests/index.ts';
 import { failure, runCalls, type CallResult, type RunContext, type ToolMeter } from './results.ts';
 import { Round, type ModelCall, type RoundContext } from './round.ts';
-import type { Words } from './words.ts';
+import type { ReplyFormat } from './reply-formats.ts';
 
-/** What the loop of one call needs. */
+/** Options of the loop of one call. */
 export interface LoopSpec {
   readonly call: Call;
   readonly next: Next;
   readonly request: McpRequest;
   readonly catalog: ToolCatalog;
   readonly history: History;
-  readonly words: Words;
+  readonly format: ReplyFormat;
   readonly options: Options;
   readonly ownTools: ReadonlySet<string>;
   readonly readsImages: boolean;
@@ -47,7 +47,7 @@ export class ToolLoop {
   #blocks = 0;
   /** Usage of the rounds that have ended. */
   #spent: Usage | undefined;
-  /** The words of an earlier round stand at the end of the text. */
+  /** True when the text so far ends with that of an earlier round. */
   #hasText = false;
   #isHeaded = false;
 
@@ -70,18 +70,18 @@ export class ToolLoop {
     };
   }
 
-  /** Runs what the client has approved, and asks the model. Rejects as the request to the model does. */
+  /** Runs the calls that the client has approved, and sends the first request to the model. Rejects as that request does. */
   async begin(): Promise<Observable<GatewayEvent>> {
-    const { catalog, history, words } = this.#spec;
+    const { catalog, history, format } = this.#spec;
     const listed = catalog.listed
-      .filter(({ server }) => server.at !== undefined && !history.told.has(server.label))
-      .flatMap((one) => words.listed(one));
+      .filter(({ server }) => server.at !== undefined && !history.listedLabels.has(server.label))
+      .flatMap((one) => format.listed(one));
     const approved = await this.#runApproved();
-    return this.#round(await this.#ask(), [...listed, ...approved]);
+    return this.#round(await this.#send(), [...listed, ...approved]);
   }
 
   async #runApproved(): Promise<readonly GatewayEvent[]> {
-    const { history, words, options } = this.#spec;
+    const { history, format, options } = this.#spec;
     const { approved } = history;
     if (approved.length === 0) return [];
     const most = Math.min(options.maxCallsPerRound, this.#callsLeft);
@@ -90,20 +90,20 @@ export class ToolLoop {
     );
     const results = await Promise.all(runCalls(known, this.#run));
     const events: GatewayEvent[] = [];
-    const told: Message[] = [];
-    let place = 0;
+    const turns: Message[] = [];
+    let next = 0;
     approved.forEach(({ request, offered, input }, index) => {
       if (offered === undefined || index >= most) {
-        told.push(resultTurn(request, '', failure('There is no such tool, or no further call is allowed.')));
+        turns.push(resultTurn(request, '', failure('There is no such tool, or no further call is allowed.')));
         return;
       }
-      const result = results[place] ?? failure('The tool did not run.');
-      place += 1;
-      const shown = words.call({ offered, input, approval: request });
+      const result = results[next] ?? failure('The tool did not run.');
+      next += 1;
+      const shown = format.call({ offered, input, approval: request });
       for (const event of [...shown.begins, ...shown.ends(result)]) events.push(event);
-      told.push(resultTurn(request, offered.name, result));
+      turns.push(resultTurn(request, offered.name, result));
     });
-    this.#messages = withResults(this.#messages, told);
+    this.#messages = withResults(this.#messages, turns);
     return events;
   }
 
@@ -112,7 +112,7 @@ export class ToolLoop {
     return (this.#spec.request.maxCalls ?? Infinity) - this.#meter.count;
   }
 
-  #ask(): Promise<Observable<GatewayEvent>> {
+  #send(): Promise<Observable<GatewayEvent>> {
     const { call, next, request, catalog } = this.#spec;
     const functions = this.#callsLeft > 0 ? catalog.functions : [];
     const body = request.body(functions, (choice) => catalog.namesOf(choice), this.#rounds === 0);
@@ -133,7 +133,7 @@ export class ToolLoop {
     if (event.type === 'head') {
       if (this.#isHeaded) return [];
       this.#isHeaded = true;
-      // What the provider says of this reply is not said of the whole.
+      // `extra` describes the reply of one round, not the whole.
       const { extra: _, ...head } = event;
       return [head, ...first];
     }
@@ -150,9 +150,9 @@ export class ToolLoop {
     return this.#rounds === 1 && (tool === undefined || Number(tool) < this.#spec.request.ownTools);
   }
 
-  /** Puts a blank line between the words of two rounds, where a format makes one text of them. */
+  /** Puts a blank line between the texts of two rounds, where a format makes one text of them. */
   #separated(event: GatewayEvent): readonly GatewayEvent[] {
-    if (!this.#hasText || !this.#spec.words.joinsTexts || event.type !== 'text-delta' || event.text === '')
+    if (!this.#hasText || !this.#spec.format.joinsTexts || event.type !== 'text-delta' || event.text === '')
       return [event];
     this.#hasText = false;
     return [{ ...event, text: `\n\n${event.text}` }];
@@ -163,10 +163,10 @@ export class ToolLoop {
   }
 
   #after(round: Round): Observable<GatewayEvent> {
-    const { words } = this.#spec;
+    const { format } = this.#spec;
     const calls = cut.has(round.reason) ? [] : round.calls;
     // A client that does not see the calls could not bring their results back: the model makes them again.
-    if (calls.length === 0 || (round.callsClient && !words.showsCalls)) return from(this.#ended(round));
+    if (calls.length === 0 || (round.callsClient && !format.showsCalls)) return from(this.#lastEvents(round));
     const open = this.#callsLeft;
     const { maxCallsPerRound } = this.#spec.options;
     const waiting = calls.filter(needsApproval);
@@ -180,9 +180,9 @@ export class ToolLoop {
       from(shown).pipe(concatAll()),
       defer(() => from(Promise.all(results.all))).pipe(
         concatMap((all) => {
-          if (round.callsClient || waiting.length > 0) return from(this.#ended(round, waiting));
-          this.#go(round, wanted, all);
-          return this.#limitReached ? from(this.#stopped()) : this.#again();
+          if (round.callsClient || waiting.length > 0) return from(this.#lastEvents(round, waiting));
+          this.#append(round, wanted, all);
+          return this.#limitReached ? from(this.#limitEvents()) : this.#nextRound();
         }),
       ),
     );
@@ -209,16 +209,16 @@ export class ToolLoop {
 
   #shown({ offered, input }: ModelCall, result: Promise<CallResult> | undefined): Observable<GatewayEvent> {
     if (offered === undefined || result === undefined) return from([]);
-    const events = this.#spec.words.call({ offered, input });
+    const events = this.#spec.format.call({ offered, input });
     return concat(from(events.begins), from(result).pipe(concatMap((given) => events.ends(given))));
   }
 
   /** Adds a round to the history. */
-  #go(round: Round, calls: readonly ModelCall[], results: readonly CallResult[]): void {
-    const told = calls.map(({ id, name }, index) =>
+  #append(round: Round, calls: readonly ModelCall[], results: readonly CallResult[]): void {
+    const turns = calls.map(({ id, name }, index) =>
       resultTurn(id, name, results[index] ?? failure('The tool did not run.')),
     );
-    this.#messages = withResults([...this.#messages, round.turn], told);
+    this.#messages = withResults([...this.#messages, round.turn], turns);
     this.#spend(round);
     this.#hasText ||= round.speaks;
   }
@@ -232,14 +232,14 @@ export class ToolLoop {
     return this.#rounds >= maxRounds || performance.now() >= this.#endsAt || this.#meter.bytesLeft <= 0;
   }
 
-  #again(): Observable<GatewayEvent> {
-    return from(this.#ask()).pipe(concatMap((reply) => this.#round(reply)));
+  #nextRound(): Observable<GatewayEvent> {
+    return from(this.#send()).pipe(concatMap((reply) => this.#round(reply)));
   }
 
   /** The last events of a reply that the model has ended, or that the client must go on from. */
-  #ended(round: Round, waiting: readonly ModelCall[] = []): readonly GatewayEvent[] {
+  #lastEvents(round: Round, waiting: readonly ModelCall[] = []): readonly GatewayEvent[] {
     const requests = waiting.flatMap(({ offered, input }) =>
-      offered === undefined ? [] : this.#spec.words.approval({ offered, input }),
+      offered === undefined ? [] : this.#spec.format.approval({ offered, input }),
     );
     const { finish } = round;
     if (finish === undefined) return requests;
@@ -249,8 +249,8 @@ export class ToolLoop {
   }
 
   /** The last events of a reply that a limit ended. */
-  #stopped(): readonly GatewayEvent[] {
-    return [{ type: 'finish', choice: 0, ...this.#spec.words.limit }];
+  #limitEvents(): readonly GatewayEvent[] {
+    return [{ type: 'finish', choice: 0, ...this.#spec.format.limit }];
   }
 }
 

@@ -44,13 +44,13 @@ export const options = z.strictObject({
   maxRounds: z.int().min(1).max(100).default(10),
   /** Seconds after which no further round begins, and at which running tools are given up. */
   maxSeconds: z.number().min(1).max(3_600).default(300),
-  /** Most tool calls of one round. The model is told of those that did not run. */
+  /** Maximum number of tool calls of one round. The model gets an error for each further one. */
   maxCallsPerRound: z.int().min(1).max(128).default(16),
   /** Most tool calls of one client's call that run at the same time. */
   concurrency: z.int().min(1).max(64).default(8),
   /** Seconds that one tool may take, and the listing of a server's tools. */
   toolTimeout: z.number().min(0.1).max(600).default(60),
-  /** Most bytes of one result. The model is told where one is longer. */
+  /** Maximum number of bytes of one result. The model gets an error in place of a longer one. */
   maxResultBytes: z
     .int()
     .min(1_024)

@@ -1,18 +1,18 @@
-/** Runs calls of servers' tools, within limits, and turns what they give into words for models and clients. */
+/** Runs calls of servers' tools, within limits, and converts the results for models and clients. */
 import { GatewayError, type Block, type Call, type JsonObject, type PluginTools } from 'sluice';
 import type { ToolResult } from '../mcp/servers/index.ts';
 import type { OfferedTool } from './catalog.ts';
 import { parseObject } from './json.ts';
 import type { Options } from './options.ts';
 
-/** What a call of a tool gave. */
+/** Result of a call of a tool. */
 export interface CallResult {
   /** For the model. */
   readonly content: readonly Block[];
-  /** The same in words alone, for the client. */
+  /** The same as text alone, for the client. */
   readonly text: string;
   readonly isFailed: boolean;
-  /** The error in the words of Responses, where the call failed. */
+  /** The error as Responses has it, where the call failed. */
   readonly error?: JsonObject;
 }
 
@@ -30,7 +30,7 @@ export interface ToolMeter {
   count: number;
 }
 
-/** What runs need. */
+/** Options of runs. */
 export interface RunContext {
   readonly call: Call;
   readonly limits: Pick<Options, 'concurrency' | 'toolTimeout' | 'maxResultBytes'>;
@@ -41,7 +41,7 @@ export interface RunContext {
   readonly signal: AbortSignal;
   /** True when the model reads images. */
   readonly readsImages: boolean;
-  /** Told of each call that has run. */
+  /** Called after each call that has run. */
   ran(server: string, isFailed: boolean): void;
 }
 
@@ -83,12 +83,12 @@ async function runCall({ offered, input }: WantedCall, context: RunContext): Pro
         ? await run(signal)
         : await context.runTool(call, priced, (own) => run(AbortSignal.any([signal, own.signal])));
     meter.bytesLeft -= Buffer.byteLength(JSON.stringify(result));
-    const told = resultOf(result, context.readsImages);
-    context.ran(server.label, told.isFailed);
-    return told;
+    const converted = resultOf(result, context.readsImages);
+    context.ran(server.label, converted.isFailed);
+    return converted;
   } catch (error) {
     context.ran(server.label, true);
-    // What does not fit into what is left of all bytes has used them up: else each round would try again.
+    // A result that exceeds the rest of all bytes uses them up, because each round would try again.
     if (room < limits.maxResultBytes) meter.bytesLeft = 0;
     if (signal.aborted && !call.signal.aborted)
       return failure('The time for tools was over before this one had ended.');
@@ -123,7 +123,7 @@ function resultOf(result: ToolResult, readsImages: boolean): CallResult {
 
 type Part = NonNullable<ToolResult['content']>[number];
 
-/** A part of a result. What models cannot be shown is said in words. */
+/** Converts a part of a result. A text describes what models do not read. */
 function blockOf(part: Part, readsImages: boolean): Block {
   switch (part.type) {
     case 'text':

@@ -1,4 +1,4 @@
-/** One reply of the model: what of it the client sees at once, and what the next request needs of it. */
+/** Reads one reply of the model: passes on the events that the client sees, and keeps the turn for the next request. */
 import type { Block, FinishReason, GatewayEvent, JsonObject, Message, Usage } from 'sluice';
 import type { OfferedTool, ToolCatalog } from './catalog.ts';
 import { isObject, parseObject } from './json.ts';
@@ -9,11 +9,11 @@ export interface ModelCall {
   readonly name: string;
   /** The JSON text that the model wrote. */
   readonly input: string;
-  /** Undefined for a tool that nobody has. */
+  /** Undefined for a tool that neither the client nor a server has. */
   readonly offered: OfferedTool | undefined;
 }
 
-/** What the rounds of one call share. */
+/** State that the rounds of one call share. */
 export interface RoundContext {
   readonly catalog: ToolCatalog;
   /** Names of the client's own functions. */
@@ -25,7 +25,7 @@ export interface RoundContext {
 type Finish = Extract<GatewayEvent, { readonly type: 'finish' }>;
 type BlockEvent = Extract<GatewayEvent, { readonly block: number }>;
 
-/** A block that is being said. */
+/** A block that has begun. */
 interface Growing {
   readonly start: BlockEvent;
   /** Number in the client's reply. */
@@ -43,7 +43,7 @@ export class Round {
   readonly #context: RoundContext;
   readonly #parts: Part[] = [];
   readonly #open = new Map<number, Growing>();
-  /** The block of messages that is being said and that only this format knows. */
+  /** The block of messages that has begun and that only this format knows. */
   #hosted: { readonly block: JsonObject; readonly input: string[] } | undefined;
   #finish: Finish | undefined;
   #usage: Usage | undefined;
@@ -56,7 +56,7 @@ export class Round {
     return this.#finish;
   }
 
-  /** As the provider told it last. */
+  /** Latest usage that the provider has reported. */
   get usage(): Usage | undefined {
     return this.#usage;
   }
@@ -75,7 +75,7 @@ export class Round {
     return this.#parts.some((part) => isGrowing(part) && part.start.type === 'tool-start' && !part.isHidden);
   }
 
-  /** True when the model said something in words. */
+  /** True when the reply has a text. */
   get speaks(): boolean {
     return this.#parts.some(
       (part) => isGrowing(part) && part.start.type === 'text-start' && part.pieces.length > 0,

@@ -1,4 +1,4 @@
-/** What requests of each format say about MCP servers. */
+/** Reads the MCP servers of requests, by format. */
 import { isChat, type Block, type Call, type ChatRequest } from 'sluice';
 import { readGenerateContent } from './generate-content.ts';
 import { readMessages } from './messages.ts';

@@ -87,7 +87,7 @@ function serverOf(tool: JsonObject, at: string, approval: ReadApproval): Request
   };
 }
 
-/** Without a word calls need approval. A rule that names tools decides about these; where it names only those that need it, the others do not. */
+/** Calls need approval by default. A rule that names tools decides about these; where it names only those that need it, the others do not. */
 const readApproval: ReadApproval = (value, path) => {
   if (value === undefined || value === null || value === 'always') return () => true;
   if (value === 'never') return () => false;
@@ -139,7 +139,7 @@ function unforced(choice: JsonValue | undefined): JsonValue | undefined {
   return 'auto';
 }
 
-/** The choice with functions in place of tools of servers. */
+/** Replaces tools of servers in a choice by functions. */
 function responsesChoice(
   choice: JsonValue | undefined,
   namesOf: NamesOf,

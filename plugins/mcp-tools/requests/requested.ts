@@ -32,10 +32,10 @@ export interface FunctionTool {
   readonly schema: JsonObject;
 }
 
-/** What a function replaces in a choice: `undefined` where there is no such tool. */
+/** Returns the names of the functions that stand for a tool of a choice. */
 export type NamesOf = (choice: ServerChoice) => readonly string[];
 
-/** What a request says about MCP servers, in one format. */
+/** The MCP servers of a request, in one format. */
 export interface McpRequest {
   readonly servers: readonly RequestedServer[];
   /** Number of the client's own entries in the tools of the body. */
@@ -49,7 +49,7 @@ export interface McpRequest {
   body(functions: readonly FunctionTool[], namesOf: NamesOf, isFirst: boolean): JsonObject;
 }
 
-/** Reads what a request of one format says about MCP servers. */
+/** Reads the MCP servers of a request of one format. */
 export type RequestReader = (call: Call) => McpRequest;
 
 /** Characters of a header's name, and of its value. */

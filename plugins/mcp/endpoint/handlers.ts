@@ -7,7 +7,7 @@ import type { RunTool } from './run-tool.ts';
 import type { Upstream } from './upstream.ts';
 import type { View } from './view.ts';
 
-/** What handlers work with. */
+/** Dependencies of the handlers. */
 export interface HandlerParts {
   readonly sdk: McpServerSdk;
   readonly view: View;
@@ -172,7 +172,7 @@ export function addHandlers(server: Server, parts: HandlerParts): void {
   );
 }
 
-/** Capabilities of the endpoint. What no server behind it has is an empty list. */
+/** Capabilities of the endpoint. Its lists are empty where no server has entries. */
 export function capabilitiesOf(hasSessions: boolean) {
   return {
     tools: { listChanged: true },

@@ -5,7 +5,7 @@ import type { Session } from './session.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { Upstream } from './upstream.ts';
 
-/** What these connections are opened with. */
+/** Dependencies of these connections. */
 export interface OwnUpstreamParts {
   readonly scheme: NameScheme;
   readonly tools: PluginTools;
@@ -13,8 +13,8 @@ export interface OwnUpstreamParts {
 }
 
 /**
- * Returns a function that opens a connection of the session's own when it is first called: by then the client has said what it can do. It
- * throws once the session has ended, because nobody would close the connection.
+ * Returns a function that opens a connection of the session's own when it is first called: by then the client has declared its capabilities.
+ * The function throws once the session has ended, because the connection would stay open.
  */
 export function ownUpstream(
   session: Session,

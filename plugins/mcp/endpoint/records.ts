@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { GatewayError, type PluginTools } from 'sluice';
 
-/** What a worker needs to serve a session that another one began. */
+/** Data with which a worker serves a session that another one began. */
 export interface SessionRecord {
   /** Id of the key that began it. */
   readonly keyId: string;
@@ -78,7 +78,7 @@ export class SessionRecords {
   /** Returns true when the session has not ended anywhere, and makes it last longer. */
   async renew(id: string, keyId: string): Promise<boolean> {
     const entry = hashOf(id);
-    // Changed in place of being written anew: whoever ends the session at the same time would find it alive.
+    // Changes the record, because writing a new one would revive a session that ends at the same time.
     const renewed = await orUnavailable(() =>
       this.#stores.change<SessionRecord>(records, entry, (value) => ({ value, ttl: this.#lifetimeMs })),
     );

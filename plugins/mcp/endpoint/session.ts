@@ -14,7 +14,7 @@ import type { Upstream } from './upstream.ts';
 /** Requests that a server may make of the client. */
 const clientRequests = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
 
-/** What a session is made of. */
+/** Options of a session. */
 export interface SessionSpec {
   readonly id: string;
   /** Id of the key that opened it. */
@@ -94,7 +94,7 @@ export class Session implements Subscriber {
     }
   }
 
-  /** Passes on what a server of the session's own says. */
+  /** Passes notifications of a server of the session's own on to the client. */
   passNotification(upstream: Upstream, { method, params }: Notification): void {
     if (method !== 'notifications/message' || this.congested > 0) return;
     const line = params as Parameters<Server['sendLoggingMessage']>[0];

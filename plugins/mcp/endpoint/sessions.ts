@@ -16,7 +16,7 @@ export interface SessionLimits {
   readonly idleMinutes: number;
 }
 
-/** What the table works with. */
+/** Dependencies of the table. */
 export interface SessionParts {
   readonly records: SessionRecords;
   readonly log: Log;

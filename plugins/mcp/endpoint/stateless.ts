@@ -13,7 +13,7 @@ import { maxSubscribed, type Subscriber, type Subscriptions } from './subscripti
 import type { ListKind, Upstream } from './upstream.ts';
 import type { View } from './view.ts';
 
-/** What clients without sessions are served with. */
+/** Dependencies of the endpoint for clients without sessions. */
 export interface StatelessParts {
   readonly sdk: McpServerSdk;
   readonly log: Log;
@@ -42,14 +42,14 @@ class Listener implements Subscriber {
   }
 
   changed(config: ServedConfig, kind: ListKind): void {
-    if (this.#rights.mayUse(config)) this.#tell({ kind: `${kind}_list_changed` });
+    if (this.#rights.mayUse(config)) this.#notify({ kind: `${kind}_list_changed` });
   }
 
   updated(uri: string): void {
-    this.#tell({ kind: 'resource_updated', uri });
+    this.#notify({ kind: 'resource_updated', uri });
   }
 
-  #tell(event: ServerEvent): void {
+  #notify(event: ServerEvent): void {
     if (this.congested === 0) this.deliver?.(event);
   }
 }

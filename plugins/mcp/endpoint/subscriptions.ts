@@ -12,11 +12,11 @@ const maxUri = 4_096;
 /** Milliseconds until the first attempt to subscribe again after a connection has ended, and the maximum. */
 const backoff = { firstMs: 500, mostMs: 60_000 };
 
-/** A client that is told of changes. */
+/** A client that receives notifications of changes. */
 export interface Subscriber {
   /** URIs to which the client subscribed, with their servers. */
   readonly subscribed: Map<string, ToolServer>;
-  /** Tells the client that a resource has changed. */
+  /** Notifies the client that a resource has changed. */
   updated(uri: string): void;
 }
 
@@ -54,7 +54,7 @@ export class Subscriptions {
     }
   }
 
-  /** Tells those of the server's subscribers who wait for a resource. */
+  /** Notifies the clients that subscribed to a resource at this server. */
   updated({ server }: Upstream, uri: string): void {
     for (const subscriber of this.#subscribers())
       if (subscriber.subscribed.get(uri) === server) subscriber.updated(uri);

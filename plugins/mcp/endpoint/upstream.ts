@@ -42,7 +42,7 @@ export interface UpstreamEvents {
   prepare?(upstream: Upstream, client: Client): void;
 }
 
-/** What an upstream is opened with. */
+/** Options of an upstream. */
 export interface UpstreamSpec {
   readonly name: string;
   readonly config: ServedConfig;

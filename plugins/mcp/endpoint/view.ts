@@ -1,4 +1,4 @@
-/** What one caller may use, put together from all servers. */
+/** Tools, prompts and resources that one caller may use, of all servers. */
 import type { Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client';
 import type { Log } from 'sluice';
 import type { Rights } from './access.ts';

@@ -21,19 +21,19 @@ const loggedLines = 60;
 /** Services of the gateway that connections use. */
 export interface ConnectionTools {
   readonly log: Log;
-  /** Opens requests to addresses. Addresses that clients gave need one that guards. */
+  /** Opens requests to servers. For addresses that clients gave it must connect to public ones alone. */
   readonly http: Pick<Services, 'open'>;
   readonly stores: VaultStores;
 }
 
-/** What one connection is opened with. */
+/** Options of one connection. */
 export interface ConnectionSpec {
   readonly name: string;
   readonly config: ServerConfig;
   readonly tools: ConnectionTools;
   /** Maximum duration of one request in milliseconds. */
   readonly maxRequestMs: number;
-  /** Capabilities that the server is told of. */
+  /** Capabilities that the gateway declares to the server. */
   readonly capabilities: NonNullable<ClientOptions['capabilities']>;
   /** Called with each new client before it connects, to add handlers. */
   prepare(client: Client): void;

@@ -3,7 +3,7 @@ import { GatewayError } from 'sluice';
 import type { InsufficientScopeError } from '@modelcontextprotocol/client';
 import type { McpSdk } from './sdk.ts';
 
-/** Maximum number of characters of a server's own words in an error. */
+/** Maximum number of characters of a server's message in an error. */
 const maxText = 2_000;
 
 /** Returns the GatewayError of whatever a request to a server failed with. The server's own JSON-RPC error is its `cause`. */

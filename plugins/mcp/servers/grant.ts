@@ -1,4 +1,4 @@
-/** What a sign-in of the operator gives: the gateway's registration at the authorization server of one MCP server, and a token. */
+/** Result of a sign-in of the operator: the gateway's registration at the authorization server of one MCP server, and a token. */
 import { z } from 'zod';
 
 const schema = z.object({
@@ -19,12 +19,12 @@ export type Grant = z.output<typeof schema>;
 
 const prefix = 'mcp-';
 
-/** Returns a grant as one word, for an environment variable. */
+/** Returns a grant as text without spaces, for an environment variable. */
 export function writeGrant(grant: Grant): string {
   return prefix + Buffer.from(JSON.stringify(grant)).toString('base64url');
 }
 
-/** Returns the grant of a word; undefined for any other text. */
+/** Parses such a text; undefined for any other one. */
 export function readGrant(text: string): Grant | undefined {
   if (!text.startsWith(prefix)) return undefined;
   try {

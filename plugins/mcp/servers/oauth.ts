@@ -185,6 +185,6 @@ class TokenProvider implements OAuthClientProvider {
   }
 
   invalidateCredentials(): void {
-    // What the config has and what replaced it stay: a refusal may pass.
+    // Keeps the configured token and its replacement, because the refusal may be temporary.
   }
 }

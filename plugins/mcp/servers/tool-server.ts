@@ -75,7 +75,7 @@ const maxTimeouts = 3;
 
 const defaults = { timeoutMs: 60_000, maxBytes: 1024 * 1024, maxRequestMs: 600_000 };
 
-/** Opens a server. It connects when it is first asked for something. */
+/** Opens a server. Its first request connects to it. */
 export function openToolServer(spec: ToolServerSpec): ToolServer {
   return new ConnectedServer(spec);
 }
@@ -145,7 +145,7 @@ class ConnectedServer implements ToolServer {
         'not_found',
         `The MCP server "${this.name}" has no tool "${name.slice(0, 200)}".`,
       );
-    // The result is checked by whoever asked for it: schemas of servers are not run here.
+    // The caller validates the result, because schemas of servers are not compiled here.
     const { outputSchema: _, ...toolDefinition } = tool;
     const result = await this.run(
       (client, options) =>

@@ -12,7 +12,7 @@ const patienceMs = 10 * 60_000;
 /** Bounds of each request. */
 const bounds = { timeoutMs: 30_000, maxBytes: 1024 * 1024 };
 
-/** What a server says when it wants a sign-in. */
+/** A server's request for a sign-in. */
 interface Challenge {
   readonly resourceMetadataUrl?: URL;
   readonly scope?: string;
@@ -20,7 +20,7 @@ interface Challenge {
 
 /**
  * Finds the authorization server of an MCP server, registers the gateway there unless it has a registration, has a person sign in with the
- * authorization code flow with PKCE, and returns the grant as one word.
+ * authorization code flow with PKCE, and returns the grant as text.
  */
 export async function signIn(request: SignInRequest): Promise<string> {
   const { address, http, tell, port = 0 } = request;

@@ -7,7 +7,7 @@ import type {
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
 
-/** What the operator knows of the gateway's registration. Empty: the gateway registers itself. */
+/** The gateway's registration, where the operator has one. Empty: the gateway registers itself. */
 export interface Registration {
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
@@ -15,7 +15,7 @@ export interface Registration {
   readonly clientMetadata?: string | undefined;
 }
 
-/** Keeps what the SDK obtains. */
+/** Keeps the client, tokens and verifier that the SDK obtains. */
 export class SignInProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly #state = randomBytes(24).toString('base64url');

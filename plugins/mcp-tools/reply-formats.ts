@@ -1,4 +1,4 @@
-/** How calls of servers' tools stand in replies, in the words of each format. */
+/** Events with which the replies of each format show calls of servers' tools. */
 import { randomBytes } from 'node:crypto';
 import type { GatewayEvent, JsonObject } from 'sluice';
 import type { ListedServer, OfferedTool } from './catalog.ts';
@@ -19,14 +19,14 @@ export interface CallEvents {
   ends(result: CallResult): readonly GatewayEvent[];
 }
 
-/** How a reply says that a limit ended it. */
+/** End of a reply that a limit ended. */
 export type LimitFinish = Pick<Extract<GatewayEvent, { type: 'finish' }>, 'reason' | 'raw' | 'format'>;
 
-/** The words of one format. */
-export interface Words {
+/** How one format shows calls. */
+export interface ReplyFormat {
   /** True when replies show calls. Where they do not, the history of the client cannot hold them. */
   readonly showsCalls: boolean;
-  /** True when the words of several rounds become one text. */
+  /** True when the texts of several rounds become one. */
   readonly joinsTexts: boolean;
   readonly limit: LimitFinish;
   listed(server: ListedServer): readonly GatewayEvent[];
@@ -35,11 +35,11 @@ export interface Words {
 }
 
 /** Numbers above those that providers give to their parts. */
-let places = 1_000_000;
+let lastIndex = 1_000_000;
 
-function nextPlace(): number {
-  places = places >= 2_000_000 ? 1_000_000 : places + 1;
-  return places;
+function nextIndex(): number {
+  lastIndex = lastIndex >= 2_000_000 ? 1_000_000 : lastIndex + 1;
+  return lastIndex;
 }
 
 function randomId(prefix: string): string {
@@ -53,7 +53,7 @@ function opaque(format: string, value: JsonObject): GatewayEvent {
 /** An item of Responses: its first event, those in between, and its last. */
 class Item {
   readonly id: string;
-  readonly #place = nextPlace();
+  readonly #index = nextIndex();
 
   constructor(prefix: string) {
     this.id = randomId(prefix);
@@ -63,7 +63,7 @@ class Item {
     return this.#event('response.output_item.added', { item: { id: this.id, ...item } });
   }
 
-  says(type: string, fields: JsonObject = {}): GatewayEvent {
+  event(type: string, fields: JsonObject = {}): GatewayEvent {
     return this.#event(type, { item_id: this.id, ...fields });
   }
 
@@ -72,11 +72,11 @@ class Item {
   }
 
   #event(type: string, fields: JsonObject): GatewayEvent {
-    return opaque('responses', { type, output_index: this.#place, ...fields });
+    return opaque('responses', { type, output_index: this.#index, ...fields });
   }
 }
 
-const responses: Words = {
+const responses: ReplyFormat = {
   showsCalls: true,
   joinsTexts: false,
   limit: { reason: 'other', raw: 'max_tool_calls', format: 'responses' },
@@ -85,8 +85,8 @@ const responses: Words = {
     const begun = { type: 'mcp_list_tools', server_label: label };
     return [
       item.added({ ...begun, tools: [] }),
-      item.says('response.mcp_list_tools.in_progress'),
-      item.says('response.mcp_list_tools.completed'),
+      item.event('response.mcp_list_tools.in_progress'),
+      item.event('response.mcp_list_tools.completed'),
       item.done({
         ...begun,
         tools: tools.map(({ name, description, inputSchema, annotations }) => ({
@@ -110,12 +110,12 @@ const responses: Words = {
     return {
       begins: [
         item.added({ ...begun, status: 'in_progress', arguments: '', output: null, error: null }),
-        item.says('response.mcp_call.in_progress'),
-        item.says('response.mcp_call_arguments.delta', { delta: input }),
-        item.says('response.mcp_call_arguments.done', { arguments: input }),
+        item.event('response.mcp_call.in_progress'),
+        item.event('response.mcp_call_arguments.delta', { delta: input }),
+        item.event('response.mcp_call_arguments.done', { arguments: input }),
       ],
       ends: ({ text, isFailed, error }) => [
-        item.says(`response.mcp_call.${isFailed ? 'failed' : 'completed'}`),
+        item.event(`response.mcp_call.${isFailed ? 'failed' : 'completed'}`),
         item.done({
           ...begun,
           status: isFailed ? 'failed' : 'completed',
@@ -138,7 +138,7 @@ const responses: Words = {
   },
 };
 
-const messages: Words = {
+const messages: ReplyFormat = {
   showsCalls: true,
   joinsTexts: false,
   limit: { reason: 'pause' },
@@ -166,7 +166,7 @@ const messages: Words = {
 };
 
 function messagesBlock(block: JsonObject, input?: string): readonly GatewayEvent[] {
-  const index = nextPlace();
+  const index = nextIndex();
   const event = (type: string, fields: JsonObject = {}): GatewayEvent =>
     opaque('messages', { type, index, ...fields });
   return [
@@ -179,7 +179,7 @@ function messagesBlock(block: JsonObject, input?: string): readonly GatewayEvent
 }
 
 /** Formats that have no place for calls which the client does not make. */
-const hidden = (limit: LimitFinish): Words => ({
+const hidden = (limit: LimitFinish): ReplyFormat => ({
   showsCalls: false,
   joinsTexts: true,
   limit,
@@ -188,14 +188,14 @@ const hidden = (limit: LimitFinish): Words => ({
   approval: () => [],
 });
 
-const words: ReadonlyMap<string, Words> = new Map([
+const formats: ReadonlyMap<string, ReplyFormat> = new Map([
   ['responses', responses],
   ['messages', messages],
   ['chat-completions', hidden({ reason: 'length' })],
   ['generate-content', hidden({ reason: 'other', raw: 'TOO_MANY_TOOL_CALLS', format: 'generate-content' })],
 ]);
 
-/** The words of a format. */
-export function wordsOf(format: string): Words {
-  return words.get(format) ?? hidden({ reason: 'length' });
+/** Returns how a format shows calls. */
+export function replyFormatOf(format: string): ReplyFormat {
+  return formats.get(format) ?? hidden({ reason: 'length' });
 }
