@@ -3,9 +3,11 @@ import type {
   AuthProvider,
   FetchLike,
   OAuthClientProvider,
+  OAuthDiscoveryState,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
 import type { OAuthConfig } from './config.ts';
+import { discoverAuthorization } from './discovery.ts';
 import { readGrant } from './grant.ts';
 import type { McpSdk } from './sdk.ts';
 import type { TokenVault } from './token-vault.ts';
@@ -39,10 +41,13 @@ export function oauthTokens(
       // Another worker may have been faster.
       used = (await provider.tokens())?.access_token ?? refused;
       if (used !== refused) return;
+      // Not the fetch of the connection, which sends the configured headers along.
+      const fetchFn = ending === undefined ? fetch : fetchUntil(ending, fetch);
+      if (provider instanceof TokenProvider)
+        provider.discovered = await discoverAuthorization(serverUrl, sdk, fetchFn, resourceMetadataUrl);
       const outcome = await sdk.auth(provider, {
         serverUrl,
-        // Not the fetch of the connection, which sends the configured headers along.
-        fetchFn: ending === undefined ? fetch : fetchUntil(ending, fetch),
+        fetchFn,
         ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
         ...(scope === undefined ? {} : { scope }),
       });
@@ -111,6 +116,8 @@ function clientCredentials(config: OAuthConfig, sdk: McpSdk): OAuthClientProvide
 /** Uses tokens that somebody obtained for the gateway, and keeps those that replace them. */
 class TokenProvider implements OAuthClientProvider {
   readonly redirectUrl = undefined;
+  /** The authorization server, before each request of tokens. */
+  discovered: OAuthDiscoveryState | undefined;
   readonly #held: HeldTokens;
   readonly #vault: TokenVault;
   readonly #sdk: McpSdk;
@@ -143,6 +150,10 @@ class TokenProvider implements OAuthClientProvider {
       ...(clientAuth === undefined ? {} : { token_endpoint_auth_method: clientAuth, redirect_uris: [] }),
       ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
     };
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.discovered;
   }
 
   async tokens(): Promise<StoredOAuthTokens | undefined> {

@@ -14,6 +14,7 @@ export interface McpSdk {
   readonly SdkHttpError: typeof client.SdkHttpError;
   readonly UnauthorizedError: typeof client.UnauthorizedError;
   readonly auth: typeof client.auth;
+  readonly discoverOAuthServerInfo: typeof client.discoverOAuthServerInfo;
   readonly extractWWWAuthenticateParams: typeof client.extractWWWAuthenticateParams;
   parseMessage(value: unknown): client.JSONRPCMessage;
   /** HOME, PATH and the like. */
@@ -47,6 +48,7 @@ async function load(): Promise<McpSdk> {
     SdkHttpError: sdk.SdkHttpError,
     UnauthorizedError: sdk.UnauthorizedError,
     auth: sdk.auth,
+    discoverOAuthServerInfo: sdk.discoverOAuthServerInfo,
     extractWWWAuthenticateParams: sdk.extractWWWAuthenticateParams,
     parseMessage: (value) => sdk.parseJSONRPCMessage(value),
     defaultEnvironment: () => stdio.getDefaultEnvironment(),

@@ -1,5 +1,6 @@
 /** Signs the operator in at an MCP server, once: the gateway then uses the server on behalf of that person. */
 import { GatewayError, type SignInRequest } from 'sluice';
+import { discoverAuthorization } from '../servers/discovery.ts';
 import { boundedFetch } from '../servers/fetch.ts';
 import { writeGrant } from '../servers/grant.ts';
 import { loadSdk, type McpSdk } from '../servers/sdk.ts';
@@ -40,6 +41,7 @@ export async function signIn(request: SignInRequest): Promise<string> {
       ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
       ...((request.scope ?? scope) === undefined ? {} : { scope: request.scope ?? scope }),
     };
+    provider.saveDiscoveryState(await discoverAuthorization(address, sdk, fetchFn, resourceMetadataUrl));
     await sdk.auth(provider, options as Parameters<McpSdk['auth']>[1]);
     const parameters = await answered;
     const code = parameters.get('code');

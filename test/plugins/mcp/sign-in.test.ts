@@ -14,8 +14,15 @@ import { oddServer } from '../../support/mcp/odd-server.ts';
 
 const main = new URL('../../../core/cli/sluice.js', import.meta.url).pathname;
 
-async function servers(): Promise<{ auth: OAuthServer; upstream: HttpMcpServer }> {
-  const auth = await startOAuthServer({ clientId: 'gateway', clientSecret: 's3cret', refreshToken: 'none' });
+async function servers(
+  more: { issuer?: string } = {},
+): Promise<{ auth: OAuthServer; upstream: HttpMcpServer }> {
+  const auth = await startOAuthServer({
+    clientId: 'gateway',
+    clientSecret: 's3cret',
+    refreshToken: 'none',
+    ...more,
+  });
   const upstream = await startMcpServer(() => oddServer(), { gate: auth.gate });
   onTestFinished(async () => {
     await upstream.close();
@@ -87,6 +94,15 @@ test('a sign-in that is refused is an error, and so is one at a server that want
   onTestFinished(() => tokenless.close());
   await expect(signIn(tokenless.url)).rejects.toThrow('wants no sign-in');
   await expect(signIn('nowhere')).rejects.toThrow('no URL of an MCP server');
+});
+
+test('an authorization server that names another issuer gets no sign-in', async () => {
+  for (const issuer of ['https://auth.example.com', undefined]) {
+    const { auth, upstream } = await servers(issuer === undefined ? {} : { issuer });
+    if (issuer === undefined) await signIn(upstream.url);
+    else await expect(signIn(upstream.url)).rejects.toThrow('name another issuer: https://auth.example.com');
+    expect(auth.visits).toHaveLength(issuer === undefined ? 1 : 0);
+  }
 });
 
 test('a page that does not know the state of the sign-in is not listened to', async () => {

@@ -22,6 +22,8 @@ export async function startOAuthServer(client: {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly refreshToken: string;
+  /** Issuer in its metadata. Default: its own address. */
+  readonly issuer?: string;
 }): Promise<OAuthServer> {
   const grants: string[] = [];
   const visits: URLSearchParams[] = [];
@@ -74,7 +76,7 @@ export async function startOAuthServer(client: {
       response.writeHead(302, { location: back.href }).end();
     } else if (request.url === '/.well-known/oauth-authorization-server')
       json(response, 200, {
-        issuer: url,
+        issuer: client.issuer ?? url,
         authorization_endpoint: `${url}/authorize`,
         token_endpoint: `${url}/token`,
         registration_endpoint: `${url}/register`,
