@@ -1,7 +1,7 @@
 import { wrongValue } from '../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
-import { readObjects, requiredString } from './check.ts';
+import { given, readObjects, requiredString } from './check.ts';
 import { Leftovers, putBack } from './extra.ts';
 import { defined, setOf } from './fields.ts';
 import { loseForeign } from './foreign.ts';
@@ -41,7 +41,11 @@ const messageFields = setOf('role content');
 export function readMessages(
   list: readonly JsonValue[] | undefined,
   format: string,
-  content: (value: JsonValue | undefined, path: string) => Pick<Message, 'content' | 'plain'>,
+  content: (
+    value: JsonValue | undefined,
+    path: string,
+    message: JsonObject,
+  ) => Pick<Message, 'content' | 'plain'>,
 ): { readonly leading: readonly Message[]; readonly rest: readonly Message[] } {
   if (list?.length === 0) throw wrongValue('messages', 'a list of at least one message');
   const messages = readObjects(list, 'messages', (value, at): Message => {
@@ -49,7 +53,9 @@ export function readMessages(
     if (role !== 'user' && role !== 'assistant' && role !== 'system')
       throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
     const left = new Leftovers(format, true).take(value, messageFields);
-    return { role, ...content(value.content, `${at}.content`), ...left.extra(), at };
+    const said = content(value.content, `${at}.content`, value);
+    if (!given(value.content)) left.put('$content', 'absent');
+    return { role, ...said, ...left.extra(), at };
   });
   const first = messages.findIndex(({ role }) => role !== 'system');
   const count = first < 0 ? messages.length : first;
@@ -98,13 +104,18 @@ export class HistoryWriter<W extends Writing> {
   /** One message as it was; none when nothing of it may be sent. */
   #message(message: Message): readonly JsonObject[] {
     const { format, target } = this.#writing;
-    if (message.role === 'system' && target.traits.midSystem === false)
-      return [this.#words.turn(this.#wrapped(message))];
+    if (message.role === 'system' && target.traits.midSystem === false) {
+      if (message.content.length > 0) return [this.#words.turn(this.#wrapped(message))];
+      target.lose(placeOf(message));
+      return [];
+    }
     const blocks = this.#content(message);
     if (blocks.length === 0 && message.content.length > 0) return [];
     const role = message.role === 'tool' ? 'user' : message.role;
-    const wire: MutableObject = { role, content: this.#words.said(message, blocks) };
-    putBack(wire, message.extra?.[format] ?? {});
+    const own = message.extra?.[format] ?? {};
+    const wire: MutableObject = { role };
+    if (own.$content !== 'absent') wire.content = this.#words.said(message, blocks);
+    putBack(wire, own);
     return [wire];
   }
 

@@ -50,7 +50,7 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
 function midSystem(message: Message, writing: Writing): Turn | undefined {
   const { lose } = writing.target;
   loseForeign(message.extra, formatName, message.at, lose);
-  lose(`${placeOf(message)}.role`);
+  if (message.content.length > 0) lose(`${placeOf(message)}.role`);
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === 'text') texts.push(block.text);

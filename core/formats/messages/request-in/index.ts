@@ -1,10 +1,10 @@
 /** Reads a client's messages request. */
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalBoolean, optionalObject, requiredArray, requiredModel } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
-import { decodeContent } from './parts.ts';
+import { decodeContent, type Content } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
 import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
@@ -62,10 +62,16 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   };
 }
 
+/** What a message says. One of the system may only set how the turns after it are answered: @anthropic-ai/sdk 1.14.0, BetaSystemMessageParam. */
+function decodeSaid(value: JsonValue | undefined, path: string, message: JsonObject): Content {
+  if (!given(value) && message.role === 'system' && isObject(message.output_config)) return { content: [] };
+  return decodeContent(value, path);
+}
+
 /** `system` and the history. */
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = requiredArray(body.messages, 'messages');
-  const { leading, rest } = readMessages(list, formatName, decodeContent);
+  const { leading, rest } = readMessages(list, formatName, decodeSaid);
   if (rest[0]?.role === 'assistant')
     throw wrongValue(`messages[${leading.length}].role`, '"user": the first message is the user\'s');
   if (!given(body.system)) return { system: leading, messages: rest };
