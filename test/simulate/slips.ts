@@ -166,13 +166,13 @@ export const slips: readonly Slip[] = [
       {
         what: 'slots of running calls that the store has forgotten are not held on to',
         file: 'rates/redis.ts',
-        from: 'ids.map((id) => ({ subject, id }))),\n        true,',
-        to: 'ids.map((id) => ({ subject, id }))).slice(0, 0),\n        true,',
+        from: 'await this.#renewAll(lost, true);',
+        to: '',
       },
       {
         what: 'what is counted ahead while a recall arrives is kept',
         file: 'rates/redis.ts',
-        from: 'await Promise.allSettled(this.#asking);',
+        from: 'await Promise.allSettled(this.#coming.values());',
         to: '',
       },
       {
@@ -286,7 +286,7 @@ export const slips: readonly Slip[] = [
       {
         what: 'slots that the store still has are given back before those that it has forgotten',
         file: 'rates/redis.ts',
-        from: 'for (const [subject, ids] of lost) this.#held.putFirst(subject, ids);',
+        from: 'for (const [subject, ids] of forgotten) this.#held.putFirst(subject, ids);',
         to: '',
       },
     ] as const

@@ -1,4 +1,4 @@
-/** What the shared store answers when a call is counted. */
+/** What the shared store is asked to count, and what it answers. */
 import type { RateRule, RatesAnswer, SlotRule } from './index.ts';
 
 /** Part of a time of the store's for which something is used here: clocks do not run equally fast. */
@@ -39,4 +39,19 @@ export function answerIn(
     slotsAhead: allowed ? rest.slice(3 * rules.length) : [],
     holders: reply.slice(numbers.length).map(String),
   };
+}
+
+/** Returns limit, cost and what is wanted ahead of each minute and each set of slots, as the script takes them: in whole numbers. */
+export function limitValues(rules: readonly RateRule[], slots: readonly SlotRule[]): readonly string[] {
+  const minutes = rules.map(({ limit, cost, ahead = 0 }) => [
+    limit,
+    Math.ceil(Math.min(cost, limit)),
+    Math.floor(ahead),
+  ]);
+  return [...minutes, ...slots.map(({ limit, ahead = 0 }) => [limit, 1, ahead])].flat().map(String);
+}
+
+/** Names of the slots of a call: its own, and those that were taken ahead. */
+export function namesOf(call: string, ahead = 0): readonly string[] {
+  return Array.from({ length: 1 + ahead }, (_, index) => `${call}:${index}`);
 }

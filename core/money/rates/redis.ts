@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { ReportShared } from '../../state/links/shared-link.ts';
 import { systemClock, type Clock } from '../ledger/clock.ts';
-import { answerIn, clockMargin, type StoreAnswer } from './answers.ts';
+import { answerIn, clockMargin, limitValues, namesOf, type StoreAnswer } from './answers.ts';
 import { giveBackCalls, type GivenBack } from './give-backs.ts';
 import { bySubject, HeldSlots, type HeldSlot } from './held-slots.ts';
 import { MemoryRates, slices } from './memory.ts';
 import { Recalls } from './recalls.ts';
-import { giveBackScript, renewScript, scripts, takeScript } from './scripts.ts';
+import { renewSlots } from './renewals.ts';
+import { giveBackScript, scripts, takeScript } from './scripts.ts';
 import { Shares } from './shares.ts';
 import { connectRatesStore, holdersOf, keyOf, type RatesStore, type StoreWatcher } from './store.ts';
 import type {
@@ -19,14 +20,14 @@ import type {
   SlotRule,
 } from './index.ts';
 
-/** Leases that are renewed with one command. */
-const renewedAtOnce = 500;
-
 /** Milliseconds after which a call that could not be counted may try again. */
 const downRetry = 1_000;
 
 /** Maximum number of slots that are given back later because the store could not be asked. The others are free when their leases are over. */
 const maxAbandoned = 10_000;
+
+/** Times that a call waits for what is being counted ahead. */
+const waitsPerCall = 2;
 
 /** Times that others' allotments are recalled for one call. */
 const recallsPerCall = 2;
@@ -66,8 +67,8 @@ export class RedisRates implements Rates {
   readonly #held = new HeldSlots();
   /** Slots that the store may hold for this process, which has no use for them. */
   #abandoned: HeldSlot[] = [];
-  /** Requests that may count something ahead, and are not answered yet. */
-  readonly #asking = new Set<Promise<unknown>>();
+  /** By first subject: requests that may count something ahead, and are not answered yet. There is one of each at a time. */
+  readonly #coming = new Map<string, Promise<unknown>>();
   readonly #recalled = new Map<number, readonly string[]>();
   #ids = 0;
   #renewedAt: number;
@@ -109,7 +110,7 @@ export class RedisRates implements Rates {
   }
 
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
-    const served = this.#shares.take(rules, slots);
+    const served = this.#shares.take(rules, slots) ?? (await this.#takeComing(rules, slots));
     if (served !== undefined) return served;
     let answer = await this.#ask(rules, slots);
     for (let tries = 0; tries < recallsPerCall; tries += 1) {
@@ -137,6 +138,23 @@ export class RedisRates implements Rates {
     await this.#store.close();
   }
 
+  /** Waits for what is just being counted ahead, so that calls which come at the same time do not ask one by one. */
+  async #takeComing(
+    rules: readonly RateRule[],
+    slots: readonly SlotRule[],
+  ): Promise<RateVerdict | undefined> {
+    const subject = firstSubject(rules, slots);
+    for (let tries = 0; tries < waitsPerCall; tries += 1) {
+      const coming = this.#coming.get(subject);
+      if (coming === undefined) return undefined;
+      // oxlint-disable-next-line no-await-in-loop -- again only where other calls have taken all of it
+      await coming;
+      const served = this.#shares.take(rules, slots);
+      if (served !== undefined) return served;
+    }
+    return undefined;
+  }
+
   /** Counts a call, and ahead for those that follow where it is one of many. */
   #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
     const wanted = this.#shares.wanted(rules, slots);
@@ -149,8 +167,9 @@ export class RedisRates implements Rates {
       },
     );
     if (mayTakeAhead) {
-      this.#asking.add(asking);
-      void asking.finally(() => this.#asking.delete(asking));
+      const subject = firstSubject(rules, slots);
+      this.#coming.set(subject, asking);
+      void asking.finally(() => this.#coming.delete(subject));
     }
     return asking;
   }
@@ -160,13 +179,10 @@ export class RedisRates implements Rates {
     const id = (this.#ids += 1);
     const name = `${this.#process}:${id}`;
     const subjects = [...rules, ...slots].map(({ subject }) => subject);
-    const values = [this.#slice, String(this.#lease), String(rules.length), this.#process, name];
-    for (const { limit, cost, ahead = 0 } of rules)
-      values.push(String(limit), String(Math.ceil(Math.min(cost, limit))), String(Math.floor(ahead)));
-    for (const { limit, ahead = 0 } of slots) values.push(String(limit), '1', String(ahead));
+    const first = [this.#slice, String(this.#lease), String(rules.length), this.#process, name];
     try {
       const keys = [...subjects.map(keyOf), ...subjects.map(holdersOf)];
-      const reply = await this.#store.run(takeScript, keys, values);
+      const reply = await this.#store.run(takeScript, keys, [...first, ...limitValues(rules, slots)]);
       const answer = answerIn(reply, id, rules, slots);
       answer.slots.forEach((subject, index) =>
         this.#held.add(subject, namesOf(name, answer.slotsAhead?.[index])),
@@ -188,7 +204,7 @@ export class RedisRates implements Rates {
   /** Gives back what is free of these subjects, or of all, because another process finds no room. */
   async #obey(subjects?: readonly string[]): Promise<void> {
     // What is counted ahead at this moment comes with the answers.
-    await Promise.allSettled(this.#asking);
+    await Promise.allSettled(this.#coming.values());
     if (subjects === undefined) {
       this.#shares.giveUp();
       return;
@@ -252,13 +268,11 @@ export class RedisRates implements Rates {
     this.#release(this.#abandoned.splice(0));
     try {
       const began = this.#clock.now();
-      const lost = bySubject(await this.#renewAll(this.#held.all(), false));
-      for (const [subject, ids] of lost) this.#held.putFirst(subject, ids);
-      if (lost.size > 0) this.#shares.giveUp(lost.keys());
-      await this.#renewAll(
-        [...lost].flatMap(([subject, ids]) => ids.map((id) => ({ subject, id }))),
-        true,
-      );
+      const lost = await this.#renewAll(this.#held.all(), false);
+      const forgotten = bySubject(lost);
+      for (const [subject, ids] of forgotten) this.#held.putFirst(subject, ids);
+      if (lost.length > 0) this.#shares.giveUp(forgotten.keys());
+      await this.#renewAll(lost, true);
       this.#renewedAt = began;
     } catch {
       // Slots that are not renewed are not used for calls that follow.
@@ -267,28 +281,20 @@ export class RedisRates implements Rates {
     }
   }
 
-  /** Returns those that the store had forgotten. */
-  async #renewAll(held: readonly HeldSlot[], anyway: boolean): Promise<readonly HeldSlot[]> {
-    const lost: HeldSlot[] = [];
+  #renewAll(held: readonly HeldSlot[], anyway: boolean): Promise<readonly HeldSlot[]> {
     const holders = anyway ? [] : this.#shares.slotSubjects.map(holdersOf);
-    for (let from = 0; from < held.length; from += renewedAtOnce) {
-      // Given back while others were renewed: renewing it would bring it to life again.
-      const some = bySubject(held.slice(from, from + renewedAtOnce).filter((one) => this.#held.has(one)));
-      const ordered = [...some].flatMap(([subject, ids]) => ids.map((id) => ({ subject, id })));
-      const values = [String(this.#lease), this.#process, String(some.size), anyway ? '1' : '0'];
-      for (const ids of some.values()) values.push(String(ids.length), ...ids);
-      const keys = [...[...some.keys()].map(keyOf), ...holders.splice(0)];
-      // oxlint-disable-next-line no-await-in-loop -- one command at a time, however many calls run
-      for (const place of await this.#store.run(renewScript, keys, values)) {
-        const one = ordered[Number(place) - 1];
-        if (one !== undefined) lost.push(one);
-      }
-    }
-    return lost;
+    const isHeld = (one: HeldSlot): boolean => this.#held.has(one);
+    return renewSlots(this.#store, held, {
+      lease: this.#lease,
+      process: this.#process,
+      holders,
+      isHeld,
+      anyway,
+    });
   }
 }
 
-/** Names of the slots of a call: its own, and those that were taken ahead. */
-function namesOf(call: string, ahead = 0): readonly string[] {
-  return Array.from({ length: 1 + ahead }, (_, index) => `${call}:${index}`);
+/** The name under which calls with the same limits are taken for alike. */
+function firstSubject(rules: readonly RateRule[], slots: readonly SlotRule[]): string {
+  return rules[0]?.subject ?? slots[0]?.subject ?? '';
 }
