@@ -162,8 +162,12 @@ export async function raceForRateLeases({
     load.isOver = true;
     await Promise.all(calling);
     say(
-      `three keys called through ${count} gateways for ${((performance.now() - began) / 1_000).toFixed(1)} s`,
+      `three keys called through ${count} gateways for ${((performance.now() - began) / 1_000).toFixed(1)} s, the first of which was killed`,
     );
+    for (const [name, { answered, refused, most }] of racers)
+      say(
+        `${name}: answered by each gateway ${gateways.map((one) => answered.get(one) ?? 0).join(', ')}, ${refused} refused, at most ${most} at once`,
+      );
 
     // Others hold some of the rest for calls that follow: one gateway takes it all at once.
     let unfair = 0;
