@@ -16,6 +16,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { fill, openStatements, type Age, type Statements } from './fill.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
 import { fillColdKeys, reportKeys } from './keys.ts';
+import { reportSumming, reportWrites } from './writes.ts';
 import { bytesOf, measure, readsOf, type ReadCost } from './measure.ts';
 
 const { values } = parseArgs({
@@ -75,9 +76,11 @@ async function partition(statements: Statements, now: number): Promise<void> {
 }
 
 async function report(tree: string, statements: Statements, now: number): Promise<void> {
+  console.log(`\n${tree}`);
+  await reportSumming(tree, url);
   const gateway = await startAged(tree, url);
   try {
-    console.log(`\n${tree}: started in ${gateway.startMs.toFixed(0)} ms`);
+    console.log(`started in ${gateway.startMs.toFixed(0)} ms`);
     await catchUp(gateway, statements);
     if (!isSqlite) await statements.run('VACUUM ANALYZE');
     const costs = await measure(gateway, readsOf(age, now), statements, isSqlite);
@@ -92,6 +95,7 @@ async function report(tree: string, statements: Statements, now: number): Promis
   } finally {
     await gateway.end();
   }
+  await reportWrites(tree, url, age, now);
 }
 
 /** Waits until the sums of what was there before are made, where the gateway has such. */

@@ -113,7 +113,7 @@ async function rowsRead(statements: Statements): Promise<number> {
   return Number(row?.['rows']);
 }
 
-/** Bytes of the usage log's tables with their indexes, by table. */
+/** Bytes of the usage log's tables and indexes, those of all partitions together. */
 export async function bytesOf(
   statements: Statements,
   isSqlite: boolean,
@@ -121,7 +121,9 @@ export async function bytesOf(
   const rows = await statements.run(
     isSqlite
       ? `SELECT name, SUM(pgsize) AS bytes FROM dbstat WHERE name LIKE 'usage%' OR name LIKE 'sqlite_autoindex_usage%' GROUP BY name ORDER BY name`
-      : `SELECT relname AS name, pg_relation_size(oid)::bigint AS bytes FROM pg_class WHERE relname LIKE 'usage%' AND relkind IN ('r', 'i') ORDER BY relname`,
+      : `SELECT name, SUM(bytes)::bigint AS bytes FROM (
+           SELECT regexp_replace(relname, '_(before|other|[0-9]{8})', '') AS name, pg_relation_size(oid) AS bytes
+           FROM pg_class WHERE relname LIKE 'usage%' AND relkind IN ('r', 'i')) AS relations GROUP BY name ORDER BY name`,
   );
   return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
 }

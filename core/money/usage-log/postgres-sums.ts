@@ -56,11 +56,9 @@ const writing = `
       calls = LEAST(usage_totals.calls::numeric + excluded.calls, ${largestSum})::bigint,
       ${amounts.map((name) => `${name} = ${both(name)}`).join(', ')},
       bins = CASE WHEN excluded.bins IS NULL THEN usage_totals.bins ELSE translate((
-        SELECT jsonb_object_agg(key, calls) FROM (
-          SELECT key, SUM(value::bigint) AS calls FROM (
-            SELECT * FROM jsonb_each_text(COALESCE(usage_totals.bins, '{}')::jsonb)
-            UNION ALL SELECT * FROM jsonb_each_text(excluded.bins::jsonb)) AS parts
-          GROUP BY key) AS added)::text, ' ', '') END`;
+        SELECT there || (
+          SELECT jsonb_object_agg(key, value::bigint + COALESCE((there ->> key)::bigint, 0)) FROM jsonb_each_text(excluded.bins::jsonb))
+        FROM (SELECT COALESCE(usage_totals.bins, '{}')::jsonb AS there OFFSET 0) AS read_once)::text, ' ', '') END`;
 
 /**
  * SQL that adds rows to the sums of all levels, as `addInSqlite` does: the server adds up what it holds. `source` gives rows with the columns
