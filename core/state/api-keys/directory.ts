@@ -4,7 +4,7 @@ import { operatorReads, type Ask } from '../database/long-reads.ts';
 import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
-import { searching, type Search } from './search.ts';
+import { searching, type Found, type Search } from './search.ts';
 
 /** Number of names that are read in one question to the database. */
 const batchSize = 500;
@@ -35,10 +35,10 @@ export class KeyDirectory {
   /** For what is read by an index and is short. */
   readonly #ask: Ask;
 
-  constructor(database: Database, filling: Filling, decode: Decode) {
+  constructor(database: Database, filling: Filling, decode: Decode, window?: number) {
     this.#filling = filling;
     this.#decode = decode;
-    this.#search = searching(database.kind, operatorReads(database));
+    this.#search = searching(database.kind, operatorReads(database), window);
     this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 
@@ -47,18 +47,19 @@ export class KeyDirectory {
     await this.#filling.done();
     const before = after === undefined ? end : placeOf(after);
     const text = search?.replaceAll('\0', '\uFFFD') ?? '';
-    const places =
+    const { rows: places, unread }: Found =
       text === ''
-        ? await this.#ask(
-            `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
-            [before, limit + 1],
-          )
+        ? {
+            rows: await this.#ask(
+              `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
+              [before, limit + 1],
+            ),
+          }
         : await this.#search(text, before, limit + 1);
     const keys = await this.#keysOf(places.slice(0, limit));
     const last = places[limit - 1];
-    return places.length > limit && last !== undefined
-      ? { keys, next: BigInt(String(last['place'])).toString(36) }
-      : { keys };
+    const next = places.length > limit ? last?.['place'] : unread;
+    return next === undefined ? { keys } : { keys, next: BigInt(String(next)).toString(36) };
   }
 
   /** True when there is no entry of a key. */

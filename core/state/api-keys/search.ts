@@ -2,8 +2,15 @@ import type { Database } from '../database/index.ts';
 import type { Ask } from '../database/long-reads.ts';
 import type { Row } from '../database/sql.ts';
 
-/** Finds the newest keys before a place that a text selects: their places and hashes, newest first. */
-export type Search = (text: string, before: string, limit: number) => Promise<readonly Row[]>;
+/** Keys that a search has found: their places and hashes, newest first. */
+export interface Found {
+  readonly rows: readonly Row[];
+  /** The place of the oldest key that was looked at; absent when there was nothing left to look at. */
+  readonly unread?: string;
+}
+
+/** Finds the newest keys before a place that a text selects. */
+export type Search = (text: string, before: string, limit: number) => Promise<Found>;
 
 /** Fewest characters of a text that the indexes know. */
 const shortest = 3;
@@ -14,21 +21,55 @@ const near = 2_000;
 /** Keys that are put in order. What more keys have than that is found soon by going on from the newest. */
 const mostSorted = 20_000;
 
-/** Returns the search of a kind of database. */
-export function searching(kind: Database['kind'], ask: Ask): Search {
-  return kind === 'sqlite' ? inSqlite(ask) : inPostgres(ask);
+/** Newest keys that one search for a short text looks at, which no index knows: some tens of milliseconds. The next page goes on. */
+export const mostLookedAt = 25_000;
+
+/** Returns the search of a kind of database. `window`: how many keys one search for a short text looks at. */
+export function searching(kind: Database['kind'], ask: Ask, window = mostLookedAt): Search {
+  const short = kind === 'sqlite' ? shortInSqlite : shortInPostgres;
+  const long = kind === 'sqlite' ? inSqlite(ask) : inPostgres(ask);
+  return async (text, before, limit) => {
+    if ([...text].length >= shortest) return { rows: await long(text, before, limit) };
+    const [end] = await ask(
+      'SELECT CAST(place AS TEXT) AS place FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT 1 OFFSET ?',
+      [before, window - 1],
+    );
+    const since = String(end?.['place'] ?? '0');
+    const rows = await short(ask, text, since, before, limit);
+    return end === undefined || rows.length >= limit ? { rows } : { rows, unread: since };
+  };
 }
 
-function inSqlite(ask: Ask): Search {
+/** Finds what a text selects among the keys of some places. */
+type ShortSearch = (
+  ask: Ask,
+  text: string,
+  since: string,
+  before: string,
+  limit: number,
+) => Promise<readonly Row[]>;
+
+const shortInSqlite: ShortSearch = (ask, text, since, before, limit) =>
+  ask(
+    `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys
+     WHERE place >= CAST(? AS BIGINT) AND place < CAST(? AS BIGINT)
+       AND (instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)
+     ORDER BY api_keys.place DESC LIMIT ?`,
+    [since, before, text, text, text, text, limit],
+  );
+
+const shortInPostgres: ShortSearch = (ask, text, since, before, limit) =>
+  ask(
+    `SELECT place::text AS place, hash FROM api_keys WHERE place >= ?::bigint AND place < ?::bigint AND ${matches}
+     ORDER BY api_keys.place DESC LIMIT ?`,
+    [since, before, text, text, limit],
+  );
+
+/** A search by an index. */
+type LongSearch = (text: string, before: string, limit: number) => Promise<readonly Row[]>;
+
+function inSqlite(ask: Ask): LongSearch {
   return (text, before, limit) => {
-    if ([...text].length < shortest)
-      return ask(
-        `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys
-         WHERE place < CAST(? AS BIGINT) AND (instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?))
-           OR instr(lower(prefix), lower(?)) = 1)
-         ORDER BY api_keys.place DESC LIMIT ?`,
-        [before, text, text, text, text, limit],
-      );
     const phrase = `"${text.replaceAll('"', '""')}"`;
     return ask(
       `SELECT CAST(k.place AS TEXT) AS place, k.hash FROM api_keys_text t JOIN api_keys k ON k.place = t.rowid
@@ -42,7 +83,7 @@ function inSqlite(ask: Ask): Search {
 const matches = `(strpos(left(words, length(words) - length(prefix)), api_key_lower(?)) > 0 OR starts_with(lower(prefix), api_key_lower(?)))`;
 
 /** An index of Postgres does not give what it finds in order. So what is frequent is found by going through all in order, what is rare by the index. */
-function inPostgres(ask: Ask): Search {
+function inPostgres(ask: Ask): LongSearch {
   return async (text, before, limit) => {
     const newest = await ask(
       `SELECT place::text AS place, hash FROM
@@ -51,17 +92,15 @@ function inPostgres(ask: Ask): Search {
       [before, text, text, limit],
     );
     if (newest.length >= limit) return newest;
-    if ([...text].length >= shortest) {
-      const found = await ask(
-        `WITH found AS MATERIALIZED (
-           SELECT place, hash FROM api_keys
-           WHERE api_key_grams(words) @> api_key_grams(api_key_lower(?)) AND place < ?::bigint AND ${matches} LIMIT ${mostSorted + 1}
-         )
-         SELECT place::text AS place, hash, (SELECT COUNT(*) FROM found) AS count FROM found ORDER BY found.place DESC LIMIT ?`,
-        [text, before, text, text, limit],
-      );
-      if (Number(found[0]?.['count'] ?? 0) <= mostSorted) return found;
-    }
+    const found = await ask(
+      `WITH found AS MATERIALIZED (
+         SELECT place, hash FROM api_keys
+         WHERE api_key_grams(words) @> api_key_grams(api_key_lower(?)) AND place < ?::bigint AND ${matches} LIMIT ${mostSorted + 1}
+       )
+       SELECT place::text AS place, hash, (SELECT COUNT(*) FROM found) AS count FROM found ORDER BY found.place DESC LIMIT ?`,
+      [text, before, text, text, limit],
+    );
+    if (Number(found[0]?.['count'] ?? 0) <= mostSorted) return found;
     return ask(
       `SELECT place::text AS place, hash FROM api_keys WHERE place < ?::bigint AND ${matches} ORDER BY api_keys.place DESC LIMIT ?`,
       [before, text, text, limit],

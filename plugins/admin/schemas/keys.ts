@@ -72,7 +72,7 @@ export const keysQuery = z.strictObject({
     .max(200, 'must be at most 200 characters')
     .exactOptional()
     .describe(
-      'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most',
+      'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most. One or two characters are looked for in 25,000 keys a page: such a page may be empty and have a next one',
     ),
 });
 

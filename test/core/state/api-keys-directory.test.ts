@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createApiKeys } from '../../../core/state/api-keys/open.ts';
 import { keyListsStanding } from '../../../core/state/api-keys/standing.ts';
 import type { ApiKeys } from '../../../core/state/api-keys/index.ts';
+import { searching } from '../../../core/state/api-keys/search.ts';
+import { operatorReads } from '../../../core/state/database/long-reads.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { row, rows, sqlOf } from '../../../core/state/database/sql.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
@@ -119,6 +121,34 @@ function suite(url: () => Promise<string>): void {
     );
     expect(found).toEqual(expected.toReversed());
     expect(third.next).toBeUndefined();
+  });
+
+  test('a search for two characters looks at some keys a page, and goes on behind them until it has found what only the oldest has', async () => {
+    const { keys, stores } = await opened();
+    const { record } = await keys.create({ name: 'on the §9 list' });
+    await stores.namespace('api-keys').setMany(
+      Array.from({ length: 250 }, (_, number) => {
+        const hash = String(number).padStart(64, '0');
+        const value = { ...record, id: `key_${number}`, name: `team ${number}`, hash };
+        return { key: hash, value: { ...value, createdAt: record.createdAt + 1 + number } };
+      }),
+    );
+    await keys.page(1);
+    const { database } = stores;
+    const search = searching(database.kind, operatorReads(database), 100);
+    let before = '9223372036854775807';
+    const pages: number[] = [];
+    for (;;) {
+      const { rows, unread } = await search('§9', before, 10);
+      pages.push(rows.length);
+      if (unread === undefined) break;
+      before = unread;
+    }
+    expect(pages).toEqual([0, 0, 1]);
+    // A full page needs no look at the rest.
+    expect(await search('te', '9223372036854775807', 10)).not.toHaveProperty('unread');
+    expect((await search('te', '9223372036854775807', 101)).rows).toHaveLength(100);
+    expect((await keys.page(10, undefined, '§9')).keys.map(({ name }) => name)).toEqual([record.name]);
   });
 
   test('a key can be named by its name or its first characters, and one of too many not', async () => {

@@ -145,7 +145,19 @@ export function Keys() {
         <Await query={keys} what="the API keys">
           {({ pages }) => {
             const all = pages.flatMap((page) => page.keys);
-            return all.length === 0 && search !== '' ? (
+            return all.length === 0 && keys.hasNextPage ? (
+              <Empty title="None of the newest keys has this in its name, note or id">
+                <p>Type three characters to search all keys at once.</p>
+                <button
+                  type="button"
+                  className="button"
+                  disabled={keys.isFetchingNextPage}
+                  onClick={() => void keys.fetchNextPage()}
+                >
+                  {keys.isFetchingNextPage ? 'Searching…' : 'Search older keys'}
+                </button>
+              </Empty>
+            ) : all.length === 0 && search !== '' ? (
               <Empty title="No API key has this in its name, note or id">
                 <a href="#/keys">Show all API keys</a>
               </Empty>
