@@ -3,6 +3,7 @@ import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
 import { makePartitions, partedTables, partitionsOf } from '../../../../core/money/usage-log/partitions.ts';
 import type { PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
+import { startPgBouncer, withoutPgBouncer } from '../../../support/pgbouncer.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { makeOlder, olderInsertion } from '../../../suites/older-usage-log.ts';
 import { insertRecords, usageRecord } from '../../../suites/usage-log-suite.ts';
@@ -140,6 +141,38 @@ describe.skipIf(missing !== undefined)(
       await pruned;
       await log.prune({ days: 30, records: 1_000, sumDays: 365 });
       expect((await log.page({}, 10)).records.map(({ id }) => id)).toEqual(['new']);
+    });
+
+    test.skipIf(withoutPgBouncer() !== undefined)(
+      'are made and removed behind PgBouncer in transaction mode',
+      async () => {
+        const bouncer = await startPgBouncer(address.replace(/\?.*/, ''));
+        onTestFinished(() => bouncer.close());
+        address = bouncer.through(address);
+        const database = await open();
+        await makePartitions(database, 30, today - 40 * day);
+        await makePartitions(database, 30);
+        await insertRecords(stores, [
+          usageRecord('old', { at: today - 36 * day }),
+          usageRecord('new', { at: today }),
+        ]);
+        const log = openUsageLog(stores);
+        expect(await log.prune({ days: 30, records: 1_000, sumDays: 365 })).toMatchObject({ records: 1 });
+        expect((await log.page({}, 10)).records.map(({ id }) => id)).toEqual(['new']);
+        expect(await names(database)).not.toContain(`usage_records_${dayOf(today - 36 * day)}`);
+      },
+    );
+
+    test('lose what an older gateway removes by ranges, and nothing else', async () => {
+      const database = await open();
+      await makePartitions(database, 30, today - 40 * day);
+      await makePartitions(database, 30);
+      const at = today - 36 * day;
+      await insertRecords(stores, [usageRecord('old', { at }), usageRecord('new', { at: today })]);
+      await database.query(
+        `DELETE FROM usage_records WHERE at >= 0 AND at <= ${at} AND (at, id) <= (${at}, 'old')`,
+      );
+      expect((await openUsageLog(stores).page({}, 10)).records.map(({ id }) => id)).toEqual(['new']);
     });
 
     test('of records that are kept for years are of several days', async () => {
