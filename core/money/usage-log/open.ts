@@ -1,3 +1,4 @@
+/** Reads the records of calls, and opens the log. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Stores } from '../../state/stores.ts';
 import { longReads, operatorReads } from '../../state/database/long-reads.ts';

@@ -139,8 +139,8 @@ function suite(url: () => Promise<string>): void {
     let before = '9223372036854775807';
     const pages: number[] = [];
     for (;;) {
-      const { rows, unread } = await search('§9', before, 10);
-      pages.push(rows.length);
+      const { rows: found, unread } = await search('§9', before, 10);
+      pages.push(found.length);
       if (unread === undefined) break;
       before = unread;
     }
