@@ -79,13 +79,17 @@ export function usageOf(usage: JsonValue | undefined): JsonObject {
   if (!isObject(usage)) return {};
   const { promptTokens, completionTokens, promptTokensDetails, completionTokensDetails } = usage;
   const cached = isObject(promptTokensDetails) ? promptTokensDetails['cachedTokens'] : undefined;
-  const thought = isObject(completionTokensDetails) ? completionTokensDetails['reasoningTokens'] : undefined;
+  const details = renamed(isObject(completionTokensDetails) ? completionTokensDetails : {}, {
+    reasoningTokens: 'reasoning_tokens',
+    acceptedPredictionTokens: 'accepted_prediction_tokens',
+    rejectedPredictionTokens: 'rejected_prediction_tokens',
+  });
   return {
     usage: {
       prompt_tokens: promptTokens ?? 0,
       completion_tokens: completionTokens ?? 0,
       ...(typeof cached === 'number' ? { prompt_tokens_details: { cached_tokens: cached } } : {}),
-      ...(typeof thought === 'number' ? { completion_tokens_details: { reasoning_tokens: thought } } : {}),
+      ...(Object.keys(details).length === 0 ? {} : { completion_tokens_details: details }),
     },
   };
 }

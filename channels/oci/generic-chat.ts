@@ -35,12 +35,28 @@ const words: Readonly<Record<string, string>> = {
   service_tier: 'serviceTier',
   verbosity: 'verbosity',
 };
-const others = [...Object.keys(words), 'messages', 'tools', 'tool_choice', 'response_format', 'stop'];
+const others = [
+  ...Object.keys(words),
+  'messages',
+  'tools',
+  'tool_choice',
+  'response_format',
+  'stop',
+  'prediction',
+  'web_search_options',
+];
 
 /** A body of chat completions as the `chatRequest` of Oracle's. */
 export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObject {
   const { known, begun } = beginChat(body, { settings, others }, target);
-  const { messages, tools, tool_choice: choice, response_format: format } = known;
+  const {
+    messages,
+    tools,
+    tool_choice: choice,
+    response_format: format,
+    prediction,
+    web_search_options: search,
+  } = known;
   const stop = stopsOf(known);
   return {
     apiFormat: 'GENERIC',
@@ -55,6 +71,28 @@ export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObje
       : { tools: objectsOf(tools).map((tool) => ({ type: 'FUNCTION', ...functionOf(tool) })) }),
     ...(choice === undefined || choice === null ? {} : { toolChoice: choiceOf(choice) }),
     ...(isObject(format) ? { responseFormat: formatOf(format) } : {}),
+    ...(isObject(prediction)
+      ? { prediction: { type: 'CONTENT', content: partsOf(prediction['content'], target) } }
+      : {}),
+    ...(isObject(search) ? { webSearchOptions: searchOf(search) } : {}),
+  };
+}
+
+/** oci-generativeaiinference 2.142.0, lib/model/web-search-options.d.ts and approximate-location.d.ts. */
+function searchOf({ search_context_size: size, user_location: location }: JsonObject): JsonObject {
+  const place = isObject(location) ? location['approximate'] : undefined;
+  return {
+    ...(typeof size === 'string' ? { searchContextSize: size.toUpperCase() } : {}),
+    ...(isObject(place)
+      ? {
+          userLocation: renamed(place, {
+            city: 'city',
+            region: 'region',
+            country: 'country',
+            timezone: 'timezone',
+          }),
+        }
+      : {}),
   };
 }
 
@@ -168,7 +206,8 @@ function toolCallsOf({ message }: JsonObject): readonly JsonObject[] {
 
 /** Text, reasoning and refusal of a choice, as far as there are any. */
 function saidIn({ message }: JsonObject): JsonObject {
-  const { content, reasoningContent: thought, refusal } = isObject(message) ? message : {};
+  const { content, reasoningContent: thought, refusal, annotations } = isObject(message) ? message : {};
+  const cited = citationsOf(annotations);
   const text = objectsOf(content)
     .map((part) => (typeof part['text'] === 'string' ? part['text'] : ''))
     .join('');
@@ -176,7 +215,17 @@ function saidIn({ message }: JsonObject): JsonObject {
     ...(text === '' ? {} : { content: text }),
     ...(typeof thought === 'string' && thought !== '' ? { reasoning_content: thought } : {}),
     ...(typeof refusal === 'string' && refusal !== '' ? { refusal } : {}),
+    ...(cited.length === 0 ? {} : { annotations: cited }),
   };
+}
+
+/** Pages that an answer cites: oci-generativeaiinference 2.142.0, lib/model/annotation.d.ts and url-citation.d.ts. */
+function citationsOf(annotations: JsonValue | undefined): readonly JsonObject[] {
+  return objectsOf(annotations).flatMap(({ urlCitation: cited }) => {
+    if (!isObject(cited)) return [];
+    const names = { startIndex: 'start_index', endIndex: 'end_index', title: 'title', url: 'url' };
+    return [{ type: 'url_citation', url_citation: renamed(cited, names) }];
+  });
 }
 
 /** The words of the makers, whose case differs. */

@@ -1,6 +1,7 @@
 import { isObject } from 'sluice/internal';
 import { openaiLike } from '../_kit/dialect/openai-like.ts';
 import { chat } from './agent.ts';
+import { embed } from './embeddings.ts';
 import { bytesInAgentWords } from './words.ts';
 
 /** Perplexity's own model, with the search that each call makes. https://docs.perplexity.ai/docs/agent-api/models */
@@ -31,10 +32,10 @@ export default openaiLike({
   name: 'perplexity',
   catalogue: ['perplexity'],
   baseUrl: 'https://api.perplexity.ai/v1',
-  models: ['sonar*', 'preset/*'],
+  models: ['sonar*', 'preset/*', 'pplx-embed-v1-*'],
   prices: { 'sonar*': sonar },
-  speaks: { chat: ['responses'] },
-  codecs: { chat },
+  speaks: { chat: ['responses'], embed: [embed.format] },
+  codecs: { chat, embed },
   // A preset is a model and its tools, a profile more: https://docs.perplexity.ai/docs/agent-api/presets
   routingFields: ['models', 'preset', 'effort', 'profile', 'skills'],
   // In dollars, with the fees for its tools: https://docs.perplexity.ai/api-reference/agent-post

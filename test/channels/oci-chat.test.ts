@@ -514,6 +514,55 @@ describe('a model of another maker', () => {
     });
   });
 
+  test('searches the web, and takes the answer that a client predicts', async () => {
+    const urlCitation = { startIndex: 0, endIndex: 4, title: 'Rain', url: 'https://a.example/rain' };
+    const message = {
+      role: 'ASSISTANT',
+      content: [{ type: 'TEXT', text: 'Rain' }],
+      annotations: [{ type: 'URL_CITATION', urlCitation }],
+    };
+    const completionTokensDetails = { acceptedPredictionTokens: 2, rejectedPredictionTokens: 1 };
+    provider.says(() => ({
+      body: {
+        modelId: 'xai.grok-4',
+        chatResponse: {
+          apiFormat: 'GENERIC',
+          choices: [{ index: 0, message, finishReason: 'stop' }],
+          usage: { promptTokens: 9, completionTokens: 4, totalTokens: 13, completionTokensDetails },
+        },
+      },
+    }));
+    const approximate = { city: 'Oslo', country: 'NO', timezone: 'Europe/Oslo' };
+    const body = await chat({
+      model: 'grok',
+      messages: [{ role: 'user', content: 'Weather?' }],
+      prediction: { type: 'content', content: 'Rain' },
+      web_search_options: {
+        search_context_size: 'low',
+        user_location: { type: 'approximate', approximate },
+      },
+    });
+    expect(provider.posted()['chatRequest']).toMatchObject({
+      prediction: { type: 'CONTENT', content: [{ type: 'TEXT', text: 'Rain' }] },
+      webSearchOptions: { searchContextSize: 'LOW', userLocation: approximate },
+    });
+    expect(body).toMatchObject({
+      choices: [
+        {
+          message: {
+            content: 'Rain',
+            annotations: [
+              {
+                type: 'url_citation',
+                url_citation: { start_index: 0, end_index: 4, title: 'Rain', url: 'https://a.example/rain' },
+              },
+            ],
+          },
+        },
+      ],
+    });
+  });
+
   test('streams parallel calls whose pieces name only the call that they begin', async () => {
     const toolCall = (piece: object): object => ({
       index: 0,

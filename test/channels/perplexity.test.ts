@@ -10,7 +10,11 @@ beforeAll(async () => {
   provider = await Provider.start((url) => ({
     plugins: [listener.plugin],
     channels: [
-      perplexity({ key: 'k', baseUrl: `${url}/v1`, models: ['sonar*', 'preset/*', 'openai/*', 'google/*'] }),
+      perplexity({
+        key: 'k',
+        baseUrl: `${url}/v1`,
+        models: ['sonar*', 'preset/*', 'openai/*', 'google/*', 'pplx-embed-v1-*'],
+      }),
     ],
   }));
 });
@@ -268,4 +272,44 @@ test('a client of Responses goes on from what Perplexity keeps', async () => {
   });
   expect(second.status).toBe(200);
   expect(provider.posted(1)).toMatchObject({ previous_response_id: 'resp_1', input: 'And?' });
+});
+
+test('embeddings, which come as signed bytes, are numbers for every client', async () => {
+  const bytes = (...numbers: number[]): string => Buffer.from(Int8Array.from(numbers)).toString('base64');
+  const cost = { currency: 'USD', input_cost: 0.00003, total_cost: 0.00003 };
+  provider.says(() => ({
+    body: {
+      object: 'list',
+      model: 'pplx-embed-v1-4b',
+      data: [
+        { object: 'embedding', index: 1, embedding: bytes(1, 0) },
+        { object: 'embedding', index: 0, embedding: bytes(127, -128) },
+      ],
+      usage: { prompt_tokens: 5, total_tokens: 5, cost },
+    },
+  }));
+  const ask = async (encoding: string) => {
+    const answer = await provider.ask('/v1/embeddings', {
+      model: 'pplx-embed-v1-4b',
+      input: ['cat', 'dog'],
+      dimensions: 2,
+      encoding_format: encoding,
+      user: 'ann',
+    });
+    expect(answer.headers.get('x-sluice-loss')).toContain('user');
+    return (await answer.json()) as { readonly data: readonly { readonly embedding: unknown }[] };
+  };
+  expect((await ask('float')).data.map(({ embedding }) => embedding)).toEqual([
+    [127, -128],
+    [1, 0],
+  ]);
+  expect(provider.posted()).toEqual({
+    model: 'pplx-embed-v1-4b',
+    input: ['cat', 'dog'],
+    dimensions: 2,
+    encoding_format: 'base64_int8',
+  });
+  const [first] = (await ask('base64')).data;
+  const packed = Buffer.from(String(first?.embedding), 'base64');
+  expect([packed.readFloatLE(0), packed.readFloatLE(4)]).toEqual([127, -128]);
 });
