@@ -238,18 +238,8 @@ function refusalOf(error: unknown): string {
  */
 const semiSpace = '--max-semi-space-size=16';
 
-/**
- * Young objects are collected by the thread that serves: few of them live on, and the threads that V8 wakes for them stand in the way of other
- * workers. On a core that others use too, a small call and an agent's turn cost 1.2 times as much and more with these threads.
- */
-const noHelpers = '--no-parallel-scavenge';
-
-/** The arguments of Node that a worker gets: ours, but for what whoever started the gateway has said otherwise. */
+/** The arguments of Node that a worker gets. */
 function workerArguments(own: readonly string[]): string[] {
-  const isTold = (name: string): boolean => own.some((argument) => argument.includes(name));
-  return [
-    ...own,
-    ...(isTold('max-semi-space-size') ? [] : [semiSpace]),
-    ...(isTold('parallel-scavenge') ? [] : [noHelpers]),
-  ];
+  const isTold = own.some((argument) => argument.startsWith('--max-semi-space-size'));
+  return isTold ? [...own] : [...own, semiSpace];
 }
