@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
-import { schema } from '../../../../core/state/database/tables/index.ts';
+import type { PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { patience } from '../../../support/patience.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { startPgBouncer, withoutPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
+import { openAt } from './_open.ts';
 
 const missing = withoutPostgres() ?? withoutPgBouncer();
 /** In milliseconds. */
@@ -31,9 +31,7 @@ describe.skipIf(missing !== undefined).each([
   const newUrl = async (): Promise<string> => bouncer.through(await server.createDatabase());
   const open = async (query?: string): Promise<PostgresDatabase> => {
     const url = await newUrl();
-    const database = openPostgres(query === undefined ? url : url.replace(/\?.*/, `?${query}`), schema);
-    onTestFinished(() => database.close());
-    return database;
+    return openAt(query === undefined ? url : url.replace(/\?.*/, `?${query}`));
   };
 
   beforeAll(async () => {

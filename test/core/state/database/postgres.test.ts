@@ -4,7 +4,7 @@ import { maskSecrets } from '../../../../core/log.ts';
 import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import { checkDatabase, openDatabase } from '../../../../core/state/database/index.ts';
 import type { Step } from '../../../../core/state/database/migrations.ts';
-import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
+import type { PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { PostgresError } from '../../../../core/state/database/postgres-error.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
@@ -12,6 +12,7 @@ import { startGateway } from '../../../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { inOtherProcess } from '../support.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { openAt } from './_open.ts';
 
 const missing = withoutPostgres();
 
@@ -55,12 +56,6 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
 
   async function open(steps: readonly Step[] = schema): Promise<PostgresDatabase> {
     return openAt(await server.createDatabase(), steps);
-  }
-
-  function openAt(url: string, steps: readonly Step[] = schema): PostgresDatabase {
-    const database = openPostgres(url, steps);
-    onTestFinished(() => database.close());
-    return database;
   }
 
   function storesAt(url: string, report?: (error: Error) => void): Stores {

@@ -5,6 +5,7 @@ import { schema } from '../../../../core/state/database/tables/index.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
+import { openAt } from './_open.ts';
 
 const missing = withoutPostgres();
 
@@ -12,11 +13,7 @@ describe.skipIf(missing !== undefined)(
   `a read replica${missing === undefined ? '' : ` (${missing})`}`,
   () => {
     let server: TestPostgres;
-    const open = (url: string, replica: string): PostgresDatabase => {
-      const database = openPostgres({ url, replica, poolSize: 3 }, schema);
-      onTestFinished(() => database.close());
-      return database;
-    };
+    const open = (url: string, replica: string): PostgresDatabase => openAt({ url, replica, poolSize: 3 });
     const where = 'SELECT current_database() AS name';
 
     beforeAll(async () => {

@@ -9,20 +9,17 @@ import { patience } from '../../../support/patience.ts';
 import { withoutRedis } from '../../../support/redis.ts';
 import { startRedisCluster, type RedisTopology } from '../../../support/redis-topologies.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
+import { OpenedRates, times } from './_rates.ts';
 
-const times = { minute: 1_200, lease: 600 };
 const missing = withoutRedis();
 
 describe.skipIf(missing !== undefined)(
   `in a Redis Cluster${missing === undefined ? '' : ` (${missing})`}`,
   () => {
     let cluster: RedisTopology;
-    const opened: Rates[] = [];
-    const open = (whenDown: 'local' | 'refuse' = 'local', url = cluster.url, long = times): Rates => {
-      const rates = openRates({ url, whenDown }, () => {}, long);
-      opened.push(rates);
-      return rates;
-    };
+    const opened = new OpenedRates();
+    const open = (whenDown: 'local' | 'refuse' = 'local', url = cluster.url, long = times): Rates =>
+      opened.open({ url, whenDown }, long);
     /** The port of the node that has the counters. */
     const owner = (): number => {
       const [port = 0] = cluster.ports;
@@ -34,7 +31,7 @@ describe.skipIf(missing !== undefined)(
       cluster = await startRedisCluster();
     }, patience.test);
     afterAll(async () => {
-      await Promise.all(opened.map((rates) => rates.close()));
+      await opened.close();
       await cluster?.close();
     });
 
@@ -78,8 +75,7 @@ describe.skipIf(missing !== undefined)(
         cluster.cli(port, ...'ACL SETUSER sluice on >pass ~sluice:* +@all -@dangerous -@admin'.split(' '));
       const store = { url: cluster.url, username: 'sluice', password: 'pass' };
       await checkSharedStore(store);
-      const rates = openRates({ ...store, whenDown: 'refuse' }, () => {}, times);
-      opened.push(rates);
+      const rates = opened.open({ ...store, whenDown: 'refuse' });
       const verdict = await rates.take([one(newSubject(), 10)]);
       expect(verdict).toMatchObject({ allowed: true });
       await expect(checkSharedStore({ ...store, password: 'wrong' })).rejects.toThrow(

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openRates } from '../../../../core/money/rates/open.ts';
 import type { Rates } from '../../../../core/money/rates/index.ts';
 import type { SharedStoreSettings } from '../../../../core/settings/shared.ts';
 import { checkSharedStore } from '../../../../core/state/links/shared-link.ts';
@@ -8,27 +7,23 @@ import { patience } from '../../../support/patience.ts';
 import { withoutRedis } from '../../../support/redis.ts';
 import { sentinelPassword, startSentinels } from '../../../support/redis-topologies.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
+import { OpenedRates } from './_rates.ts';
 
-const times = { minute: 1_200, lease: 600 };
 const missing = withoutRedis();
 
 describe.skipIf(missing !== undefined)(
   `behind Sentinels${missing === undefined ? '' : ` (${missing})`}`,
   () => {
     let servers: Awaited<ReturnType<typeof startSentinels>>;
-    const opened: Rates[] = [];
+    const opened = new OpenedRates();
     const settings = (): SharedStoreSettings => ({ url: servers.url, sentinelPassword });
-    const open = (): Rates => {
-      const rates = openRates({ ...settings(), whenDown: 'local' }, () => {}, times);
-      opened.push(rates);
-      return rates;
-    };
+    const open = (): Rates => opened.open({ ...settings(), whenDown: 'local' });
 
     beforeAll(async () => {
       servers = await startSentinels();
     }, patience.test);
     afterAll(async () => {
-      await Promise.all(opened.map((rates) => rates.close()));
+      await opened.close();
       await servers?.close();
     });
 
