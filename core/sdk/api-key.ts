@@ -5,6 +5,12 @@ export interface Budget {
   readonly amount: number;
 }
 
+/** A budget that a call must fit in: of its key, or of an owner of the key, which is a member, a team or an organisation. */
+export interface HeldBudget extends Budget {
+  /** Absent for a budget of the key. `name` is for sentences: `the team "research"`. */
+  readonly owner?: { readonly id: string; readonly name: string };
+}
+
 /**
  * A key as it is stored. An absent limit means that there is none. Times are in milliseconds since 1970.
  *

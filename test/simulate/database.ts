@@ -1,12 +1,14 @@
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { HeldBudget } from '../../core/sdk/api-key.ts';
 import type { Amounts } from '../../core/model/usage-record.ts';
 import { none, smaller, sum } from '../../core/money/ledger/amounts.ts';
 import {
   BudgetExhausted,
   firstThatFits,
+  holderOf,
   periodStart,
   reservationOf,
   reservedAt,
+  shortOf,
 } from '../../core/money/ledger/periods.ts';
 import { chargesOf, drawsOf, statesOf, type StandingRow } from '../../core/money/ledger/sql.ts';
 import type {
@@ -16,9 +18,10 @@ import type {
   Settlement,
 } from '../../core/money/ledger/index.ts';
 
-/** A reservation as the database has it. */
+/** A reservation as the database has it, on the budgets of one holder: a key, or an owner of it. */
 export interface Row {
-  readonly keyId: string;
+  readonly id: string;
+  readonly holder: string;
   microDollars: number;
   tokens: number;
   /** What no call uses of it. */
@@ -33,7 +36,8 @@ export interface Row {
 
 /** The ledger's tables in memory. Each method is one transaction, and does what the statements of the real ledgers do. */
 export class MemoryDatabase {
-  readonly rows = new Map<string, Row>();
+  /** The rows of each reservation, that of its key first. */
+  readonly #rows = new Map<string, Row[]>();
   readonly records = new Set<string>();
   /** Ids of reservations that were made anew for calls that go on, or that had just ended, whether or not there was room. */
   readonly remade = new Set<string>();
@@ -48,7 +52,7 @@ export class MemoryDatabase {
   /** `now`: the time of day of the process that asks, which decides about periods. */
   reserve(
     keyId: string,
-    budgets: readonly Budget[],
+    budgets: readonly HeldBudget[],
     {
       most,
       less,
@@ -59,10 +63,11 @@ export class MemoryDatabase {
   ): Reservation | BudgetExhausted {
     const states = this.states(keyId, budgets, now);
     const fitting = firstThatFits(states, less === undefined ? [most] : [most, less], now);
-    if (fitting !== most)
-      for (const row of this.#live()) if (row.keyId === keyId && row.allotment === 1) row.allotment = 2;
+    const short = new Set(fitting === most ? [] : shortOf(states, most, keyId));
+    for (const row of this.#live()) if (short.has(row.holder) && row.allotment === 1) row.allotment = 2;
     if (fitting instanceof BudgetExhausted) {
-      for (const row of this.#live()) if (row.keyId === keyId && row.allotment === 2) fitting.recalls = true;
+      for (const row of this.#live())
+        if (short.has(row.holder) && row.allotment === 2) fitting.recalls = true;
       return fitting;
     }
     const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
@@ -74,8 +79,8 @@ export class MemoryDatabase {
     const fresh = new Set<string>();
     for (const { record } of settlements) if (!this.records.has(record.id)) fresh.add(record.id);
     for (const id of fresh) this.records.add(id);
-    for (const [keyId, period, since, microDollars, tokens] of chargesOf(settlements, fresh, now)) {
-      const place = `${keyId} ${period} ${since}`;
+    for (const [holder, period, since, microDollars, tokens] of chargesOf(settlements, fresh, now)) {
+      const place = `${holder} ${period} ${since}`;
       const spent = this.#spent.get(place) ?? { microDollars: 0, tokens: 0 };
       this.#spent.set(place, {
         microDollars: spent.microDollars + microDollars,
@@ -83,41 +88,41 @@ export class MemoryDatabase {
       });
     }
     for (const { id, amounts, free } of drawsOf(settlements, fresh)) {
-      const row = this.rows.get(id);
-      if (row === undefined) continue;
-      row.microDollars = Math.max(0, row.microDollars - amounts.microDollars);
-      row.tokens = Math.max(0, row.tokens - amounts.tokens);
-      row.free = smaller(free, row);
+      for (const row of this.of(id)) {
+        row.microDollars = Math.max(0, row.microDollars - amounts.microDollars);
+        row.tokens = Math.max(0, row.tokens - amounts.tokens);
+        row.free = smaller(free, row);
+      }
     }
-    for (const { reservation } of settlements) if (reservation !== undefined) this.rows.delete(reservation);
+    this.release(settlements.flatMap(({ reservation }) => reservation ?? []));
   }
 
   release(ids: readonly string[]): void {
-    for (const id of ids) this.rows.delete(id);
+    for (const id of ids) this.#rows.delete(id);
   }
 
   giveBack({ resized, ended }: AllotmentReturns): void {
     for (const { id, amounts, free } of resized) {
-      const row = this.rows.get(id);
-      if (row === undefined) continue;
-      row.microDollars = Math.min(row.microDollars, amounts.microDollars);
-      row.tokens = Math.min(row.tokens, amounts.tokens);
-      row.free = free;
-      row.allotment = 0;
+      for (const row of this.of(id)) {
+        row.microDollars = Math.min(row.microDollars, amounts.microDollars);
+        row.tokens = Math.min(row.tokens, amounts.tokens);
+        row.free = free;
+        row.allotment = 0;
+      }
     }
     this.release(ended);
   }
 
   recalled(): readonly string[] {
-    return [...this.rows].filter(([, { allotment }]) => allotment === 2).map(([id]) => id);
+    return [...new Set(this.all().flatMap(({ id, allotment }) => (allotment === 2 ? [id] : [])))];
   }
 
   renew(reservations: readonly Reservation[], now: number): readonly string[] {
     const lost: string[] = [];
     for (const one of reservations) {
-      const row = this.rows.get(one.id);
-      if (row !== undefined && row.expires > this.#wall()) row.expires = this.#wall() + row.lease;
-      else {
+      const live = this.of(one.id).filter(({ expires }) => expires > this.#wall());
+      for (const row of live) row.expires = this.#wall() + row.lease;
+      if (live.length < 1 + (one.owners?.length ?? 0)) {
         lost.push(one.id);
         this.#insert(one, reservedAt(one.id) ?? now);
         this.remade.add(one.id);
@@ -127,40 +132,70 @@ export class MemoryDatabase {
   }
 
   sweep(): number {
-    const expired = [...this.rows].filter(([, row]) => row.expires <= this.#wall());
-    for (const [id] of expired) this.rows.delete(id);
+    const expired = this.all().filter(({ expires }) => expires <= this.#wall());
+    for (const { id } of expired) {
+      const live = this.of(id).filter((row) => row.expires > this.#wall());
+      if (live.length === 0) this.#rows.delete(id);
+      else this.#rows.set(id, live);
+    }
     return expired.length;
   }
 
-  states(keyId: string, budgets: readonly Budget[], now: number): readonly BudgetState[] {
+  states(keyId: string, budgets: readonly HeldBudget[], now: number): readonly BudgetState[] {
+    const holders = new Set([keyId, ...budgets.map((budget) => holderOf(budget, keyId))]);
+    return statesOf(
+      keyId,
+      budgets,
+      [...holders].flatMap((holder) => this.#standing(holder, now)),
+      now,
+    );
+  }
+
+  /** All reservations that were not given back or swept. */
+  all(): readonly Row[] {
+    return [...this.#rows.values()].flat();
+  }
+
+  /** The row of a reservation that stands for its key. */
+  ofKey(id: string): Row | undefined {
+    return this.of(id)[0];
+  }
+
+  #standing(holder: string, now: number): readonly StandingRow[] {
     const rows: StandingRow[] = [];
     for (const period of ['day', 'month', 'total'] as const) {
       const since = periodStart(period, now);
-      const spent = this.#spent.get(`${keyId} ${period} ${since}`);
+      const spent = this.#spent.get(`${holder} ${period} ${since}`);
       if (spent !== undefined)
-        rows.push({ what: 'spent', period, micro_dollars: spent.microDollars, tokens: spent.tokens });
+        rows.push({ what: 'spent', period, holder, micro_dollars: spent.microDollars, tokens: spent.tokens });
       let [microDollars, tokens] = [0, 0];
       let free = none;
       for (const row of this.#live()) {
-        if (row.keyId !== keyId || (period !== 'total' && row[period] !== since)) continue;
+        if (row.holder !== holder || (period !== 'total' && row[period] !== since)) continue;
         microDollars += row.microDollars;
         tokens += row.tokens;
         free = sum(free, row.free);
       }
       const freeSums = { free_micro_dollars: free.microDollars, free_tokens: free.tokens };
-      rows.push({ what: 'reserved', period, micro_dollars: microDollars, tokens, ...freeSums });
+      rows.push({ what: 'reserved', period, holder, micro_dollars: microDollars, tokens, ...freeSums });
     }
-    return statesOf(budgets, rows, now);
+    return rows;
   }
 
   /** Rows that count. */
   *#live(): Generator<Row> {
-    for (const row of this.rows.values()) if (row.expires > this.#wall()) yield row;
+    for (const rows of this.#rows.values()) for (const row of rows) if (row.expires > this.#wall()) yield row;
   }
 
-  #insert({ id, keyId, most, lease, ahead }: Reservation, at: number): void {
-    this.rows.set(id, {
-      keyId,
+  /** The rows of a reservation, that of its key first. */
+  of(id: string): readonly Row[] {
+    return this.#rows.get(id) ?? [];
+  }
+
+  #insert({ id, keyId, owners = [], most, lease, ahead }: Reservation, at: number): void {
+    const rows = [keyId, ...owners].map((holder) => ({
+      id,
+      holder,
       microDollars: most.microDollars + (ahead?.microDollars ?? 0),
       tokens: most.tokens + (ahead?.tokens ?? 0),
       free: ahead ?? none,
@@ -169,6 +204,7 @@ export class MemoryDatabase {
       lease,
       expires: this.#wall() + lease,
       allotment: ahead === undefined ? 0 : 1,
-    });
+    }));
+    this.#rows.set(id, rows);
   }
 }

@@ -1,7 +1,13 @@
 import { startBookkeeper } from '../../core/money/ledger/bookkeeper.ts';
-import type { Bookkeeper, Ledger, Reservation, Settlement } from '../../core/money/ledger/index.ts';
+import type {
+  Bookkeeper,
+  BudgetState,
+  Ledger,
+  Reservation,
+  Settlement,
+} from '../../core/money/ledger/index.ts';
 import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../core/sdk/api-key.ts';
 import { MemoryDatabase } from './database.ts';
 import { Chance, ProcessClock, startOfTime, Timeline } from './time.ts';
 
@@ -50,12 +56,12 @@ interface RunningCall {
   readonly rowId: string;
 }
 
-interface Key {
+/** Whoever has budgets: a key, or an owner of several keys. */
+interface Holder {
   readonly id: string;
-  readonly budgets: readonly Budget[];
   readonly amount: number;
-  /** How many of the largest calls fit into it, but for those that take all that is left. */
-  readonly parts: number;
+  /** True for a holder who also has a budget in tokens, whose sums are not followed here. */
+  readonly countsTokens: boolean;
   /** Charges that were handed to a bookkeeper, by the record's id. */
   readonly charges: Map<string, { readonly amount: number; readonly worker: Worker }>;
   /** Those that the database does not have yet. */
@@ -65,14 +71,24 @@ interface Key {
   running: number;
   /** Sum of what calls that have just ended may still hold beyond their charges. */
   ending: number;
-  /** Calls that were refused one after the other. */
-  refusals: number;
   /** What calls wait to reserve. */
   waiting: number;
   /** What was taken beyond the budget: room of calls with lost reservations, and what calls cost beyond theirs. */
   late: number;
   /** Times and the largest sums of what was charged, running and waiting since then. */
   readonly exposures: { at: number; exposure: number }[];
+}
+
+interface Key {
+  readonly id: string;
+  /** Its own, and those of its owners. */
+  readonly budgets: readonly HeldBudget[];
+  /** The key itself, and its owners. */
+  readonly holders: readonly [Holder, ...Holder[]];
+  /** How many of the largest calls fit into the smallest budget, but for those that take all that is left. */
+  readonly parts: number;
+  /** Calls that were refused one after the other. */
+  refusals: number;
 }
 
 /** Figures of one simulated world. */
@@ -94,6 +110,8 @@ export class World {
   readonly #lossRate: number;
   readonly #workers: Worker[] = [];
   readonly #keys: Key[] = [];
+  /** All keys and their owners. */
+  readonly #holders: Holder[] = [];
   readonly #calls = new Set<RunningCall>();
   readonly #lease: number;
   /** Time of the latest fault: refusals soon after it may be those of the fault. */
@@ -124,7 +142,8 @@ export class World {
       clocks: may(),
     };
     this.#lease = chance.of([2_000, 5_000, 20_000]);
-    for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#keys.push(this.#newKey());
+    const owners = chance.of([[], [], ['team'], ['team', 'organisation']]).map((id) => this.#newOwner(id));
+    for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#keys.push(this.#newKey(owners));
     for (let number = chance.whole(1, 4); number > 0; number -= 1) this.#startWorker();
   }
 
@@ -142,25 +161,50 @@ export class World {
     return { calls: this.#served, refused: this.#refused, fromMemory: this.#served - this.#reservations };
   }
 
-  #newKey(): Key {
-    const chance = this.#chance;
-    const amount = chance.of([2_000, 20_000, 200_000, 5_000_000]);
-    const budgets: Budget[] = [{ unit: 'micro-dollar', period: 'total', amount }];
-    if (chance.is(0.5)) budgets.push({ unit: 'token', period: chance.of(['day', 'month']), amount });
-    return {
-      id: `key_${this.#keys.length}`,
-      budgets,
+  #newHolder(id: string, amount: number, countsTokens: boolean): Holder {
+    const holder: Holder = {
+      id,
       amount,
-      parts: chance.of([3, 20, 200, 2_000]),
+      countsTokens,
       charges: new Map(),
       unsettled: new Map(),
       charged: 0,
       running: 0,
       ending: 0,
-      refusals: 0,
       waiting: 0,
       late: 0,
       exposures: [],
+    };
+    this.#holders.push(holder);
+    return holder;
+  }
+
+  #newOwner(id: string): Holder {
+    return this.#newHolder(id, this.#chance.of([5_000, 50_000, 500_000, 10_000_000]), false);
+  }
+
+  /** Some keys belong to nobody. */
+  #newKey(possibleOwners: readonly Holder[]): Key {
+    const chance = this.#chance;
+    const amount = chance.of([2_000, 20_000, 200_000, 5_000_000]);
+    const own: Budget[] = [{ unit: 'micro-dollar', period: 'total', amount }];
+    if (chance.is(0.5)) own.push({ unit: 'token', period: chance.of(['day', 'month']), amount });
+    const owners = possibleOwners.length > 0 && chance.is(0.8) ? possibleOwners : [];
+    const id = `key_${this.#keys.length}`;
+    return {
+      id,
+      budgets: [
+        ...own,
+        ...owners.map((owner) => ({
+          unit: 'micro-dollar' as const,
+          period: 'total' as const,
+          amount: owner.amount,
+          owner: { id: owner.id, name: `the ${owner.id}` },
+        })),
+      ],
+      holders: [this.#newHolder(id, amount, own.length > 1), ...owners],
+      parts: chance.of([3, 20, 200, 2_000]),
+      refusals: 0,
     };
   }
 
@@ -268,12 +312,17 @@ export class World {
   async #call(key: Key, worker: Worker): Promise<void> {
     const chance = this.#chance;
     // Some calls take all that nobody uses: what is reserved ahead elsewhere has to be given back for them.
-    const left = key.amount - this.#largestExposure(key, this.#time.now - giveBackTime);
+    const left = Math.min(
+      ...key.holders.map(
+        (holder) => holder.amount - this.#largestExposure(holder, this.#time.now - giveBackTime),
+      ),
+    );
+    const smallest = Math.min(...key.holders.map(({ amount }) => amount));
     const most =
-      left > 0 && chance.is(0.03) ? left : chance.whole(1, Math.max(1, Math.floor(key.amount / key.parts)));
+      left > 0 && chance.is(0.03) ? left : chance.whole(1, Math.max(1, Math.floor(smallest / key.parts)));
     const amounts = { microDollars: most, tokens: chance.whole(1, most) };
     const startedAt = this.#time.now;
-    key.waiting += most;
+    for (const holder of key.holders) holder.waiting += most;
     this.#isChanged = true;
     let reservation: Reservation;
     try {
@@ -286,11 +335,11 @@ export class World {
         chance.is(0.95),
       );
     } catch (error) {
-      key.waiting -= most;
+      for (const holder of key.holders) holder.waiting -= most;
       if (error instanceof BudgetExhausted) this.#refuse(key, most, startedAt);
       return;
     }
-    key.waiting -= most;
+    for (const holder of key.holders) holder.waiting -= most;
     key.refusals = 0;
     // A process that was killed while it asked serves nobody.
     if (worker.clock.isGone) return;
@@ -307,7 +356,7 @@ export class World {
     };
     this.#checkServed(call);
     this.#calls.add(call);
-    key.running += most;
+    for (const holder of key.holders) holder.running += most;
     const unwatch = worker.bookkeeper.watch(reservation);
     const length = chance.is(0.02) ? chance.whole(3_000, 15_000) : chance.whole(1, 800);
     worker.clock.after(length, () => {
@@ -321,8 +370,10 @@ export class World {
     const { key, worker, most } = call;
     this.#forget(call);
     const linger = (amount: number): void => {
-      key.ending += amount;
-      this.#time.after(settleTime, () => (key.ending -= amount));
+      for (const holder of key.holders) holder.ending += amount;
+      this.#time.after(settleTime, () => {
+        for (const holder of key.holders) holder.ending -= amount;
+      });
     };
     if (chance.is(0.1)) {
       linger(most);
@@ -338,9 +389,10 @@ export class World {
     const share = chance.is(0.02) ? 3 : chance.of([0, 0.01, 0.3, 1]);
     const amount = Math.floor(share * most);
     linger(Math.max(0, most - amount));
-    key.late += Math.max(0, amount - most);
+    const owners = key.holders.slice(1).map(({ id }) => id);
     const settlement: Settlement = {
       keyId: key.id,
+      ...(owners.length === 0 ? {} : { owners }),
       reservation: reservation.id,
       charged: { microDollars: amount, tokens: Math.floor(share * tokens) },
       record: {
@@ -363,15 +415,18 @@ export class World {
         ms: 1,
       },
     };
-    key.charges.set(call.id, { amount, worker });
-    key.unsettled.set(call.id, { amount, rowId: call.rowId, isLost: call.isLost });
-    key.charged += amount;
+    for (const holder of key.holders) {
+      holder.late += Math.max(0, amount - most);
+      holder.charges.set(call.id, { amount, worker });
+      holder.unsettled.set(call.id, { amount, rowId: call.rowId, isLost: call.isLost });
+      holder.charged += amount;
+    }
     worker.bookkeeper.book(settlement);
   }
 
   #forget(call: RunningCall): void {
     this.#calls.delete(call);
-    call.key.running -= call.most;
+    for (const holder of call.key.holders) holder.running -= call.most;
   }
 
   /** Faults come now and then. */
@@ -412,9 +467,9 @@ export class World {
     for (const call of this.#calls) if (call.worker === worker) this.#forget(call);
     // What it had not told the database is charged to nobody.
     this.#time.after(2 * patience, () => {
-      for (const key of this.#keys)
-        for (const [id, charge] of key.charges)
-          if (charge.worker === worker && !this.#database.records.has(id)) key.charged -= charge.amount;
+      for (const holder of this.#holders)
+        for (const [id, charge] of holder.charges)
+          if (charge.worker === worker && !this.#database.records.has(id)) holder.charged -= charge.amount;
     });
     this.#trouble(0);
     this.#startWorker();
@@ -425,13 +480,13 @@ export class World {
     this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + this.#lease + 5_000);
   }
 
-  #exposure({ charged, running, late }: Key): number {
+  #exposure({ charged, running, late }: Holder): number {
     return charged + running - late;
   }
 
   /** The most that was charged, running or waiting at any time since then, without what the call itself has waited for. */
   #largestExposure(
-    { exposures }: Key,
+    { exposures }: Holder,
     from: number,
     own: { readonly most: number; readonly since: number } = { most: 0, since: Infinity },
   ): number {
@@ -447,14 +502,16 @@ export class World {
 
   /** No call is served that has no room. */
   #checkServed({ key, most, worker, rowId }: RunningCall): void {
-    const row = this.#database.rows.get(rowId);
+    const row = this.#database.ofKey(rowId);
     if (row === undefined || row.expires <= startOfTime + this.#time.now)
       throw new BrokenRule(
         `worker ${worker.number} served a call of ${key.id} from a reservation that had run out`,
       );
-    const exposure = this.#exposure(key) + most;
-    if (exposure > key.amount)
-      throw new BrokenRule(`calls of ${key.id} may come to ${exposure} of ${key.amount}`);
+    for (const holder of key.holders) {
+      const exposure = this.#exposure(holder) + most;
+      if (exposure > holder.amount)
+        throw new BrokenRule(`calls of ${holder.id} may come to ${exposure} of ${holder.amount}`);
+    }
   }
 
   #refuse(key: Key, most: number, since: number): void {
@@ -462,15 +519,16 @@ export class World {
     key.refusals += 1;
     if (this.#time.now < this.#troubledUntil) return;
     const from = Math.min(since, this.#time.now - giveBackTime);
-    const largest = Math.max(
-      this.#largestExposure(key, from, { most, since }),
-      this.#exposure(key) + key.ending + key.waiting,
-    );
-    const daily = key.budgets.length > 1;
-    // A budget in tokens has its own sums, which are not followed here.
-    if (!daily && largest + most <= key.amount)
+    const hadRoom = key.holders.every((holder) => {
+      const largest = Math.max(
+        this.#largestExposure(holder, from, { most, since }),
+        this.#exposure(holder) + holder.ending + holder.waiting,
+      );
+      return !holder.countsTokens && largest + most <= holder.amount;
+    });
+    if (hadRoom)
       throw new BrokenRule(
-        `a call of ${key.id} for ${most} was refused, though no more than ${largest} of ${key.amount} was charged, running or waiting`,
+        `a call of ${key.id} for ${most} was refused, though all of ${key.holders.map(({ id }) => id).join(', ')} had room for it`,
       );
   }
 
@@ -480,7 +538,7 @@ export class World {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const now = startOfTime + this.#time.now;
-    const isLost = (rowId: string): boolean => (this.#database.rows.get(rowId)?.expires ?? 0) <= now;
+    const isLost = (rowId: string): boolean => (this.#database.ofKey(rowId)?.expires ?? 0) <= now;
     const needed = new Map<string, number>();
     for (const call of this.#calls) {
       if (call.isLost) continue;
@@ -493,59 +551,68 @@ export class World {
           `the reservation of ${call.id} ran out while its call went on, and nothing was wrong`,
         );
       call.isLost = true;
-      call.key.late += call.most;
+      for (const holder of call.key.holders) holder.late += call.most;
     }
     for (const [id, amount] of needed) {
-      const held = this.#database.rows.get(id)?.microDollars ?? 0;
-      if (held < amount) throw new BrokenRule(`${id} holds ${held} for calls that may come to ${amount}`);
+      for (const { holder, microDollars } of this.#database.of(id))
+        if (microDollars < amount)
+          throw new BrokenRule(
+            `${id} holds ${microDollars} of ${holder} for calls that may come to ${amount}`,
+          );
     }
-    for (const key of this.#keys) {
-      for (const [id, charge] of key.unsettled) {
-        if (this.#database.records.has(id)) key.unsettled.delete(id);
+    for (const holder of this.#holders) {
+      for (const [id, charge] of holder.unsettled) {
+        if (this.#database.records.has(id)) holder.unsettled.delete(id);
         else if (!charge.isLost && isLost(charge.rowId)) {
           charge.isLost = true;
-          key.late += charge.amount;
+          holder.late += charge.amount;
         }
       }
-      const [dollars] = this.#database.states(key.id, key.budgets.slice(0, 1), now);
+      const dollars = this.#standingOf(holder, now);
       let remade = 0;
-      for (const id of this.#database.remade) {
-        const row = this.#database.rows.get(id);
-        if (row?.keyId === key.id && row.expires > now) remade += row.microDollars;
-      }
-      const held = (dollars?.spent ?? 0) + (dollars?.reserved ?? 0) + (dollars?.ahead ?? 0) - remade;
-      if (held > key.amount + key.late)
-        throw new BrokenRule(`${held} of ${key.amount} are spent and reserved for ${key.id}`);
-      if ((dollars?.spent ?? 0) > key.charged)
+      for (const id of this.#database.remade)
+        for (const row of this.#database.of(id))
+          if (row.holder === holder.id && row.expires > now) remade += row.microDollars;
+      const held = dollars.spent + dollars.reserved + dollars.ahead - remade;
+      if (held > holder.amount + holder.late)
+        throw new BrokenRule(`${held} of ${holder.amount} are spent and reserved for ${holder.id}`);
+      if (dollars.spent > holder.charged)
         throw new BrokenRule(
-          `${dollars?.spent} were charged for ${key.id}, and its calls came to ${key.charged}`,
+          `${dollars.spent} were charged for ${holder.id}, and its calls came to ${holder.charged}`,
         );
-      key.exposures.push({
+      holder.exposures.push({
         at: this.#time.now,
-        exposure: this.#exposure(key) + key.late + key.ending + key.waiting,
+        exposure: this.#exposure(holder) + holder.late + holder.ending + holder.waiting,
       });
-      while ((key.exposures[1]?.at ?? Infinity) < this.#time.now - 10_000) key.exposures.shift();
+      while ((holder.exposures[1]?.at ?? Infinity) < this.#time.now - 10_000) holder.exposures.shift();
     }
+  }
+
+  #standingOf({ id, amount }: Holder, now: number): BudgetState {
+    const [state] = this.#database.states(id, [{ unit: 'micro-dollar', period: 'total', amount }], now);
+    if (state === undefined) throw new Error(`${id} has no budget.`);
+    return state;
   }
 
   /** What must hold when all has come to its end. */
   #checkEnd(): void {
     const now = startOfTime + this.#time.now;
-    for (const key of this.#keys) {
-      const [dollars] = this.#database.states(key.id, key.budgets.slice(0, 1), now);
-      if (dollars?.reserved !== 0 || dollars.ahead !== 0)
+    for (const holder of this.#holders) {
+      const { spent, reserved, ahead } = this.#standingOf(holder, now);
+      if (reserved !== 0 || ahead !== 0)
         throw new BrokenRule(
-          `${dollars?.reserved} and ${dollars?.ahead} ahead are reserved for ${key.id}, and nothing runs any more`,
+          `${reserved} and ${ahead} ahead are reserved for ${holder.id}, and nothing runs any more`,
         );
       let expected = 0;
-      for (const [id, { amount, worker }] of key.charges) {
+      for (const [id, { amount, worker }] of holder.charges) {
         if (this.#database.records.has(id)) expected += amount;
-        else if (!worker.clock.isGone) throw new BrokenRule(`the call ${id} of ${key.id} was never charged`);
+        else if (!worker.clock.isGone)
+          throw new BrokenRule(`the call ${id} of ${holder.id} was never charged`);
       }
-      if (dollars.spent !== expected)
-        throw new BrokenRule(`${dollars.spent} were charged for ${key.id} in place of ${expected}`);
+      if (spent !== expected)
+        throw new BrokenRule(`${spent} were charged for ${holder.id} in place of ${expected}`);
     }
-    const left = [...this.#database.rows.values()].filter(({ expires }) => expires > now);
+    const left = this.#database.all().filter(({ expires }) => expires > now);
     if (left.length > 0) throw new BrokenRule(`${left.length} reservations are left`);
   }
 }

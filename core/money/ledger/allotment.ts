@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import { difference, fits, none, smaller, sum } from './amounts.ts';
 import type { Clock } from './clock.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';
@@ -14,18 +14,20 @@ const day = 86_400_000;
 export type SentAt = Readonly<Record<'now' | 'wall', number>>;
 
 /**
- * Part of a key's budgets that this process has reserved in the database: for calls that run, for charges that wait to be settled, and, while
+ * Part of the budgets of a key and its owners that this process has reserved in the database: for calls that run, for charges that wait to be settled, and, while
  * it is open, for calls to come.
  */
 export class Allotment {
   readonly id: string;
   readonly keyId: string;
+  /** Ids of owners of the key on whose budgets it is reserved too. */
+  readonly owners: readonly string[] | undefined;
   readonly lease: number;
   /** True when the database holds more for it than it needs. */
   isDirty = false;
   renewAt: number;
   readonly #clock: Clock;
-  readonly #budgets: readonly Budget[];
+  readonly #budgets: readonly HeldBudget[];
   /** Day of UTC, since 1970, in which it was made: the periods of budgets end with days. */
   readonly #day: number;
   /** Reserved amounts of running calls, by the ids of their reservations. */
@@ -41,13 +43,14 @@ export class Allotment {
   #ids = 0;
 
   constructor(
-    { id, keyId, most, lease, ahead = none }: Reservation,
-    budgets: readonly Budget[],
+    { id, keyId, owners, most, lease, ahead = none }: Reservation,
+    budgets: readonly HeldBudget[],
     sent: SentAt,
     clock: Clock,
   ) {
     this.id = id;
     this.keyId = keyId;
+    this.owners = owners;
     this.lease = lease;
     this.#budgets = budgets;
     this.#clock = clock;
@@ -79,7 +82,7 @@ export class Allotment {
   }
 
   /** True when calls may be served from it: its lease has not run out, and the budgets and their periods are those it was made for. */
-  isFor(budgets: readonly Budget[]): boolean {
+  isFor(budgets: readonly HeldBudget[]): boolean {
     return this.#budgets === budgets && this.isTrusted;
   }
 

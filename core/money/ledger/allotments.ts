@@ -1,6 +1,6 @@
 /** Amounts that this process has reserved ahead for keys that call often. */
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import { Allotment, type SentAt } from './allotment.ts';
 import { none } from './amounts.ts';
 import type { Clock } from './clock.ts';
@@ -47,7 +47,7 @@ export class Allotments {
   }
 
   /** Reserves the amounts for a call from memory. Undefined when no allotment of the key has so much room. */
-  take(keyId: string, budgets: readonly Budget[], most: Amounts): Reservation | undefined {
+  take(keyId: string, budgets: readonly HeldBudget[], most: Amounts): Reservation | undefined {
     const allotment = this.#open.get(keyId);
     if (allotment === undefined) return undefined;
     if (allotment.isFor(budgets)) return allotment.claim(most);
@@ -76,7 +76,7 @@ export class Allotments {
   }
 
   /** Takes over a reservation that was made with something ahead. Returns the call's own part of it. */
-  adopt(reservation: Reservation, budgets: readonly Budget[], sent: SentAt): Reservation {
+  adopt(reservation: Reservation, budgets: readonly HeldBudget[], sent: SentAt): Reservation {
     this.close(reservation.keyId);
     const allotment = new Allotment(reservation, budgets, sent, this.#clock);
     this.#open.set(allotment.keyId, allotment);
@@ -160,7 +160,13 @@ export class Allotments {
     const now = this.#clock.now();
     return [...this.#all.values()]
       .filter(({ renewAt }) => renewAt <= now)
-      .map(({ id, keyId, lease, needed }) => ({ id, keyId, lease, most: needed }));
+      .map(({ id, keyId, owners, lease, needed }) => ({
+        id,
+        keyId,
+        ...(owners === undefined ? {} : { owners }),
+        lease,
+        most: needed,
+      }));
   }
 
   /** They were renewed; those in `lost` had run out and were made anew, so that what was free of them may be somebody else's by now. */

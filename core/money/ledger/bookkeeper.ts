@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import { isWithin } from './allotment.ts';
 import { Allotments } from './allotments.ts';
 import { ClaimWatch } from './claim-watch.ts';
@@ -84,7 +84,7 @@ class QueueingBookkeeper implements Bookkeeper {
 
   async reserve(
     keyId: string,
-    budgets: readonly Budget[],
+    budgets: readonly HeldBudget[],
     most: Amounts,
     lease?: number,
     less?: Amounts,

@@ -1,11 +1,13 @@
 import type { Amounts, UsageRecord } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import type { Work } from '../../state/database/sql.ts';
 
 /** A call's claim on its key's budgets until it is settled or its lease has run out. */
 export interface Reservation {
   readonly id: string;
   readonly keyId: string;
+  /** Ids of owners of the key on whose budgets the same was claimed. */
+  readonly owners?: readonly string[];
   /** What was claimed. */
   readonly most: Amounts;
   /** Milliseconds from each renewal on, after which the claim of a call that nobody renews counts no more and is swept. */
@@ -34,6 +36,8 @@ export interface AllotmentReturns {
 /** What a call has come to: charged, its claim given back and its record written, all or nothing. */
 export interface Settlement {
   readonly keyId?: string;
+  /** Ids of the owners of the key, who are charged the same. Absent: whoever owns the key when it is settled. */
+  readonly owners?: readonly string[];
   readonly reservation?: string;
   /** The allotment that the call's reservation was part of, and what is taken off it in the same transaction. */
   readonly allotment?: AllotmentDraw;
@@ -50,8 +54,8 @@ export interface ClaimChanges {
   readonly released?: readonly string[];
 }
 
-/** One budget of a key as it stands. */
-export interface BudgetState extends Budget {
+/** One budget as it stands. */
+export interface BudgetState extends HeldBudget {
   /** Milliseconds since 1970: when the period began; 0 for `total`. */
   readonly since: number;
   readonly spent: number;
@@ -62,19 +66,19 @@ export interface BudgetState extends Budget {
 }
 
 /**
- * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key, so that
- * a budget given later counts what was spent before. Rejects when the database fails or takes longer than its patience, which is a second by
+ * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key and every
+ * owner of keys, so that a budget given later counts what was spent before. Rejects when the database fails or takes longer than its patience, which is a second by
  * default; nothing is half done then.
  */
 export interface Ledger {
   /**
    * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
    * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either. Where there is no room for the
-   * most, the allotments of the key are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
+   * most, the allotments of whoever lacks room are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
    */
   reserve(
     keyId: string,
-    budgets: readonly Budget[],
+    budgets: readonly HeldBudget[],
     most: Amounts,
     lease?: number,
     less?: Amounts,
@@ -107,8 +111,8 @@ export interface Ledger {
   renew(reservations: readonly Reservation[]): Promise<readonly string[]>;
   /** Gives back what expired claims hold; returns how many there were. */
   sweep(): Promise<number>;
-  /** How a key's budgets stand now. */
-  states(keyId: string, budgets: readonly Budget[]): Promise<readonly BudgetState[]>;
+  /** How budgets stand now: those of a key, and of its owners. */
+  states(keyId: string, budgets: readonly HeldBudget[]): Promise<readonly BudgetState[]>;
 }
 
 /** Takes settlements off the calls' path: gathers them and settles them in batches, from a bounded queue. */
@@ -121,7 +125,7 @@ export interface Bookkeeper {
    */
   reserve(
     keyId: string,
-    budgets: readonly Budget[],
+    budgets: readonly HeldBudget[],
     most: Amounts,
     lease?: number,
     less?: Amounts,

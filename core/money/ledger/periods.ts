@@ -1,6 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../sdk/api-key.ts';
 import { fits } from './amounts.ts';
 import type { Reservation } from './index.ts';
 
@@ -23,9 +23,22 @@ function nextStart(period: Budget['period'], at: number): number | undefined {
   return date.getTime();
 }
 
-/** A new reservation's id. It holds the time, so that a claim which was swept is still charged to the period in which it was made. */
-export function newReservationId(at: number): string {
-  return `rsv_${at.toString(36)}_${crypto.randomUUID().replaceAll('-', '')}`;
+/**
+ * A new reservation's id. It holds the time, so that a claim which was swept is still charged to the period in which it was made, and ends with
+ * an `o` where owners of the key hold budgets too, so that others need not be looked for.
+ */
+export function newReservationId(at: number, hasOwners = false): string {
+  return `rsv_${at.toString(36)}_${crypto.randomUUID().replaceAll('-', '')}${hasOwners ? 'o' : ''}`;
+}
+
+/** True for the id of a reservation on budgets of owners too. The random digits before its end are hexadecimal. */
+export function isOfOwners(id: string): boolean {
+  return id.endsWith('o');
+}
+
+/** Whose budget it is, by the id under which spending and claims are kept. */
+export function holderOf({ owner }: HeldBudget, keyId: string): string {
+  return owner?.id ?? keyId;
 }
 
 /** When a reservation was made; undefined for an id that is none. */
@@ -47,20 +60,29 @@ function leftOf({ amount, spent, reserved, ahead }: Budget & Taken): number {
   return amount - spent - reserved - ahead;
 }
 
-/** The first budget, with how it stands, in which the call has no room. */
-function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): State | undefined {
-  return states.find((state) => counted(state.unit, most) > leftOf(state));
+/** The budgets, with how they stand, in which the call has no room. */
+function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): readonly State[] {
+  return states.filter((state) => counted(state.unit, most) > leftOf(state));
+}
+
+/** Returns whose budgets have no room for a call. */
+export function shortOf(
+  states: readonly (HeldBudget & Taken)[],
+  most: Amounts,
+  keyId: string,
+): readonly string[] {
+  return [...new Set(exceeded(states, most).map((state) => holderOf(state, keyId)))];
 }
 
 /** The first of these amounts for which all budgets have room; else the refusal of the last. */
 export function firstThatFits(
-  states: readonly (Budget & Taken)[],
+  states: readonly (HeldBudget & Taken)[],
   amounts: readonly Amounts[],
   now: number,
 ): Amounts | BudgetExhausted {
   let refusal: BudgetExhausted | undefined;
   for (const most of amounts) {
-    const full = exceeded(states, most);
+    const [full] = exceeded(states, most);
     if (full === undefined) return most;
     refusal = exhausted(full, most, now);
   }
@@ -93,7 +115,7 @@ function aheadWithin(
 export function reservationOf(
   granted: {
     readonly keyId: string;
-    readonly states: readonly (Budget & Taken)[];
+    readonly states: readonly (HeldBudget & Taken)[];
     /** What the call gets: `most`, or what it can be held to. */
     readonly fitting: Amounts;
     readonly most: Amounts;
@@ -104,9 +126,11 @@ export function reservationOf(
 ): Reservation {
   const { keyId, states, fitting, most, lease, wanted } = granted;
   const ahead = wanted === undefined || fitting !== most ? undefined : aheadWithin(states, most, wanted);
+  const owners = [...new Set(states.flatMap(({ owner }) => owner?.id ?? []))];
   return {
-    id: newReservationId(now),
+    id: newReservationId(now, owners.length > 0),
     keyId,
+    ...(owners.length === 0 ? {} : { owners }),
     most: fitting,
     lease,
     ...(ahead === undefined ? {} : { ahead }),
@@ -117,7 +141,7 @@ export function reservationOf(
 export class BudgetExhausted extends GatewayError {
   /** True when only the claims of calls that have not been settled yet stand in the way. */
   readonly claimed: boolean;
-  /** True when allotments of the key were recalled, here or in other processes. */
+  /** True when allotments were recalled from which whoever lacks room gets some, here or in other processes. */
   recalls = false;
 
   constructor(message: string, claimed: boolean) {
@@ -129,10 +153,11 @@ export class BudgetExhausted extends GatewayError {
 const periodWords = { day: 'daily', month: 'monthly', total: 'total' } as const;
 
 /** 429 that names the budget, what is left of it, and when it begins anew. */
-function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExhausted {
+function exhausted(budget: HeldBudget & Taken, most: Amounts, at: number): BudgetExhausted {
   const { unit, period, amount, spent } = budget;
   const reserved = budget.reserved + budget.ahead;
-  const name = `The ${periodWords[period]} budget of this API key (${shown(unit, amount)})`;
+  const holder = budget.owner?.name ?? 'this API key';
+  const name = `The ${periodWords[period]} budget of ${holder} (${shown(unit, amount)})`;
   const again = nextStart(period, at);
   const when =
     again === undefined

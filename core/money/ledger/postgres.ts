@@ -1,49 +1,36 @@
+/** The ledger on Postgres. */
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import { none, sum } from './amounts.ts';
 import {
   BudgetExhausted,
   counted,
   firstThatFits,
-  periodStart,
+  holderOf,
+  isOfOwners,
   reservationOf,
-  reservedAt,
+  shortOf,
 } from './periods.ts';
-import { chargesOf, checked, drawsOf, standingAt, statesOf, type ChargeRow } from './sql.ts';
-import type { AllotmentDraw, Ledger, Reservation, Settlement } from './index.ts';
+import { columns, PostgresClaims } from './postgres-claims.ts';
+import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
+import type { Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
 import { workInPostgres } from '../../state/database/sql.ts';
 import { Kinds } from '../usage-log/kinds.ts';
 import { insertRecordsInPostgres } from '../usage-log/rows.ts';
 
-/** The most claims on one key that are made together. */
+/** The most claims that are made together. */
 const mostTogether = 500;
 
-/** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
-const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+const ofKeys = new PostgresClaims(keyClaims);
+const ofOwners = new PostgresClaims(ownerClaims);
 
-const standing = standingAt({ key: '$1', day: '$2', month: '$3', now: clock });
-const giveBack = 'DELETE FROM ledger_reservations WHERE id = ANY($1::text[])';
-
-/** Claims on one key stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database. */
-const inLine = 'SELECT pg_advisory_xact_lock(571744, hashtext($1))';
-
-/** One array for each column but the last. */
-const claimAll = `INSERT INTO ledger_reservations
-    (id, key_id, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease, expires)
-  SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-      $8::bigint[], $9::bigint[], $10::bigint[])
-    AS given (id, key_id, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease)
-  ON CONFLICT (id) DO UPDATE SET
-    micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
-    free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`;
-
-/** Locks rows in one order, because statements that lock several of them in different orders could wait for each other. */
-const lockedBy = (condition: string): string =>
-  `WITH locked AS (SELECT id FROM ledger_reservations WHERE ${condition} ORDER BY id FOR UPDATE)`;
-const byIds = lockedBy('id = ANY($1::text[])');
-
-const renewal = `${byIds} UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id IN (SELECT id FROM locked) AND expires > ${clock} RETURNING id`;
+/**
+ * Claims on budgets of one holder stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database.
+ * Whoever stands in several lines enters them in one order.
+ */
+const inLine = `SELECT pg_advisory_xact_lock(571744, line)
+  FROM (SELECT DISTINCT hashtext(holder) AS line FROM unnest($1::text[]) AS holder ORDER BY 1) AS lines`;
 
 /** Adds all rows at once, in the order in which they are given. */
 const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens)
@@ -51,24 +38,10 @@ const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, 
   ON CONFLICT (key_id, period, since) DO UPDATE SET
     micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`;
 
-/** One array each of ids, micro-dollars, tokens and what is free of both: what is taken off allotments, and what they are to hold. */
-const given = `FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-  AS given (id, micro_dollars, tokens, free_micro_dollars, free_tokens) WHERE held.id = given.id AND held.id IN (SELECT id FROM locked)`;
-const draw = `${byIds} UPDATE ledger_reservations AS held SET
-  micro_dollars = greatest(0, held.micro_dollars - given.micro_dollars), tokens = greatest(0, held.tokens - given.tokens),
-  free_micro_dollars = least(given.free_micro_dollars, greatest(0, held.micro_dollars - given.micro_dollars)),
-  free_tokens = least(given.free_tokens, greatest(0, held.tokens - given.tokens)) ${given}`;
-const resize = `${byIds} UPDATE ledger_reservations AS held SET
-  micro_dollars = least(held.micro_dollars, given.micro_dollars), tokens = least(held.tokens, given.tokens),
-  free_micro_dollars = given.free_micro_dollars, free_tokens = given.free_tokens, allotment = 0 ${given}`;
-const recall = `${lockedBy('key_id = $1 AND allotment = 1')} UPDATE ledger_reservations SET allotment = 2
-  WHERE id IN (SELECT id FROM locked) AND allotment = 1 AND expires > ${clock}`;
-const isRecalled = `SELECT 1 FROM ledger_reservations WHERE key_id = $1 AND allotment = 2 AND expires > ${clock} LIMIT 1`;
-const recalled = 'SELECT id FROM ledger_reservations WHERE allotment = 2';
-
 /** A call that waits for its claim. */
 interface Waiting {
-  readonly budgets: readonly Budget[];
+  readonly keyId: string;
+  readonly budgets: readonly HeldBudget[];
   /** The first of these that fits: the most that the call may come to, and what it can be held to. */
   readonly amounts: readonly [Amounts, ...Amounts[]];
   readonly wanted: Amounts | undefined;
@@ -80,60 +53,75 @@ interface Waiting {
 }
 
 /**
- * The ledger on Postgres. Claims on a key are made one after the other by all gateways, those of one gateway that wait together with one
- * transaction. Settlements need no place in that line: a claim looks at what is spent and reserved with one statement, which sees a
- * settlement as a whole or not at all.
+ * The ledger on Postgres. Claims on budgets of one holder are made one after the other by all gateways, those of one gateway that wait together
+ * with one transaction. Settlements need no place in that line: a claim looks at what is spent and reserved with one statement for keys and one
+ * for owners, each of which sees a settlement as a whole or not at all.
  */
 export function openPostgresLedger(database: PostgresDatabase): Ledger {
   const kinds = new Kinds();
-  /** By key: what waits for the transaction under way. */
+  /** By the last holder of budgets, whom most calls share: what waits for the transaction under way. */
   const lines = new Map<string, Waiting[]>();
 
-  const standingOf = (session: PostgresSession, keyId: string, now: number) =>
-    session.query(standing, [keyId, periodStart('day', now), periodStart('month', now)]);
-
   /** What became of each: a claim, or why there is none. */
-  const claim = (keyId: string, together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
+  const claim = (together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
     database.transaction(async (session) => {
-      await session.query(inLine, [keyId]);
+      const keys = [...new Set(together.map(({ keyId }) => keyId))];
+      const owners = [
+        ...new Set(together.flatMap(({ budgets }) => budgets.flatMap(({ owner }) => owner?.id ?? []))),
+      ];
+      await session.query(inLine, [[...keys, ...owners]]);
       const now = Date.now();
-      const rows = await standingOf(session, keyId, now);
-      let microDollars = 0;
-      let tokens = 0;
+      const rows = [
+        ...(await ofKeys.standing(session, keys, now)),
+        ...(await ofOwners.standing(session, owners, now)),
+      ];
       const claims: Reservation[] = [];
-      let isShort = false;
-      const outcomes = together.map(({ budgets, amounts, lease, wanted }) => {
-        const states = statesOf(budgets, rows, now).map((state) => ({
+      /** What this transaction has claimed of each holder's budgets. */
+      const claimed = new Map<string, Amounts>();
+      const short = new Set<string>();
+      const outcomes = together.map(({ keyId, budgets, amounts, lease, wanted }) => {
+        const states = statesOf(keyId, budgets, rows, now).map((state) => ({
           ...state,
-          reserved: state.reserved + counted(state.unit, { microDollars, tokens }),
+          reserved: state.reserved + counted(state.unit, claimed.get(holderOf(state, keyId)) ?? none),
         }));
         const fitting = firstThatFits(states, amounts, now);
         const [most] = amounts;
-        isShort ||= fitting !== most;
-        if (fitting instanceof BudgetExhausted) return fitting;
+        const lacking = fitting === most ? [] : shortOf(states, most, keyId);
+        for (const holder of lacking) short.add(holder);
+        if (fitting instanceof BudgetExhausted) return { fitting, lacking };
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
         const held = sum(fitting, reservation.ahead ?? none);
-        microDollars += held.microDollars;
-        tokens += held.tokens;
+        for (const holder of [keyId, ...(reservation.owners ?? [])])
+          claimed.set(holder, sum(claimed.get(holder) ?? none, held));
         claims.push(reservation);
         return reservation;
       });
-      if (claims.length > 0) await session.query(claimAll, claimColumns(claims, now));
-      if (isShort) {
-        await session.query(recall, [keyId]);
-        const recalls = (await session.query(isRecalled, [keyId])).length > 0;
-        for (const outcome of outcomes) if (outcome instanceof BudgetExhausted) outcome.recalls = recalls;
-      }
-      return outcomes;
+      await ofKeys.claim(session, claims, now);
+      await ofOwners.claim(session, claims, now);
+      const recalled = new Set([
+        ...(await ofKeys.recall(
+          session,
+          keys.filter((id) => short.has(id)),
+        )),
+        ...(await ofOwners.recall(
+          session,
+          owners.filter((id) => short.has(id)),
+        )),
+      ]);
+      return outcomes.map((outcome) => {
+        if (!('fitting' in outcome)) return outcome;
+        outcome.fitting.recalls = outcome.lacking.some((holder) => recalled.has(holder));
+        return outcome.fitting;
+      });
     });
 
-  /** Serves a key's line until nobody stands in it. */
-  const serve = async (keyId: string, line: Waiting[]): Promise<void> => {
+  /** Serves a line until nobody stands in it. */
+  const serve = async (name: string, line: Waiting[]): Promise<void> => {
     while (line.length > 0) {
       const together = line.splice(0, mostTogether).filter(({ over }) => !over);
       if (together.length === 0) continue;
       try {
-        const outcomes = await claim(keyId, together);
+        const outcomes = await claim(together);
         const late: string[] = [];
         for (const [index, waiting] of together.entries()) {
           const outcome = outcomes[index];
@@ -142,12 +130,17 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
           else waiting.resolve(outcome);
         }
         // What cannot be given back now is swept when its lease is over.
-        if (late.length > 0) await database.query(giveBack, [late]).catch(() => {});
+        if (late.length > 0) await release(late).catch(() => {});
       } catch (error) {
         for (const waiting of together) waiting.reject(error);
       }
     }
-    lines.delete(keyId);
+    lines.delete(name);
+  };
+
+  const release = async (ids: readonly string[]): Promise<void> => {
+    if (!ids.some(isOfOwners)) return ofKeys.giveBack(database, ids);
+    await database.transaction((session) => giveBackIn(session, ids));
   };
 
   return {
@@ -155,13 +148,14 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const amounts: Waiting['amounts'] =
         less === undefined ? [checked(most)] : [checked(most), checked(less)];
       const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
-      const waiting: Waiting = { budgets, amounts, wanted, lease, over: false, resolve, reject };
-      const line = lines.get(keyId);
+      const waiting: Waiting = { keyId, budgets, amounts, wanted, lease, over: false, resolve, reject };
+      const name = budgets.findLast(({ owner }) => owner !== undefined)?.owner?.id ?? keyId;
+      const line = lines.get(name);
       if (line !== undefined) line.push(waiting);
       else {
         const begun = [waiting];
-        lines.set(keyId, begun);
-        void serve(keyId, begun);
+        lines.set(name, begun);
+        void serve(name, begun);
       }
       const timer = setTimeout(
         () => reject(new Error('The database did not answer in time.')),
@@ -176,8 +170,12 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
     },
     giveBack: ({ resized, ended }) =>
       database.transaction(async (session) => {
-        if (resized.length > 0) await session.query(resize, drawColumns(resized));
-        if (ended.length > 0) await session.query(giveBack, [ended]);
+        await ofKeys.resize(session, resized);
+        await ofOwners.resize(
+          session,
+          resized.filter(({ id }) => isOfOwners(id)),
+        );
+        await giveBackIn(session, ended);
       }),
     async recalled() {
       return (await database.query(recalled)).map(({ id }) => String(id));
@@ -188,29 +186,48 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         const goesOn = await workInPostgres(session, first);
         if (!goesOn) return false;
         await settleIn(session, settlements, kinds);
-        if (renewed.length > 0) await session.query(claimAll, claimColumns(renewed, Date.now()));
-        if (released.length > 0) await session.query(giveBack, [released]);
+        const now = Date.now();
+        await ofKeys.claim(session, renewed, now);
+        await ofOwners.claim(session, renewed, now);
+        await giveBackIn(session, released);
         return true;
       }),
-    async release(reservations) {
-      await database.query(giveBack, [reservations]);
-    },
+    release,
     async renew(reservations) {
-      const rows = await database.query(renewal, [reservations.map(({ id }) => id)]);
-      const kept = new Set(rows.map(({ id }) => id));
-      const lost = reservations.filter(({ id }) => !kept.has(id));
-      if (lost.length > 0) await database.query(claimAll, claimColumns(lost, Date.now()));
+      const ids = reservations.map(({ id }) => id);
+      const kept = new Set(await ofKeys.renew(database, ids));
+      const shared = new Map<string, number>();
+      for (const id of await ofOwners.renew(database, ids.filter(isOfOwners)))
+        shared.set(id, (shared.get(id) ?? 0) + 1);
+      const lost = reservations.filter(
+        ({ id, owners = [] }) => !kept.has(id) || (shared.get(id) ?? 0) < owners.length,
+      );
+      if (lost.length > 0) {
+        const now = Date.now();
+        await ofKeys.claim(database, lost, now);
+        await ofOwners.claim(database, lost, now);
+      }
       return lost.map(({ id }) => id);
     },
     async sweep() {
-      return (await database.query(`DELETE FROM ledger_reservations WHERE expires <= ${clock} RETURNING id`))
-        .length;
+      await ofOwners.sweep(database);
+      return ofKeys.sweep(database);
     },
     async states(keyId, budgets) {
       const now = Date.now();
-      return statesOf(budgets, await standingOf(database, keyId, now), now);
+      const owners = [...new Set(budgets.flatMap(({ owner }) => owner?.id ?? []))];
+      const rows = [
+        ...(await ofKeys.standing(database, [keyId], now)),
+        ...(await ofOwners.standing(database, owners, now)),
+      ];
+      return statesOf(keyId, budgets, rows, now);
     },
   };
+}
+
+async function giveBackIn(session: PostgresSession, ids: readonly string[]): Promise<void> {
+  await ofKeys.giveBack(session, ids);
+  await ofOwners.giveBack(session, ids.filter(isOfOwners));
 }
 
 async function settleIn(
@@ -223,40 +240,13 @@ async function settleIn(
   const rows = chargesOf(settlements, fresh, Date.now());
   if (rows.length > 0) await session.query(charge, columns(rows));
   const draws = drawsOf(settlements, fresh);
-  if (draws.length > 0) await session.query(draw, drawColumns(draws));
-  const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
-  if (ids.length > 0) await session.query(giveBack, [ids]);
-}
-
-/** Claims as one array for each column; those whose ids do not tell when they were made were made at `now`. */
-function claimColumns(claims: readonly Reservation[], now: number) {
-  const made = claims.map(({ id }) => reservedAt(id) ?? now);
-  return [
-    claims.map(({ id }) => id),
-    claims.map(({ keyId }) => keyId),
-    claims.map(({ most, ahead = none }) => most.microDollars + ahead.microDollars),
-    claims.map(({ most, ahead = none }) => most.tokens + ahead.tokens),
-    made.map((at) => periodStart('day', at)),
-    made.map((at) => periodStart('month', at)),
-    claims.map(({ ahead }) => (ahead === undefined ? 0 : 1)),
-    claims.map(({ ahead = none }) => ahead.microDollars),
-    claims.map(({ ahead = none }) => ahead.tokens),
-    claims.map(({ lease }) => lease),
-  ];
-}
-
-/** Allotments as one array for each column. */
-function drawColumns(draws: readonly AllotmentDraw[]) {
-  return [
-    draws.map(({ id }) => id),
-    draws.map(({ amounts }) => amounts.microDollars),
-    draws.map(({ amounts }) => amounts.tokens),
-    draws.map(({ free }) => free.microDollars),
-    draws.map(({ free }) => free.tokens),
-  ];
-}
-
-/** Rows as one array for each column. */
-function columns(rows: readonly ChargeRow[]) {
-  return [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column as 0 | 1 | 2 | 3 | 4]));
+  await ofKeys.draw(session, draws);
+  await ofOwners.draw(
+    session,
+    draws.filter(({ id }) => isOfOwners(id)),
+  );
+  await giveBackIn(
+    session,
+    settlements.flatMap(({ reservation }) => reservation ?? []),
+  );
 }

@@ -1,24 +1,45 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../sdk/api-key.ts';
-import { counted, periods, periodStart, reservedAt } from './periods.ts';
+import type { Budget, HeldBudget } from '../../sdk/api-key.ts';
+import { counted, holderOf, periods, periodStart, reservedAt } from './periods.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
-/** How a statement says where a value goes; `now`, the time by which claims have run out, may be SQL. */
-export type StandingNames = Readonly<Record<'key' | 'day' | 'month' | 'now', string>>;
+/** A table of claims, and its column that says on whose budgets. */
+export interface ClaimTable {
+  readonly table: string;
+  readonly holder: string;
+}
 
-/** What is spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */
-export function standingAt({ key, day, month, now }: StandingNames): string {
+/** Claims on the budgets of keys. */
+export const keyClaims: ClaimTable = { table: 'ledger_reservations', holder: 'key_id' };
+
+/** Claims on the budgets of owners of keys, beside those of the keys that have the same ids. */
+export const ownerClaims: ClaimTable = { table: 'ledger_owner_reservations', holder: 'owner' };
+
+/** The ids of allotments that were recalled, by whomever. */
+export const recalled = [keyClaims, ownerClaims]
+  .map(({ table }) => `SELECT id FROM ${table} WHERE allotment = 2`)
+  .join(' UNION ');
+
+/** How a statement says where a value goes: `holders` with what compares a column with them; `now`, the time by which claims have run out, may be SQL. */
+export type StandingNames = Readonly<Record<'holders' | 'day' | 'month' | 'now', string>>;
+
+/** What holders have spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */
+export function standingAt(
+  { table, holder }: ClaimTable,
+  { holders, day, month, now }: StandingNames,
+): string {
   return [
     ...[day, month, '0'].map(
       (since, index) =>
-        `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens, 0 AS free_micro_dollars, 0 AS free_tokens
-         FROM ledger_spent WHERE key_id = ${key} AND period = '${periods[index]}' AND since = ${since}`,
+        `SELECT 'spent' AS what, '${periods[index]}' AS period, key_id AS holder, micro_dollars, tokens, 0 AS free_micro_dollars, 0 AS free_tokens
+         FROM ledger_spent WHERE key_id ${holders} AND period = '${periods[index]}' AND since = ${since}`,
     ),
     ...[`AND day = ${day}`, `AND month = ${month}`, ''].map(
       (narrowed, index) =>
-        `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars, COALESCE(SUM(tokens), 0) AS tokens,
-           COALESCE(SUM(free_micro_dollars), 0) AS free_micro_dollars, COALESCE(SUM(free_tokens), 0) AS free_tokens FROM ledger_reservations WHERE key_id = ${key} AND expires > ${now} ${narrowed}`,
+        `SELECT 'reserved' AS what, '${periods[index]}' AS period, ${holder} AS holder, SUM(micro_dollars) AS micro_dollars, SUM(tokens) AS tokens,
+           SUM(free_micro_dollars) AS free_micro_dollars, SUM(free_tokens) AS free_tokens FROM ${table}
+         WHERE ${holder} ${holders} AND expires > ${now} ${narrowed} GROUP BY ${holder}`,
     ),
   ].join(' UNION ALL ');
 }
@@ -29,14 +50,19 @@ const dayLength = 86_400_000;
 /** One row of {@link standingAt}. */
 export type StandingRow = Readonly<Record<string, unknown>>;
 
-/** How budgets stand, from the rows of {@link standingAt}. */
+/** How budgets of a key and its owners stand, from the rows of {@link standingAt}. */
 export function statesOf(
-  budgets: readonly Budget[],
+  keyId: string,
+  budgets: readonly HeldBudget[],
   rows: readonly StandingRow[],
   now: number,
 ): readonly BudgetState[] {
-  const found = (what: string, { unit, period }: Budget, prefix = ''): number => {
-    const row = rows.find((one) => one['what'] === what && one['period'] === period);
+  const found = (what: string, budget: HeldBudget, prefix = ''): number => {
+    const { unit, period } = budget;
+    const holder = holderOf(budget, keyId);
+    const row = rows.find(
+      (one) => one['what'] === what && one['period'] === period && one['holder'] === holder,
+    );
     if (row === undefined) return 0;
     // Postgres gives sums as text.
     const [microDollars, tokens] = [Number(row[`${prefix}micro_dollars`]), Number(row[`${prefix}tokens`])];
@@ -56,7 +82,7 @@ export function statesOf(
 
 /** One row to add to what is spent. */
 export type ChargeRow = readonly [
-  keyId: string,
+  holder: string,
   period: Budget['period'],
   since: number,
   microDollars: number,
@@ -74,13 +100,13 @@ export function chargesOf(
 ): readonly ChargeRow[] {
   const uncharged = new Set(fresh);
   const days = new Days();
-  for (const { keyId, reservation, allotment, charged, record, refundOf } of settlements) {
+  for (const { keyId, owners = [], reservation, allotment, charged, record, refundOf } of settlements) {
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
     const at = refundOf ?? reservedAt(reservation ?? allotment?.id ?? '') ?? now;
     const sign = refundOf === undefined ? 1 : -1;
-    days.add(keyId, at, sign * microDollars, sign * tokens);
+    for (const holder of [keyId, ...owners]) days.add(holder, at, sign * microDollars, sign * tokens);
   }
   return days.rows();
 }
@@ -100,15 +126,15 @@ export function drawsOf(
   return [...draws.values()];
 }
 
-/** Sums by key and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
+/** Sums by key or owner, and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
 class Days {
-  readonly #byKey = new Map<string, Map<number, { microDollars: number; tokens: number }>>();
+  readonly #byHolder = new Map<string, Map<number, { microDollars: number; tokens: number }>>();
   #day = 0;
 
-  add(keyId: string, at: number, microDollars: number, tokens: number): void {
+  add(holder: string, at: number, microDollars: number, tokens: number): void {
     if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
-    let days = this.#byKey.get(keyId);
-    if (days === undefined) this.#byKey.set(keyId, (days = new Map()));
+    let days = this.#byHolder.get(holder);
+    if (days === undefined) this.#byHolder.set(holder, (days = new Map()));
     const total = days.get(this.#day);
     if (total === undefined) days.set(this.#day, { microDollars, tokens });
     else {
@@ -119,13 +145,13 @@ class Days {
 
   rows(): readonly ChargeRow[] {
     const rows: ChargeRow[] = [];
-    for (const keyId of [...this.#byKey.keys()].toSorted()) {
+    for (const holder of [...this.#byHolder.keys()].toSorted()) {
       for (const period of periods) {
         const sums = new Map<number, ChargeRow>();
-        for (const [day, { microDollars, tokens }] of this.#byKey.get(keyId) ?? []) {
+        for (const [day, { microDollars, tokens }] of this.#byHolder.get(holder) ?? []) {
           const since = periodStart(period, day);
           const [, , , dollars = 0, before = 0] = sums.get(since) ?? [];
-          sums.set(since, [keyId, period, since, dollars + microDollars, before + tokens]);
+          sums.set(since, [holder, period, since, dollars + microDollars, before + tokens]);
         }
         rows.push(...[...sums.values()].toSorted(([, , a], [, , b]) => a - b));
       }

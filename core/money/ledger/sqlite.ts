@@ -1,7 +1,9 @@
+/** The ledger on SQLite. */
 import type { DatabaseSync } from 'node:sqlite';
-import { none, sum } from './amounts.ts';
-import { BudgetExhausted, firstThatFits, periodStart, reservationOf, reservedAt } from './periods.ts';
-import { chargesOf, checked, drawsOf, standingAt, statesOf } from './sql.ts';
+import { BudgetExhausted, firstThatFits, isOfOwners, reservationOf, reservedAt, shortOf } from './periods.ts';
+import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
+import { SqliteClaims } from './sqlite-claims.ts';
+import type { HeldBudget } from '../../sdk/api-key.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import { workInSqlite } from '../../state/database/sql.ts';
 import { transactionInSqlite } from '../../state/database/sqlite-writes.ts';
@@ -15,63 +17,40 @@ const patience = 1_000;
  * claim can come between a look and a claim. Leases are measured by the clock of the machine, which all processes on one file share.
  */
 export function openSqliteLedger(connection: DatabaseSync): Ledger {
+  const ofKeys = new SqliteClaims(connection, keyClaims);
+  const ofOwners = new SqliteClaims(connection, ownerClaims);
   // Values go by their place or by name: Node 22 binds no numbers (`?1`).
-  const standing = connection.prepare(standingAt({ key: '$key', day: '$day', month: '$month', now: '$now' }));
-  const claim = connection.prepare(
-    `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires, allotment, free_micro_dollars, free_tokens)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-       micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
-       free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`,
-  );
   const charge = connection.prepare(
     `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (key_id, period, since) DO UPDATE SET
        micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
   );
-  const giveBack = connection.prepare('DELETE FROM ledger_reservations WHERE id = ?');
-  const draw = connection.prepare(
-    `UPDATE ledger_reservations SET micro_dollars = max(0, micro_dollars - $dollars), tokens = max(0, tokens - $tokens),
-       free_micro_dollars = min($freeDollars, max(0, micro_dollars - $dollars)), free_tokens = min($freeTokens, max(0, tokens - $tokens)) WHERE id = $id`,
-  );
-  const resize = connection.prepare(
-    'UPDATE ledger_reservations SET micro_dollars = min(micro_dollars, ?), tokens = min(tokens, ?), free_micro_dollars = 0, free_tokens = 0, allotment = 0 WHERE id = ?',
-  );
-  const recall = connection.prepare(
-    'UPDATE ledger_reservations SET allotment = 2 WHERE key_id = ? AND allotment = 1 AND expires > ?',
-  );
-  const isRecalled = connection.prepare(
-    'SELECT 1 FROM ledger_reservations WHERE key_id = ? AND allotment = 2 AND expires > ? LIMIT 1',
-  );
-  const recalled = connection.prepare('SELECT id FROM ledger_reservations WHERE allotment = 2');
-  const renewal = connection.prepare(
-    'UPDATE ledger_reservations SET expires = $now + lease WHERE id = $id AND expires > $now',
-  );
-  const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
-  const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
+
+  const allRecalled = connection.prepare(recalled);
 
   const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
-  const standingOf = (keyId: string, now: number) =>
-    standing.all({ key: keyId, day: periodStart('day', now), month: periodStart('month', now), now });
+  /** The claims that a reservation has made. */
+  const claimsOf = (id: string): readonly SqliteClaims[] => (isOfOwners(id) ? [ofKeys, ofOwners] : [ofKeys]);
 
-  const claimNow = ({ id, keyId, most, lease, ahead }: Reservation, at: number, now: number): void => {
-    const { microDollars, tokens } = sum(most, ahead ?? none);
-    const [day, month] = [periodStart('day', at), periodStart('month', at)];
-    const free = ahead ?? none;
-    const allotment = ahead === undefined ? 0 : 1;
-    const until = [lease, now + lease] as const;
-    claim.run(
-      id,
-      keyId,
-      microDollars,
-      tokens,
-      day,
-      month,
-      ...until,
-      allotment,
-      free.microDollars,
-      free.tokens,
-    );
+  const standingOf = (keyId: string, budgets: readonly HeldBudget[], now: number) => {
+    const owners = new Set(budgets.flatMap(({ owner }) => owner?.id ?? []));
+    return [ofKeys.standing(keyId, now), ...[...owners].map((owner) => ofOwners.standing(owner, now))].flat();
   };
+
+  const claimNow = (reservation: Reservation, at: number, now: number): void => {
+    ofKeys.claim(reservation, reservation.keyId, at, now);
+    for (const owner of reservation.owners ?? []) ofOwners.claim(reservation, owner, at, now);
+  };
+
+  const giveBack = (id: string): void => {
+    for (const claims of claimsOf(id)) claims.giveBack(id);
+  };
+
+  /** Recalls what is reserved ahead by those who lack room. True when there is something to wait for. */
+  const recall = (holders: readonly string[], keyId: string, now: number): boolean =>
+    holders
+      .map((holder) => (holder === keyId ? ofKeys : ofOwners).recall(holder, now))
+      .some((isRecalled) => isRecalled);
 
   const settleNow = (settlements: readonly Settlement[]): void => {
     const fresh = insertRecordsInSqlite(
@@ -79,11 +58,8 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
       settlements.map(({ record }) => record),
     );
     for (const row of chargesOf(settlements, fresh, Date.now())) charge.run(...row);
-    for (const { id, amounts, free } of drawsOf(settlements, fresh)) {
-      const [dollars, tokens] = [amounts.microDollars, amounts.tokens];
-      draw.run({ id, dollars, tokens, freeDollars: free.microDollars, freeTokens: free.tokens });
-    }
-    for (const { reservation } of settlements) if (reservation !== undefined) giveBack.run(reservation);
+    for (const draw of drawsOf(settlements, fresh)) for (const claims of claimsOf(draw.id)) claims.draw(draw);
+    for (const { reservation } of settlements) if (reservation !== undefined) giveBack(reservation);
   };
 
   return {
@@ -91,11 +67,11 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
       const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
       const outcome = await inTransaction(() => {
         const now = Date.now();
-        const states = statesOf(budgets, standingOf(keyId, now), now);
+        const states = statesOf(keyId, budgets, standingOf(keyId, budgets, now), now);
         const fitting = firstThatFits(states, amounts, now);
-        if (fitting !== amounts[0]) recall.run(keyId, now);
+        const recalls = fitting !== amounts[0] && recall(shortOf(states, most, keyId), keyId, now);
         if (fitting instanceof BudgetExhausted) {
-          fitting.recalls = isRecalled.get(keyId, now) !== undefined;
+          fitting.recalls = recalls;
           return fitting;
         }
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
@@ -107,10 +83,10 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
     },
     giveBack: ({ resized, ended }) =>
       inTransaction(() => {
-        for (const { id, amounts } of resized) resize.run(amounts.microDollars, amounts.tokens, id);
-        for (const id of ended) giveBack.run(id);
+        for (const { id, amounts } of resized) for (const claims of claimsOf(id)) claims.resize(id, amounts);
+        for (const id of ended) giveBack(id);
       }),
-    recalled: async () => recalled.all().map(({ id }) => String(id)),
+    recalled: async () => allRecalled.all().map(({ id }) => String(id)),
     settle: (settlements) => inTransaction(() => settleNow(settlements)),
     settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
       inTransaction(() => {
@@ -119,28 +95,35 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
         settleNow(settlements);
         const now = Date.now();
         for (const one of renewed) claimNow(one, reservedAt(one.id) ?? now, now);
-        for (const id of released) giveBack.run(id);
+        for (const id of released) giveBack(id);
         return true;
       }),
     release: (reservations) =>
       inTransaction(() => {
-        for (const id of reservations) giveBack.run(id);
+        for (const id of reservations) giveBack(id);
       }),
     renew: (reservations) =>
       inTransaction(() => {
         const now = Date.now();
-        const lost = reservations.filter(({ id }) => Number(renewal.run({ now, id }).changes) === 0);
+        const lost = reservations.filter(({ id, owners = [] }) => {
+          const isKept = ofKeys.renew(id, now) === 1;
+          return !(owners.length === 0 ? isKept : ofOwners.renew(id, now) === owners.length && isKept);
+        });
         for (const one of lost) claimNow(one, reservedAt(one.id) ?? now, now);
         return lost.map(({ id }) => id);
       }),
     async sweep() {
+      const now = Date.now();
       // Most times there is nothing: a look needs no lock.
-      if (expired.get(Date.now()) === undefined) return 0;
-      return inTransaction(() => Number(sweeping.run(Date.now()).changes));
+      if (!ofKeys.hasExpired(now) && !ofOwners.hasExpired(now)) return 0;
+      return inTransaction(() => {
+        ofOwners.sweep(now);
+        return ofKeys.sweep(now);
+      });
     },
     async states(keyId, budgets) {
       const now = Date.now();
-      return statesOf(budgets, standingOf(keyId, now), now);
+      return statesOf(keyId, budgets, standingOf(keyId, budgets, now), now);
     },
   };
 }

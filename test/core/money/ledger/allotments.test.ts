@@ -88,7 +88,7 @@ describe('calls of a busy key', () => {
     // A key that does not call any more has nothing reserved.
     await vi.advanceTimersByTimeAsync(2_000);
     expect(state()).toEqual([300, 0, 0]);
-    expect(database.rows.size).toBe(0);
+    expect(database.all()).toEqual([]);
   });
 
   test('show as reserved what they may come to, and not what is reserved ahead', async () => {
@@ -117,7 +117,7 @@ describe('calls of a busy key', () => {
     for (let call = 0; call < 5; call += 1)
       // oxlint-disable-next-line no-await-in-loop -- one call after the other
       expect(await reserve(bookkeeper, 10, false)).not.toHaveProperty('ahead');
-    expect(database.rows.size).toBe(5);
+    expect(database.all()).toHaveLength(5);
   });
 
   test('each reserve in the database near the limit', async () => {
