@@ -1,13 +1,17 @@
-import type { ApiKey } from 'sluice';
+import type { ApiKey, Owner } from 'sluice';
 import { addressList, type AddressList } from 'sluice/internal';
 
-/** One list per key record: a changed record is another object. */
-const lists = new WeakMap<ApiKey, AddressList>();
+/** One list per record of a key or an owner: a changed record is another object. */
+const lists = new WeakMap<ApiKey | Owner, AddressList>();
 
-/** Whether a key may be used from this address. An entry that is neither an address nor a range matches nothing. */
+/** True when a key, and all of its owners, may be used from this address. An entry that is neither an address nor a range matches nothing. */
 export function allowsAddress(key: ApiKey, address: string): boolean {
-  if (key.addresses === undefined) return true;
-  let list = lists.get(key);
-  if (list === undefined) lists.set(key, (list = addressList(key.addresses)));
+  return isListed(key, address) && (key.owners ?? []).every((owner) => isListed(owner, address));
+}
+
+function isListed(record: ApiKey | Owner, address: string): boolean {
+  if (record.addresses === undefined) return true;
+  let list = lists.get(record);
+  if (list === undefined) lists.set(record, (list = addressList(record.addresses)));
   return list.has(address);
 }

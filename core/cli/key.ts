@@ -27,6 +27,8 @@ create   Creates a key. Prints its value to standard output, this once; all else
            --concurrency  Calls at the same time.
            --addresses    IP addresses and CIDR ranges the key may be used from, separated by commas. Default: all.
            --expires      A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
+           --team         Id of its team, whose limits bind it too.
+           --member       Id of its member or service account.
            --note         Any text, for people.
 list     Shows the keys, never their values.
 revoke   Deletes a key. KEY is its id, its name or its first characters.`;
@@ -46,6 +48,8 @@ export const key: Command = {
       addresses: { type: 'string', multiple: true },
       expires: { type: 'string' },
       note: { type: 'string' },
+      team: { type: 'string' },
+      member: { type: 'string' },
     });
     const [action, ...words] = positionals;
     if (action === 'create') {
@@ -75,7 +79,9 @@ async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Pro
   const config = await loadConfig(option);
   const stores = openStores(databaseOf(config), report);
   try {
-    await work(createApiKeys(stores, report));
+    const keys = createApiKeys(stores, report);
+    await keys.owners.load();
+    await work(keys);
     return 0;
   } finally {
     await stores.close();
@@ -92,6 +98,8 @@ interface CreateOptions {
   readonly addresses?: readonly string[] | undefined;
   readonly expires?: string | undefined;
   readonly note?: string | undefined;
+  readonly team?: string | undefined;
+  readonly member?: string | undefined;
 }
 
 type Field = keyof typeof apiKeyFields;
@@ -107,6 +115,8 @@ const optionOf: Readonly<Record<Field, string>> = {
   concurrency: '--concurrency',
   addresses: '--addresses',
   expiresAt: '--expires',
+  team: '--team',
+  member: '--member',
 };
 
 /** Reads the options into the fields of a key. Throws UsageError, naming the option, for what the admin API would refuse. */
@@ -123,6 +133,8 @@ function newKey(options: CreateOptions): NewApiKey {
     concurrency: numberOf(options.concurrency),
     addresses: entriesOf(options.addresses),
     expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
+    team: options.team,
+    member: options.member,
   };
   const parsed = z.object(apiKeyFields).partial().required({ name: true }).safeParse(fields);
   if (parsed.success) return parsed.data;

@@ -8,6 +8,7 @@ import { type Health, type HealthChange } from '../sdk/health.ts';
 import { TargetLoads } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
+import { withOwners } from '../money/ledger/with-owners.ts';
 import { startLedgerPruning } from '../money/ledger/pruning.ts';
 import { tellKeyLists } from '../state/api-keys/standing.ts';
 import { tellResponses } from '../state/responses/standing.ts';
@@ -56,7 +57,7 @@ export function openSurroundings(
   { shared, health, overload, limits }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits'>,
   processes: Processes & ProcessLines = alone(),
 ): Surroundings {
-  const ledger = openLedger(stores);
+  const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.ownersOf(keyId));
   const upkeep = new Upkeep();
   const stopTelling = tellResponses(stores.database, upkeep);
   const stopTellingKeys = tellKeyLists(stores.database, upkeep);

@@ -1,3 +1,5 @@
+import type { Owner } from './owner.ts';
+
 /** How much may be spent with a key in a period. Days and months are those of UTC. */
 export interface Budget {
   readonly unit: 'micro-dollar' | 'token';
@@ -5,7 +7,12 @@ export interface Budget {
   readonly amount: number;
 }
 
-/** A budget that a call must fit in: of its key, or of an owner of the key, which is a member, a team or an organisation. */
+/**
+ * A budget that a call must fit in: of its key, or of an owner of the key, which is a member, a team or an organisation.
+ *
+ * @example
+ * const ofTeam = key.budgets?.find(({ owner }) => owner?.name.startsWith('the team'));
+ */
 export interface HeldBudget extends Budget {
   /** Absent for a budget of the key. `name` is for sentences: `the team "research"`. */
   readonly owner?: { readonly id: string; readonly name: string };
@@ -30,13 +37,18 @@ export interface ApiKey {
   readonly suffix: string;
   /** Exact names and patterns with `*`, for `matchesModel`. */
   readonly models?: readonly string[];
-  readonly budgets?: readonly Budget[];
+  readonly budgets?: readonly HeldBudget[];
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;
   /** IP addresses and CIDR ranges from which the key may be used. */
   readonly addresses?: readonly string[];
   readonly expiresAt?: number;
+  /** Ids of the team, and of the member or service account, that it belongs to. */
+  readonly team?: string;
+  readonly member?: string;
+  /** The owners of a key whose call is on its way, nearest first: their limits bind it too, and their budgets are among its own. */
+  readonly owners?: readonly Owner[];
   readonly enabled: boolean;
   readonly createdAt: number;
   /** To within about a minute, and filled in by `list` alone. */

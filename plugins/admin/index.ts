@@ -11,6 +11,7 @@ import { channelHandlers } from './channels.ts';
 import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
+import { ownerHandlers } from './owners.ts';
 import { openapiDocument } from './openapi.ts';
 import { processHandlers } from './processes.ts';
 import { routes, type RouteName } from './routes.ts';
@@ -43,6 +44,7 @@ export default definePlugin({
     const handlers: Handlers = {
       ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates)),
       ...keyHandlers(tools, audit),
+      ...ownerHandlers(tools, audit),
       ...usageHandlers(tools, audit, () => live.running()),
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),

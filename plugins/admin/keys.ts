@@ -9,6 +9,7 @@ import {
 } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { namesOf } from './names.ts';
+import { wanted } from './owners.ts';
 import type { AuditEntry, BudgetStateView, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
@@ -49,7 +50,7 @@ export function keyHandlers(
     changes: ApiKeyChanges,
   ) => {
     const before = await keyOf(asked.id);
-    const changed = await orGone(before.id, apiKeys.update(before.id, changes));
+    const changed = await wanted(orGone(before.id, apiKeys.update(before.id, changes)));
     await audit.note({
       session: asked.session.id,
       ip: asked.ip,
@@ -78,7 +79,7 @@ export function keyHandlers(
     findKey: async ({ id }) => viewOf(await keyOf(id), tools),
     async createKey({ body, session, ip }) {
       checkExpiry(body.expiresAt);
-      const { record, value } = await apiKeys.create({ ...body, budgets: orNone(body.budgets) });
+      const { record, value } = await wanted(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
       await audit.note({
         session: session.id,
         ip,
@@ -160,6 +161,8 @@ async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
     concurrency: key.concurrency,
     addresses: addresses === undefined ? undefined : [...addresses],
     expiresAt,
+    team: key.team,
+    member: key.member,
     enabled,
     createdAt: key.createdAt,
     lastUsedAt: key.lastUsedAt,

@@ -120,6 +120,43 @@ export const routes = {
     summary: 'Deletes an API key for good',
     answer: schemas.done,
   },
+  listOwners: {
+    method: 'GET',
+    path: '/api/admin/owners',
+    summary:
+      'A page of organisations, teams, members and service accounts with the state of their budgets, newest first',
+    query: schemas.ownersQuery,
+    answer: schemas.ownerPage,
+  },
+  findOwner: {
+    method: 'GET',
+    path: '/api/admin/owners/:id',
+    summary: 'One of them with the state of its budgets',
+    answer: schemas.owner,
+  },
+  createOwner: {
+    method: 'POST',
+    path: '/api/admin/owners',
+    summary: 'Makes an organisation, a team, a member or a service account',
+    body: schemas.newOwner,
+    answer: schemas.owner,
+    status: 201,
+  },
+  updateOwner: {
+    method: 'PATCH',
+    path: '/api/admin/owners/:id',
+    summary: 'Changes one of them',
+    description:
+      'Fields that are left out stay; null takes a limit away. With enabled false none of its keys works.',
+    body: schemas.ownerChanges,
+    answer: schemas.owner,
+  },
+  deleteOwner: {
+    method: 'DELETE',
+    path: '/api/admin/owners/:id',
+    summary: 'Deletes one of them for good; its keys do not work until they are given to others',
+    answer: schemas.done,
+  },
   listUsage: {
     method: 'GET',
     path: '/api/admin/usage',

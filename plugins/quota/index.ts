@@ -218,6 +218,7 @@ export default definePlugin({
       }
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
+      if (key?.owners !== undefined) accountOf(call).belongTo(key.owners.map(({ id }) => id));
       // Nobody without a budget waits for the database.
       if (key !== undefined && budgets.length > 0)
         return call.operation === 'tool' ? tool(call, next, key) : budgeted(call, next, key, budgets);

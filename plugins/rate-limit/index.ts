@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { caller, definePlugin, type ApiKey } from 'sluice';
-import type { Call, InternalTools } from 'sluice/internal';
+import { ownerName, type Call, type InternalTools } from 'sluice/internal';
 import { requestsFor } from '../quota/estimate.ts';
 import {
   limitsAnything,
@@ -38,7 +38,14 @@ export default definePlugin({
           tokensPerMinute: key.tokensPerMinute ?? fallback.tokensPerMinute,
           concurrency: key.concurrency ?? fallback.concurrency,
         };
-        limited = [{ subject: `key:${key.id}`, who: 'This API key', limits }].filter(limitsAnything);
+        limited = [
+          { subject: `key:${key.id}`, who: 'This API key', limits },
+          ...(key.owners ?? []).map((owner) => ({
+            subject: `owner:${owner.id}`,
+            who: ownerName(owner).replace('the', 'The'),
+            limits: owner,
+          })),
+        ].filter(limitsAnything);
         known.set(key, limited);
       }
       return limited;

@@ -254,7 +254,7 @@ export class Session {
     return {
       charged,
       record,
-      ...(keyId === undefined ? {} : { keyId }),
+      ...(keyId === undefined ? {} : { keyId, owners: (this.#key?.owners ?? []).map(({ id }) => id) }),
       ...(reservation === undefined ? {} : { reservation }),
     };
   }

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import type { ApiKeys } from '../../core/state/api-keys/index.ts';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import type { SharedStoreSettings } from '../../core/settings/shared.ts';
-import { type ApiKey, type Budget } from '../../core/sdk/api-key.ts';
+import { type ApiKey, type Budget, type HeldBudget } from '../../core/sdk/api-key.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
@@ -70,6 +71,7 @@ export async function race({
     const key = (name: string) => keys.create({ name, budgets: [budget] });
     // Before the gateways start: they follow new keys within a second, and nobody waits for that here.
     const [first, second, third] = [await key('first'), await key('second'), await key('third')];
+    const team = await teamOf(keys, budget);
     gateways = await startGateways(count, {
       folder,
       database: url,
@@ -78,16 +80,17 @@ export async function race({
       price,
       ...(redis === undefined ? {} : { redis }),
     });
-    const heat = async (title: string, more: Pick<Heat, 'key'> & Partial<Heat>) => {
+    const heat = async (title: string, more: Pick<Heat, 'keys'> & Partial<Heat>) => {
       const began = performance.now();
       const outcome = await runHeat({ stores, gateways, provider, calls, budget, ...more });
       say(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
       return outcome;
     };
     const outcomes = [
-      await heat(`${total} calls, ${count} gateways`, { key: first }),
-      await heat(`${total} calls, a provider that ignores limits`, { key: second, ignoring: true }),
-      await heat(`${total} calls, one of ${count} gateways killed`, { key: third, killed: gateways[0] }),
+      await heat(`${total} calls, ${count} gateways`, { keys: [first] }),
+      await heat(`${total} calls, a provider that ignores limits`, { keys: [second], ignoring: true }),
+      await heat(`${total} calls of ${team.keys.length} keys of one team`, team),
+      await heat(`${total} calls, one of ${count} gateways killed`, { keys: [third], killed: gateways[0] }),
     ];
     const sum = (name: keyof Outcome): number => outcomes.reduce((all, outcome) => all + outcome[name], 0);
     const result = {
@@ -106,13 +109,42 @@ export async function race({
   }
 }
 
+interface RacingKey {
+  readonly record: ApiKey;
+  readonly value: string;
+}
+
+/**
+ * Keys of one team, whose budget they fight for; a budget of each key and one of the organisation are a little larger than what each is likely
+ * to get of it.
+ */
+async function teamOf(keys: ApiKeys, budget: Budget): Promise<Pick<Heat, 'keys' | 'budget'>> {
+  const larger = (factor: number) => ({ ...budget, amount: Math.round(budget.amount * factor) });
+  const { owners } = keys;
+  const { id: organisation } = await owners.create({
+    kind: 'organisation',
+    name: 'o',
+    budgets: [larger(1.2)],
+  });
+  const { id } = await owners.create({ kind: 'team', name: 't', organisation, budgets: [budget] });
+  const names = ['one', 'two', 'three', 'four'];
+  return {
+    keys: await Promise.all(
+      names.map((name) => keys.create({ name, team: id, budgets: [larger(1.3 / names.length)] })),
+    ),
+    budget: { ...budget, owner: { id, name: 'the team "t"' } },
+  };
+}
+
 interface Heat {
   readonly stores: Stores;
   readonly gateways: readonly RacingGateway[];
   readonly calls: number;
   readonly provider: RacingProvider;
-  readonly key: { readonly record: ApiKey; readonly value: string };
-  readonly budget: Budget;
+  /** Calls are made with one after the other. */
+  readonly keys: readonly RacingKey[];
+  /** The one that is fought for. */
+  readonly budget: HeldBudget;
   /** The gateway that is killed. */
   readonly killed?: RacingGateway | undefined;
   /** Some calls are given more than they ask for. */
@@ -124,7 +156,7 @@ async function runHeat({
   gateways,
   provider,
   calls,
-  key,
+  keys,
   budget,
   killed,
   ignoring = false,
@@ -132,7 +164,7 @@ async function runHeat({
   const ledger = openLedger(stores);
   const usageLog = openUsageLog(stores);
   const standing = async () => {
-    const [state] = await ledger.states(key.record.id, [budget]);
+    const [state] = await ledger.states(keys[0]?.record.id ?? '', [budget]);
     if (state === undefined) throw new Error('The budget has no state.');
     return state;
   };
@@ -155,7 +187,8 @@ async function runHeat({
   const persist = async (gateway: RacingGateway, number: number): Promise<void> => {
     const { stream, fate } = shapeOf(number, killed !== undefined, ignoring);
     for (let tries = 0; tries < 4; tries += 1) {
-      const one = await makeCall(gateway.url, key.value, { number, stream, fate }, provider);
+      const { value } = keys[number % keys.length] ?? { value: '' };
+      const one = await makeCall(gateway.url, value, { number, stream, fate }, provider);
       seen.push({ ...one, gateway });
       if (one.status !== 429) return;
       await setTimeout(400 + (number % 7) * 50);
@@ -178,11 +211,15 @@ async function runHeat({
 
   const counted =
     killed === undefined ? seen : seen.filter(({ gateway, id }) => gateway !== killed && id !== undefined);
-  const claims = async (): Promise<number> => claimsIn(stores, key.record.id);
+  const claims = async (): Promise<number> => {
+    const counts = await Promise.all(keys.map(({ record }) => claimsIn(stores, record.id)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
   const recorded = async (): Promise<ReadonlyMap<string, number>> => {
     const found = new Map<string, number>();
-    for await (const record of usageLog.each({ keyId: key.record.id }))
-      found.set(record.id, record.microDollars ?? 0);
+    for (const { record: key } of keys)
+      for await (const record of usageLog.each({ keyId: key.id }))
+        found.set(record.id, record.microDollars ?? 0);
     return found;
   };
   const missing = (records: ReadonlyMap<string, number>): number =>
@@ -249,7 +286,9 @@ const shapes: readonly (readonly [streamed: Fate, whole: Fate])[] = [
 ];
 
 async function claimsIn({ database }: Stores, keyId: string): Promise<number> {
-  const sql = 'SELECT COUNT(*) AS claims FROM ledger_reservations WHERE key_id = ';
+  const ofOwners =
+    'SELECT COUNT(*) FROM ledger_owner_reservations WHERE id NOT IN (SELECT id FROM ledger_reservations)';
+  const sql = `SELECT COUNT(*) + (${ofOwners}) AS claims FROM ledger_reservations WHERE key_id = `;
   const row =
     database.kind === 'sqlite'
       ? database.connection.prepare(`${sql}?`).get(keyId)

@@ -90,6 +90,24 @@ export const slips: readonly Slip[] = [
     to: '.filter(({ renewAt }) => renewAt < 0 * now)',
   },
   {
+    what: 'owners of a key are not charged',
+    file: 'ledger/sql.ts',
+    from: 'of [keyId, ...owners])',
+    to: 'of [keyId])',
+  },
+  {
+    what: 'what is reserved ahead for another key of the same owner is not recalled',
+    file: 'ledger/periods.ts',
+    from: '.map((state) => holderOf(state, keyId))',
+    to: '.map(() => keyId)',
+  },
+  {
+    what: 'an allotment that is made anew claims nothing of owners',
+    file: 'ledger/allotments.ts',
+    from: '...(owners === undefined ? {} : { owners }),',
+    to: '',
+  },
+  {
     what: 'what was counted ahead is used after its slice',
     file: 'rates/shares.ts',
     from: 'sentAt + sliceMs,',

@@ -539,11 +539,12 @@ export class World {
     this.#isChanged = false;
     const now = startOfTime + this.#time.now;
     const isLost = (rowId: string): boolean => (this.#database.ofKey(rowId)?.expires ?? 0) <= now;
-    const needed = new Map<string, number>();
+    const needed = new Map<string, { amount: number; readonly holders: readonly Holder[] }>();
     for (const call of this.#calls) {
       if (call.isLost) continue;
       if (!isLost(call.rowId)) {
-        needed.set(call.rowId, (needed.get(call.rowId) ?? 0) + call.most);
+        const amount = (needed.get(call.rowId)?.amount ?? 0) + call.most;
+        needed.set(call.rowId, { amount, holders: call.key.holders });
         continue;
       }
       if (this.#isHealthy)
@@ -553,13 +554,12 @@ export class World {
       call.isLost = true;
       for (const holder of call.key.holders) holder.late += call.most;
     }
-    for (const [id, amount] of needed) {
-      for (const { holder, microDollars } of this.#database.of(id))
-        if (microDollars < amount)
-          throw new BrokenRule(
-            `${id} holds ${microDollars} of ${holder} for calls that may come to ${amount}`,
-          );
-    }
+    for (const [id, { amount, holders }] of needed)
+      for (const holder of holders) {
+        const held = this.#database.of(id).find((row) => row.holder === holder.id)?.microDollars ?? 0;
+        if (held < amount)
+          throw new BrokenRule(`${id} holds ${held} of ${holder.id} for calls that may come to ${amount}`);
+      }
     for (const holder of this.#holders) {
       for (const [id, charge] of holder.unsettled) {
         if (this.#database.records.has(id)) holder.unsettled.delete(id);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../core/sdk/api-key.ts';
 import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
@@ -84,7 +84,9 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
     setTime(now + milliseconds);
     const { database } = at(opened, 0);
     if (database.kind === 'postgres')
-      await database.query('UPDATE ledger_reservations SET expires = expires - $1::bigint', [milliseconds]);
+      for (const table of ['ledger_reservations', 'ledger_owner_reservations'])
+        // oxlint-disable-next-line no-await-in-loop -- two tables
+        await database.query(`UPDATE ${table} SET expires = expires - $1::bigint`, [milliseconds]);
     return now + milliseconds;
   };
   const standing = async (
@@ -374,6 +376,186 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect(await openUsageLog(at(opened, 0)).find(good.record.id)).toBeUndefined();
       await ledger.settle([good]);
       expect(await standing(key, daily(100))).toEqual([50, 0]);
+    });
+  });
+
+  describe('budgets of owners', () => {
+    /** Budgets of a key, its team and its organisation, and the ids of these two. */
+    const shared = (own: number, team: number, organisation: number) => {
+      const [teamId, organisationId] = [newKey(), newKey()];
+      const held = (id: string, name: string, amount: number): HeldBudget => ({
+        ...daily(amount),
+        owner: { id, name: `the ${name}` },
+      });
+      return {
+        budgets: [
+          daily(own),
+          held(teamId, 'team "t"', team),
+          held(organisationId, 'organisation "o"', organisation),
+        ],
+        owners: [teamId, organisationId],
+      };
+    };
+    const standings = async (key: string, budgets: readonly HeldBudget[]) =>
+      (await at(ledgers, -1).states(key, budgets)).map(({ spent, reserved, ahead }) => [
+        spent,
+        reserved,
+        ahead,
+      ]);
+    const charge = (
+      key: string,
+      claim: Reservation | undefined,
+      owners: readonly string[],
+      microDollars: number,
+    ): Settlement => ({ ...settlementOf(key, claim, microDollars), owners });
+
+    test('are claimed, charged and given back with that of the key, all or none', async () => {
+      const { budgets, owners } = shared(100, 80, 1_000);
+      const [one, other] = [newKey(), newKey()];
+      const claim = await ledger.reserve(one, budgets, { microDollars: 60, tokens: 0 });
+      await expect(at(ledgers, -1).reserve(other, budgets, { microDollars: 21, tokens: 0 })).rejects.toThrow(
+        'The daily budget of the team "t" ($0.00008) does not allow this call',
+      );
+      expect(await standings(other, budgets)).toEqual([
+        [0, 0, 0],
+        [0, 60, 0],
+        [0, 60, 0],
+      ]);
+      const second = await ledger.reserve(other, budgets, { microDollars: 20, tokens: 0 });
+      await ledger.settle([charge(one, claim, owners, 45)]);
+      await ledger.release([second.id]);
+      expect(await standings(one, budgets)).toEqual([
+        [45, 0, 0],
+        [45, 0, 0],
+        [45, 0, 0],
+      ]);
+      expect(await standings(other, budgets)).toEqual([
+        [0, 0, 0],
+        [45, 0, 0],
+        [45, 0, 0],
+      ]);
+    });
+
+    test('count what calls without such a budget have cost', async () => {
+      const { budgets, owners } = shared(100, 80, 1_000);
+      const key = newKey();
+      await ledger.settle([charge(key, undefined, owners, 79)]);
+      await expect(ledger.reserve(newKey(), budgets, { microDollars: 2, tokens: 0 })).rejects.toThrow(
+        'of the team "t"',
+      );
+    });
+
+    test('hold claims of calls that go on, and lose those of a gateway that is gone', async () => {
+      setTime(noon);
+      const { budgets } = shared(100, 100, 100);
+      const key = newKey();
+      const kept = await ledger.reserve(key, budgets, { microDollars: 30, tokens: 0 }, hour);
+      await ledger.reserve(key, budgets, { microDollars: 40, tokens: 0 }, hour);
+      let now = await pass(noon, 0.9 * hour);
+      expect(await ledger.renew([kept])).toEqual([]);
+      now = await pass(now, 0.2 * hour);
+      expect(await standings(key, budgets)).toEqual([
+        [0, 30, 0],
+        [0, 30, 0],
+        [0, 30, 0],
+      ]);
+      await ledger.sweep();
+      await pass(now, hour);
+      await ledger.sweep();
+      expect(await at(ledgers, -1).renew([kept])).toEqual([kept.id]);
+      expect(await standings(key, budgets)).toEqual([
+        [0, 30, 0],
+        [0, 30, 0],
+        [0, 30, 0],
+      ]);
+    });
+
+    test('get back what is reserved ahead for another key of the same owner', async () => {
+      const { budgets, owners } = shared(1_000_000, 10_000, 1_000_000);
+      const [one, other] = [newKey(), newKey()];
+      const call = { microDollars: 10, tokens: 0 };
+      const ahead = { microDollars: 90, tokens: 0 };
+      const allotment = await ledger.reserve(one, budgets, call, hour, undefined, ahead);
+      expect(allotment).toMatchObject({ owners, ahead });
+      const rest = { microDollars: 9_950, tokens: 0 };
+      await expect(at(ledgers, -1).reserve(other, budgets, rest)).rejects.toMatchObject({
+        claimed: true,
+        recalls: true,
+      });
+      expect(await ledger.recalled()).toContain(allotment.id);
+      // One of its calls was charged, and another needs the rest of what is kept.
+      const draw = {
+        id: allotment.id,
+        amounts: { microDollars: 4, tokens: 0 },
+        free: { microDollars: 80, tokens: 0 },
+      };
+      await ledger.settle([{ ...charge(one, undefined, owners, 4), allotment: draw }]);
+      expect(await standings(one, budgets)).toEqual([
+        [4, 16, 80],
+        [4, 16, 80],
+        [4, 16, 80],
+      ]);
+      const kept = {
+        id: allotment.id,
+        amounts: { microDollars: 6, tokens: 0 },
+        free: { microDollars: 0, tokens: 0 },
+      };
+      await ledger.giveBack({ resized: [kept], ended: [] });
+      expect(await standings(one, budgets)).toEqual([
+        [4, 6, 0],
+        [4, 6, 0],
+        [4, 6, 0],
+      ]);
+      await ledger.giveBack({ resized: [], ended: [allotment.id] });
+      expect(await standings(one, budgets)).toEqual([
+        [4, 0, 0],
+        [4, 0, 0],
+        [4, 0, 0],
+      ]);
+      expect(await ledger.recalled()).not.toContain(allotment.id);
+      await expect(at(ledgers, -1).reserve(other, budgets, rest)).resolves.toBeDefined();
+    });
+
+    test('are never exceeded, and never refuse what fits, whoever calls with whichever key', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.tuple(fc.integer({ min: 50, max: 300 }), fc.integer({ min: 50, max: 300 })),
+          fc.array(fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 60 })), {
+            minLength: 5,
+            maxLength: 40,
+          }),
+          async ([team, organisation], calls) => {
+            const { budgets, owners } = shared(120, team, organisation);
+            const callers = [newKey(), newKey(), newKey()];
+            const done = await Promise.allSettled(
+              calls.map(async ([who, most, cost], index) => {
+                const key = at(callers, who);
+                const own = at(ledgers, index % ledgers.length);
+                const claim = await own.reserve(key, budgets, { microDollars: most, tokens: 0 }, hour);
+                await own.settle([charge(key, claim, owners, Math.min(most, cost))]);
+                return Math.min(most, cost);
+              }),
+            );
+            for (const one of done)
+              if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(BudgetExhausted);
+            const spent = done.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0);
+            const [, ofTeam, ofOrganisation] = await ledger.states(at(callers, 0), budgets);
+            expect([ofTeam?.spent, ofTeam?.reserved]).toEqual([spent, 0]);
+            expect([ofOrganisation?.spent, ofOrganisation?.reserved]).toEqual([spent, 0]);
+            expect(spent).toBeLessThanOrEqual(Math.min(team, organisation));
+            const left = Math.min(team, organisation) - spent;
+            const fresh = newKey();
+            if (left > 0 && left <= 120)
+              await expect(
+                ledger.reserve(fresh, budgets, { microDollars: left, tokens: 0 }),
+              ).resolves.toBeDefined();
+            await expect(
+              ledger.reserve(fresh, budgets, { microDollars: left + 1, tokens: 0 }),
+            ).rejects.toBeInstanceOf(BudgetExhausted);
+          },
+        ),
+        { numRuns: tries(20) },
+      );
     });
   });
 

@@ -65,6 +65,7 @@ export class Account implements CallAccount, EndedCall {
   #step: Handler | undefined = undefined;
   #isBooked = false;
   #recorder: Recorder | undefined = undefined;
+  #owners: readonly string[] = [];
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
   #settleJobs: (() => void)[] | undefined = undefined;
@@ -208,6 +209,10 @@ export class Account implements CallAccount, EndedCall {
   }
 
   /** Sets how the usage record is made with which the charge is settled. */
+  belongTo(owners: readonly string[]): void {
+    this.#owners = owners;
+  }
+
   recordWith(recorder: Recorder): void {
     this.#recorder = recorder;
     if (this.#state === 'settled' && !this.#isBooked) this.#state = 'closed';
@@ -316,7 +321,7 @@ export class Account implements CallAccount, EndedCall {
       return {
         charged: amounts,
         record,
-        ...(keyId === undefined ? {} : { keyId }),
+        ...(keyId === undefined ? {} : { keyId, owners: this.#owners }),
         ...(reservation === undefined ? {} : { reservation: reservation.id }),
       };
     } catch (error) {

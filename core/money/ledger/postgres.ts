@@ -98,7 +98,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       });
       await ofKeys.claim(session, claims, now);
       await ofOwners.claim(session, claims, now);
-      const recalled = new Set([
+      const asked = new Set([
         ...(await ofKeys.recall(
           session,
           keys.filter((id) => short.has(id)),
@@ -110,7 +110,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       ]);
       return outcomes.map((outcome) => {
         if (!('fitting' in outcome)) return outcome;
-        outcome.fitting.recalls = outcome.lacking.some((holder) => recalled.has(holder));
+        outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
         return outcome.fitting;
       });
     });

@@ -52,4 +52,15 @@ export const apiKeyFields = {
     .min(1, 'must not be empty: leave it out to allow every address')
     .max(500, 'must have at most 500 entries'),
   expiresAt: z.int('must be milliseconds since 1970'),
+  team: z.string('must be the id of a team').max(100, 'is too long'),
+  member: z.string('must be the id of a member or service account').max(100, 'is too long'),
+} as const;
+
+const { expiresAt: _expires, team: _team, member: _member, ...shared } = apiKeyFields;
+
+/** Schemas of the fields that people set of an owner of keys. */
+export const ownerFields = {
+  ...shared,
+  models: apiKeyFields.models.max(50, 'must have at most 50 entries'),
+  organisation: z.string('must be the id of an organisation').max(100, 'is too long'),
 } as const;

@@ -1,5 +1,6 @@
 /** The contract of the store of API keys. */
 import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Owners } from '../owners/index.ts';
 import type { ApiKeyChanges } from './records.ts';
 
 export { matchesModel, mayUseSome, patternsOverlap } from './matches-model.ts';
@@ -61,6 +62,10 @@ export interface ApiKeys {
   page(limit: number, after?: string, search?: string): Promise<KeyPage>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
+  /** Whoever owns keys: their limits bind the keys that `find`, `lookUp` and `current` give. */
+  readonly owners: Owners;
+  /** Returns the ids of the owners of the key with this id; none for a key that is gone. */
+  ownersOf(id: string): Promise<readonly string[]>;
   /** Returns the names of keys by their ids, also of keys that were deleted. Ids that never were a key's are left out. */
   names(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */

@@ -34,6 +34,31 @@ export function mayUseSome(allowed: readonly string[] | undefined, served: reado
   );
 }
 
+/**
+ * The names and patterns that both lists allow. Of two patterns with stars, neither of which covers the other, only names count that begin and
+ * end as both ask and are as long as these together; where one has several stars, none. So a name may be refused that both allow, and none is
+ * allowed that one refuses.
+ */
+export function intersectPatterns(one: readonly string[], other: readonly string[]): readonly string[] {
+  const both = new Set<string>();
+  for (const pattern of one) {
+    for (const second of other) {
+      if (matchesModel([second], pattern)) both.add(pattern);
+      else if (matchesModel([pattern], second)) both.add(second);
+      else if (hasOneStar(pattern) && hasOneStar(second) && patternsOverlap(pattern, second)) {
+        const longer = (a = '', b = ''): string => (a.length > b.length ? a : b);
+        const start = longer(startOf(pattern), startOf(second));
+        both.add(`${start}*${longer(endOf(pattern), endOf(second))}`);
+      }
+    }
+  }
+  return [...both];
+}
+
+function hasOneStar(pattern: string): boolean {
+  return pattern.indexOf('*') === pattern.lastIndexOf('*') && pattern.includes('*');
+}
+
 /** Returns the text before the first star; undefined for a name without stars. */
 function startOf(pattern: string): string | undefined {
   const star = pattern.indexOf('*');

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Owners } from '../owners/index.ts';
+import { openOwners } from '../owners/open.ts';
 import type { ReportError, Stores } from '../stores.ts';
 import { stateOf, type KeyLimits } from './cache.ts';
 import { DeletedNames } from './deleted-names.ts';
@@ -27,6 +29,7 @@ export function createApiKeys(
   stores: Stores,
   report: ReportError = () => {},
   given: Partial<KeyLimits> = {},
+  owners: Owners = openOwners(stores, report),
 ): ApiKeys {
   const deletedNames = new DeletedNames(stores.namespace<string>(`${NAMESPACE}-deleted`));
   const lastUses = new LastUses(stores.namespace<number>(`${NAMESPACE}-used`));
@@ -52,7 +55,7 @@ export function createApiKeys(
   }
 
   function found(key: ApiKey, isUse: boolean): FoundApiKey {
-    const state = stateOf(key);
+    const state = stateOf(owners.effective(key));
     if (isUse && state.state === 'valid') lastUses.note(key);
     return state;
   }
@@ -78,11 +81,11 @@ export function createApiKeys(
 
   function current(key: ApiKey): FoundApiKey | undefined {
     const entry = inUse.use(key.hash);
-    if (entry !== undefined) return stateOf(entry.key);
+    if (entry !== undefined) return stateOf(owners.effective(entry.key));
     if (inUse.isStranger(key.hash)) return undefined;
     // Failures are told by the refreshing.
     inUse.read(key.hash).catch(() => {});
-    return stateOf(key);
+    return stateOf(owners.effective(key));
   }
 
   async function list(): Promise<ApiKey[]> {
@@ -108,6 +111,7 @@ export function createApiKeys(
     refreshing = true;
     try {
       await inUse.refresh();
+      await owners.refresh();
       refreshes += 1;
       if (refreshes % REFRESHES_PER_SAVE === 0) await lastUses.save();
       failing = false;
@@ -134,7 +138,7 @@ export function createApiKeys(
     clearInterval(timer);
     timer = undefined;
     // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
-    await Promise.all([inUse.close(), filling.close()]);
+    await Promise.all([inUse.close(), filling.close(), owners.stop()]);
     // A database that fails must not keep the process from ending.
     await lastUses
       .save()
@@ -144,7 +148,10 @@ export function createApiKeys(
   }
 
   return {
-    load: () => inUse.load(),
+    owners,
+    async load() {
+      await Promise.all([inUse.load(), owners.load()]);
+    },
     find,
     isKnown,
     lookUp,
@@ -163,7 +170,11 @@ export function createApiKeys(
         names.set(id, name);
       return names;
     },
-    ...keyWrites({ stores, decode, inUse, directory, lastUses, deletedNames }),
+    async ownersOf(id) {
+      const key = await directory.byId(id);
+      return key === undefined ? [] : (owners.effective(key).owners ?? []).map((owner) => owner.id);
+    },
+    ...keyWrites({ owners, stores, decode, inUse, directory, lastUses, deletedNames }),
     startRefreshing,
     stop,
     get held() {

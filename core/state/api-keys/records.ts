@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiKey } from '../../sdk/api-key.ts';
 
-type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt'>;
+type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt' | 'owners'>;
 
 /** The fields to change. `undefined` takes away what may be absent. */
 export type ApiKeyChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
@@ -42,6 +42,8 @@ export const recordSchema: z.ZodType<ApiKey> = z.object({
   concurrency: whole,
   addresses: names('address'),
   expiresAt: z.int('must be milliseconds since 1970').exactOptional(),
+  team: z.string().exactOptional(),
+  member: z.string().exactOptional(),
   enabled: z.boolean(),
   createdAt: z.int(),
 });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Owners } from '../owners/index.ts';
 import type { Stores } from '../stores.ts';
 import type { DeletedNames } from './deleted-names.ts';
 import { mostMeant, type KeyDirectory } from './directory.ts';
@@ -10,6 +11,7 @@ import { checkRecord, checkSecret, present, randomBase62, recognition, shown } f
 
 /** What the writing of keys needs. */
 export interface KeyWriting {
+  readonly owners: Owners;
   readonly stores: Stores;
   readonly decode: DecodeKey;
   readonly inUse: KeysInUse;
@@ -20,6 +22,7 @@ export interface KeyWriting {
 
 /** Makes, changes and deletes keys in the database. What was written is in force in this process at once. */
 export function keyWrites({
+  owners,
   stores,
   decode,
   inUse,
@@ -43,6 +46,7 @@ export function keyWrites({
       const current = decode(row, value);
       if (current === undefined) return undefined;
       made = checkRecord(make(current));
+      if (made.team !== current.team || made.member !== current.member) owners.checkOwners(made);
       return { value: made, key: made.hash };
     });
     if (written === undefined || made === undefined) return undefined;
@@ -95,6 +99,7 @@ export function keyWrites({
         ...recognition(value),
         createdAt,
       });
+      owners.checkOwners(record);
       if (record.expiresAt !== undefined && record.expiresAt <= createdAt) {
         throw new Error(
           'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',

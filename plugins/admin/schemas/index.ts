@@ -10,6 +10,7 @@ export * from './failure.ts';
 export * from './keys.ts';
 export * from './live.ts';
 export * from './overview.ts';
+export * from './owners.ts';
 export * from './processes.ts';
 export * from './session.ts';
 export * from './usage.ts';

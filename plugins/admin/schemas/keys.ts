@@ -16,6 +16,8 @@ export const newKey = z.strictObject({
   concurrency: fields.concurrency.exactOptional(),
   addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
   expiresAt: fields.expiresAt.exactOptional(),
+  team: fields.team.exactOptional().describe('the id of its team'),
+  member: fields.member.exactOptional().describe('the id of its member or service account'),
 });
 
 /** The fields to change; null takes a limit away. */
@@ -29,6 +31,8 @@ export const keyChanges = z.strictObject({
   concurrency: fields.concurrency.nullable().exactOptional(),
   addresses: fields.addresses.nullable().exactOptional(),
   expiresAt: fields.expiresAt.nullable().exactOptional(),
+  team: fields.team.nullable().exactOptional(),
+  member: fields.member.nullable().exactOptional(),
 });
 
 /** A budget with what is spent and claimed in its present period. */
@@ -56,6 +60,8 @@ export const key = z.object({
   concurrency: count.optional(),
   addresses: z.array(z.string()).optional(),
   expiresAt: time.optional(),
+  team: z.string().optional(),
+  member: z.string().optional(),
   enabled: z.boolean(),
   createdAt: time,
   lastUsedAt: time.optional().describe('to within about a minute'),

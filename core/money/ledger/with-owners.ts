@@ -1,0 +1,28 @@
+/** Finds out who owns the keys of calls that are charged long after they were made. */
+import type { Ledger, Settlement } from './index.ts';
+
+/**
+ * The same ledger, but that settlements which do not say who owns their key are charged to whoever owns it now. `ownersOf` gives the ids of the
+ * owners of a key.
+ */
+export function withOwners(ledger: Ledger, ownersOf: (keyId: string) => Promise<readonly string[]>): Ledger {
+  const completed = async (settlements: readonly Settlement[]): Promise<readonly Settlement[]> => {
+    const unknown = settlements.flatMap(({ keyId, owners }) =>
+      keyId === undefined || owners !== undefined ? [] : [keyId],
+    );
+    if (unknown.length === 0) return settlements;
+    const found = new Map(
+      await Promise.all([...new Set(unknown)].map(async (keyId) => [keyId, await ownersOf(keyId)] as const)),
+    );
+    return settlements.map((one) => ({
+      ...one,
+      owners: one.owners ?? found.get(one.keyId ?? '') ?? [],
+    }));
+  };
+  return {
+    ...ledger,
+    settle: async (settlements) => ledger.settle(await completed(settlements)),
+    settleAfter: async (settlements, first, claims) =>
+      ledger.settleAfter(await completed(settlements), first, claims),
+  };
+}

@@ -1,0 +1,39 @@
+/** Owners of API keys: organisations, teams, members and service accounts. */
+import type { Budget } from './api-key.ts';
+
+/**
+ * What an owner is. A team belongs to an organisation or to nobody; so do members and service accounts.
+ *
+ * @example
+ * const kinds: readonly OwnerKind[] = ['organisation', 'team', 'member', 'service-account'];
+ */
+export type OwnerKind = 'organisation' | 'team' | 'member' | 'service-account';
+
+/**
+ * Somebody who owns API keys. Its limits hold for all calls of all of its keys together, beside the limits of each key. An absent limit means
+ * that there is none. Times are in milliseconds since 1970.
+ *
+ * @example
+ * const team = call.get(caller)?.owners?.find(({ kind }) => kind === 'team')?.name;
+ */
+export interface Owner {
+  /** `org_`, `team_`, `mem_` or `svc_` and 16 characters; never changes and is safe to log. */
+  readonly id: string;
+  readonly kind: OwnerKind;
+  /** For people; need not be unique. */
+  readonly name: string;
+  readonly note?: string;
+  /** The id of the organisation that it belongs to. */
+  readonly organisation?: string;
+  /** Exact names and patterns with `*`. */
+  readonly models?: readonly string[];
+  readonly budgets?: readonly Budget[];
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  readonly concurrency?: number;
+  /** IP addresses and CIDR ranges from which its keys may be used. */
+  readonly addresses?: readonly string[];
+  /** False: none of its keys works. */
+  readonly enabled: boolean;
+  readonly createdAt: number;
+}

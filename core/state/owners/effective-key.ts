@@ -1,0 +1,39 @@
+/** A key together with the limits of its owners. */
+import type { ApiKey, HeldBudget } from '../../sdk/api-key.ts';
+import type { Owner, OwnerKind } from '../../sdk/owner.ts';
+import { intersectPatterns } from '../api-keys/matches-model.ts';
+
+/** How sentences name an owner. */
+const nouns: Readonly<Record<OwnerKind, string>> = {
+  organisation: 'organisation',
+  team: 'team',
+  member: 'member',
+  'service-account': 'service account',
+};
+
+/** Returns `the team "research"`. */
+export function ownerName({ kind, name }: Pick<Owner, 'kind' | 'name'>): string {
+  return `the ${nouns[kind]} "${name}"`;
+}
+
+/** The key bound by its owners as well, nearest first. `undefined` among them stands for one that is gone. */
+export function effectiveKey(key: ApiKey, owners: readonly (Owner | undefined)[]): ApiKey {
+  const present = owners.filter((owner) => owner !== undefined);
+  const isUsable = present.length === owners.length && present.every(({ enabled }) => enabled);
+  const held: HeldBudget[] = present.flatMap((owner) =>
+    (owner.budgets ?? []).map((budget) => ({
+      ...budget,
+      owner: { id: owner.id, name: ownerName(owner) },
+    })),
+  );
+  const lists = [key, ...present].flatMap(({ models }) => (models === undefined ? [] : [models]));
+  const [first, ...others] = lists;
+  const models = first && others.reduce(intersectPatterns, first);
+  return {
+    ...key,
+    owners: present,
+    enabled: key.enabled && isUsable,
+    ...(held.length === 0 ? {} : { budgets: [...(key.budgets ?? []), ...held] }),
+    ...(models === undefined ? {} : { models }),
+  };
+}

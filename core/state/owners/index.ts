@@ -1,0 +1,44 @@
+/** The contract of the store of owners of API keys. */
+import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Owner, OwnerKind } from '../../sdk/owner.ts';
+
+type Editable = Omit<Owner, 'id' | 'kind' | 'createdAt'>;
+
+/** What people asked for cannot be. The message says why, in a sentence for them. */
+export class OwnerMistake extends Error {}
+
+/** The fields to change. `undefined` takes away what may be absent. */
+export type OwnerChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
+
+/** What a new owner is made of. It is enabled unless said otherwise. */
+export interface NewOwner extends OwnerChanges {
+  readonly kind: OwnerKind;
+  readonly name: string;
+}
+
+/**
+ * The owners of API keys of a gateway. Each process holds all of them, and follows what anybody writes to them. Methods that write throw an
+ * {@link OwnerMistake} when a field is wrong, an id is unknown or others belong to an organisation that is to be removed.
+ */
+export interface Owners {
+  /** Brings memory up to date with the database. */
+  load(): Promise<void>;
+  find(id: string): Owner | undefined;
+  /** All of them, the newest first. */
+  list(): readonly Owner[];
+  create(owner: NewOwner): Promise<Owner>;
+  update(id: string, changes: OwnerChanges): Promise<Owner>;
+  /** Removes an owner for good. Its keys do not work any more, until each is given to somebody else. */
+  remove(id: string): Promise<Owner>;
+  /** Throws an {@link OwnerMistake} where a key cannot belong to these. */
+  checkOwners(of: Pick<ApiKey, 'team' | 'member'>): void;
+  /**
+   * The key as its calls are bound: with its owners, their budgets beside its own, and the models that all of them allow. Switched off when an
+   * owner is switched off or gone. The same object for the same record until an owner changes.
+   */
+  effective(key: ApiKey): ApiKey;
+  /** As {@link load}, where somebody has written since. Whoever refreshes the keys calls it. */
+  refresh(): Promise<void>;
+  /** Waits for what is being read. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,193 @@
+/** Owners of API keys, in the database and in the memory of each process. */
+import { z } from 'zod';
+import type { ApiKey } from '../../sdk/api-key.ts';
+import type { Owner, OwnerKind } from '../../sdk/owner.ts';
+import { ownerFields } from '../api-keys/fields.ts';
+import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
+import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import { effectiveKey } from './effective-key.ts';
+import { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from './index.ts';
+
+/** Namespace of their entries, by id. */
+const NAMESPACE = 'owners';
+
+/** Maximum number of owners: each process holds them all, at about a kilobyte each. */
+const maxOwners = 100_000;
+
+const prefixes: Readonly<Record<OwnerKind, string>> = {
+  organisation: 'org',
+  team: 'team',
+  member: 'mem',
+  'service-account': 'svc',
+};
+
+const recordSchema: z.ZodType<Owner> = z.object({
+  ...z.object(ownerFields).partial().shape,
+  id: z.string(),
+  kind: z.enum(['organisation', 'team', 'member', 'service-account']),
+  name: ownerFields.name,
+  enabled: z.boolean(),
+  createdAt: z.int(),
+}) as unknown as z.ZodType<Owner>;
+
+/** Opens the owners that are kept in these stores. `report` is told of records that cannot be read. */
+export function openOwners(stores: Stores, report: ReportError = () => {}): Owners {
+  return new StoredOwners(stores, report);
+}
+
+class StoredOwners implements Owners {
+  readonly #stores: Stores;
+  readonly #report: ReportError;
+  readonly #owners = new Map<string, Owner>();
+  /** A key record that changes is another object. What stands here was made of the owners as they are. */
+  #effective = new WeakMap<ApiKey, ApiKey>();
+  /** The records that effective keys were made of. */
+  readonly #records = new WeakMap<ApiKey, ApiKey>();
+  #revision: number | undefined;
+  #loading: Promise<void> | undefined;
+
+  constructor(stores: Stores, report: ReportError) {
+    this.#stores = stores;
+    this.#report = report;
+  }
+
+  load(): Promise<void> {
+    return (this.#loading ??= this.#follow().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  find(id: string): Owner | undefined {
+    return this.#owners.get(id);
+  }
+
+  list(): readonly Owner[] {
+    return [...this.#owners.values()].toSorted((one, other) => other.createdAt - one.createdAt);
+  }
+
+  async create({ kind, ...fields }: NewOwner): Promise<Owner> {
+    if (this.#owners.size >= maxOwners) throw new OwnerMistake(`There are ${maxOwners} owners already.`);
+    const owner = this.#checked({
+      enabled: true,
+      ...present(fields),
+      id: `${prefixes[kind]}_${randomBase62(16)}`,
+      kind,
+      createdAt: Date.now(),
+    });
+    await this.#stores.add<unknown>(NAMESPACE, owner.id, owner);
+    this.#put(owner.id, owner);
+    return owner;
+  }
+
+  async update(id: string, changes: OwnerChanges): Promise<Owner> {
+    let made: Owner | undefined;
+    await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
+      const current = this.#decode(id, value);
+      if (current === undefined) return undefined;
+      const { kind, createdAt } = current;
+      made = this.#checked(present({ ...current, ...changes, id, kind, createdAt }));
+      return { value: made };
+    });
+    if (made === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
+    this.#put(id, made);
+    return made;
+  }
+
+  async remove(id: string): Promise<Owner> {
+    await this.load();
+    const owner = this.#owners.get(id);
+    if (owner === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
+    const member = this.list().find(({ organisation }) => organisation === id);
+    if (member !== undefined)
+      throw new OwnerMistake(`"${member.name}" belongs to "${owner.name}". Remove it first, or take it out.`);
+    await this.#stores.namespace<unknown>(NAMESPACE).delete(id);
+    this.#put(id, undefined);
+    return owner;
+  }
+
+  checkOwners({ team, member }: Pick<ApiKey, 'team' | 'member'>): void {
+    const kindOf = (id: string | undefined) => (id === undefined ? undefined : this.#owners.get(id)?.kind);
+    if (team !== undefined && kindOf(team) !== 'team') throw new OwnerMistake(`There is no team ${team}.`);
+    const kind = kindOf(member);
+    if (member !== undefined && kind !== 'member' && kind !== 'service-account')
+      throw new OwnerMistake(`There is no member or service account ${member}.`);
+    const [one, other] = [team, member].map((id) => id && this.#owners.get(id)?.organisation);
+    if (one !== undefined && other !== undefined && one !== other)
+      throw new OwnerMistake('The team and the member of a key must not belong to different organisations.');
+  }
+
+  effective(key: ApiKey): ApiKey {
+    if (key.team === undefined && key.member === undefined) return key;
+    const record = this.#records.get(key) ?? key;
+    let effective = this.#effective.get(record);
+    if (effective === undefined) {
+      effective = effectiveKey(record, this.#chainOf(record));
+      this.#effective.set(record, effective);
+      this.#records.set(effective, record);
+    }
+    return effective;
+  }
+
+  async refresh(): Promise<void> {
+    if ((await this.#stores.revision(NAMESPACE)) !== this.#revision) await this.load();
+  }
+
+  async stop(): Promise<void> {
+    await this.#loading?.catch(() => {});
+  }
+
+  /** The owners of a key, nearest first. */
+  #chainOf({ team, member }: ApiKey): readonly (Owner | undefined)[] {
+    const direct = [member, team].flatMap((id) => (id === undefined ? [] : [this.#owners.get(id)]));
+    const above = direct.find((owner) => owner?.organisation !== undefined)?.organisation;
+    return above === undefined ? direct : [...direct, this.#owners.get(above)];
+  }
+
+  async #follow(): Promise<void> {
+    const changed =
+      this.#revision === undefined
+        ? undefined
+        : await this.#stores.changes<unknown>(NAMESPACE, this.#revision);
+    if (changed === undefined) return this.#readAll();
+    for (const [id, value] of changed.entries)
+      this.#put(id, value === undefined ? undefined : this.#decode(id, value));
+    this.#revision = changed.revision;
+  }
+
+  async #readAll(): Promise<void> {
+    // Before the entries: what is written meanwhile is read again.
+    const revision = await this.#stores.revision(NAMESPACE);
+    const gone = new Set(this.#owners.keys());
+    for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
+      gone.delete(id);
+      this.#put(id, this.#decode(id, value));
+    }
+    for (const id of gone) this.#put(id, undefined);
+    this.#revision = revision;
+  }
+
+  #put(id: string, owner: Owner | undefined): void {
+    if (owner === undefined) this.#owners.delete(id);
+    else this.#owners.set(id, owner);
+    this.#effective = new WeakMap();
+  }
+
+  #decode(id: string, value: unknown): Owner | undefined {
+    const result = recordSchema.safeParse(value);
+    if (result.success && result.data.id === id) return result.data;
+    this.#report(new Error(`The owner stored as ${id.slice(0, 40)} cannot be read: its keys do not work.`));
+    return undefined;
+  }
+
+  #checked(fields: object): Owner {
+    const result = recordSchema.safeParse(fields);
+    if (!result.success) throw new OwnerMistake(`The owner cannot be saved: ${sentenceOf(result.error)}.`);
+    const { kind, organisation } = result.data;
+    if (organisation !== undefined) {
+      if (kind === 'organisation') throw new OwnerMistake('An organisation cannot belong to another.');
+      if (this.#owners.get(organisation)?.kind !== 'organisation')
+        throw new OwnerMistake(`There is no organisation ${organisation.slice(0, 100)}.`);
+    }
+    return result.data;
+  }
+}

@@ -1,0 +1,107 @@
+/** Admin endpoints for organisations, teams, members and service accounts. */
+import { GatewayError, type JsonObject, type Owner } from 'sluice';
+import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
+import type { Audit } from './audit.ts';
+import type { AuditEntry, OwnerView } from './schemas/index.ts';
+import type { Handlers } from './serve.ts';
+
+type OwnerTools = Pick<InternalTools, 'apiKeys' | 'ledger'>;
+
+/** How many owners' budgets are looked up at the same time. */
+const atOnce = 8;
+
+/** The routes about owners of API keys. */
+export function ownerHandlers(
+  tools: OwnerTools,
+  audit: Audit,
+): Handlers<'listOwners' | 'findOwner' | 'createOwner' | 'updateOwner' | 'deleteOwner'> {
+  const { owners } = tools.apiKeys;
+
+  const ownerOf = (id: string): Owner => {
+    const found = owners.find(id);
+    if (found === undefined) throw new GatewayError('not_found', `There is no owner ${id.slice(0, 100)}.`);
+    return found;
+  };
+
+  const note = (
+    { session, ip }: { readonly session: { readonly id: string }; readonly ip: string },
+    action: AuditEntry['action'],
+    target: string,
+    change: { readonly before?: Owner; readonly after?: Owner },
+  ): Promise<void> =>
+    audit.note({ session: session.id, ip, action, target, ...(change as Record<string, JsonObject>) });
+
+  return {
+    async listOwners({ query: { kind, organisation, search, limit, after } }) {
+      const sought = search?.toLowerCase();
+      const all = owners
+        .list()
+        .filter(
+          (one) =>
+            (kind === undefined || one.kind === kind) &&
+            (organisation === undefined || one.organisation === organisation) &&
+            (sought === undefined ||
+              [one.name, one.note, one.id].some((text) => text?.toLowerCase().includes(sought))),
+        );
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+      if (after !== undefined && start === 0)
+        throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+      const page = all.slice(start, start + limit);
+      const views: OwnerView[] = [];
+      for (let index = 0; index < page.length; index += atOnce) {
+        const some = page.slice(index, index + atOnce);
+        // oxlint-disable-next-line no-await-in-loop -- a few at a time, so that calls get to the database
+        for (const view of await Promise.all(some.map((one) => viewOf(one, tools)))) views.push(view);
+      }
+      return { owners: views, next: start + limit < all.length ? page.at(-1)?.id : undefined };
+    },
+    findOwner: ({ id }) => viewOf(ownerOf(id), tools),
+    async createOwner(asked) {
+      const created = await wanted(owners.create(asked.body));
+      await note(asked, 'owner-create', created.id, { after: created });
+      return viewOf(created, tools);
+    },
+    async updateOwner(asked) {
+      const before = ownerOf(asked.id);
+      const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
+      const changed = await wanted(owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
+      await note(asked, 'owner-update', before.id, { before, after: changed });
+      return viewOf(changed, tools);
+    },
+    async deleteOwner(asked) {
+      const before = ownerOf(asked.id);
+      await wanted(owners.remove(before.id));
+      await note(asked, 'owner-delete', before.id, { before });
+      return { ok: true };
+    },
+  };
+}
+
+/** Waits for a change. What cannot be is 400. */
+export async function wanted<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof OwnerMistake) throw new GatewayError('invalid_value', error.message);
+    throw error;
+  }
+}
+
+async function viewOf(owner: Owner, { ledger }: OwnerTools): Promise<OwnerView> {
+  const { budgets = [], models, addresses, ...rest } = owner;
+  const held = budgets.map((budget) => ({ ...budget, owner: { id: owner.id, name: ownerName(owner) } }));
+  const states = held.length === 0 ? [] : await ledger.states('', held);
+  return {
+    ...rest,
+    ...(models === undefined ? {} : { models: [...models] }),
+    ...(addresses === undefined ? {} : { addresses: [...addresses] }),
+    budgets: states.map(({ unit, period, amount, since, spent, reserved }) => ({
+      unit,
+      period,
+      amount,
+      since,
+      spent,
+      reserved,
+    })),
+  };
+}

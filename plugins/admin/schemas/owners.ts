@@ -1,0 +1,82 @@
+/** Schemas of the admin endpoints for owners of API keys. */
+import { z } from 'zod';
+import { ownerFields } from 'sluice/internal';
+import { budgetState } from './keys.ts';
+import { count, number, time } from './values.ts';
+
+const fields = ownerFields;
+const kind = z.enum(['organisation', 'team', 'member', 'service-account']);
+
+/** What a new owner is made of; only its kind and name are required. An absent limit means that there is none. */
+export const newOwner = z.strictObject({
+  kind,
+  name: fields.name,
+  note: fields.note.exactOptional(),
+  organisation: fields.organisation.exactOptional().describe('the id of the organisation that it belongs to'),
+  models: fields.models.exactOptional().describe('exact names and patterns with *'),
+  budgets: fields.budgets.exactOptional(),
+  requestsPerMinute: fields.requestsPerMinute.exactOptional(),
+  tokensPerMinute: fields.tokensPerMinute.exactOptional(),
+  concurrency: fields.concurrency.exactOptional(),
+  addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
+  enabled: z.boolean().exactOptional(),
+});
+
+/** The fields to change; null takes a limit, or the organisation, away. */
+export const ownerChanges = z.strictObject({
+  name: fields.name.exactOptional(),
+  note: fields.note.nullable().exactOptional(),
+  organisation: fields.organisation.nullable().exactOptional(),
+  models: fields.models.nullable().exactOptional(),
+  budgets: fields.budgets.nullable().exactOptional(),
+  requestsPerMinute: fields.requestsPerMinute.nullable().exactOptional(),
+  tokensPerMinute: fields.tokensPerMinute.nullable().exactOptional(),
+  concurrency: fields.concurrency.nullable().exactOptional(),
+  addresses: fields.addresses.nullable().exactOptional(),
+  enabled: z.boolean().exactOptional(),
+});
+
+/** An owner with the state of its budgets. */
+export const owner = z.object({
+  id: z.string(),
+  kind,
+  name: z.string(),
+  note: z.string().optional(),
+  organisation: z.string().optional(),
+  models: z.array(z.string()).optional(),
+  budgets: z.array(budgetState),
+  requestsPerMinute: count.optional(),
+  tokensPerMinute: count.optional(),
+  concurrency: count.optional(),
+  addresses: z.array(z.string()).optional(),
+  enabled: z.boolean(),
+  createdAt: time,
+});
+
+/** Which page of the owners is wanted. */
+export const ownersQuery = z.strictObject({
+  kind: kind.exactOptional(),
+  organisation: z
+    .string()
+    .max(100)
+    .exactOptional()
+    .describe('the id of an organisation: those that belong to it'),
+  search: z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(200, 'must be at most 200 characters')
+    .exactOptional()
+    .describe('part of a name, a note or an id, in upper or lower case'),
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+});
+
+/** A page of owners, newest first. */
+export const ownerPage = z.object({
+  owners: z.array(owner),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type OwnerView = z.output<typeof owner>;

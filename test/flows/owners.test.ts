@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import sora from '../../channels/sora.ts';
+import videoTasks from '../../plugins/video-tasks/index.ts';
+import type { OwnerView } from '../../plugins/admin/schemas/index.ts';
+import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { connectionOf } from '../support/sqlite.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { call, fetchRaw, formatNames, readError, voices, type Door, type FormatName } from './_wire.ts';
+
+/** What every complete reply of the script costs: 5 input and 7 output tokens. */
+const price = { input: 1_000, output: 2_000 };
+const cost = 5 * 1_000 + 7 * 2_000;
+const dollars = (amount: number) => ({ unit: 'micro-dollar', period: 'day', amount }) as const;
+
+let upstream: ScriptedUpstream;
+let gateway: TestGateway;
+let admin: Admin;
+
+beforeAll(async () => {
+  upstream = await startUpstream((request, response) => {
+    if (request.url.startsWith('/v1/videos')) {
+      const state = request.method === 'POST' ? { status: 'in_progress', progress: 1 } : { status: 'queued' };
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ id: 's', object: 'video', ...state }));
+      return;
+    }
+    const text = request.url + request.body.toString();
+    const name = formatNames.find((format) => text.includes(`${format}-`)) ?? 'messages';
+    const voice = voices[name];
+    if (text.includes('-endless')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const frame of voice.frames(['On and on']).slice(0, -voice.ending)) response.write(frame);
+    } else if (/stream(?!":\s*false)/.test(text))
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(voice.frames(['Hi']).join(''));
+    else
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(voice.whole('Hello.')));
+  });
+  const models = (name: FormatName): string[] => [`${name}-fine`, `${name}-endless`];
+  gateway = await startGateway({
+    adminPassword,
+    plugins: [videoTasks({ poll: { first: 30, most: 50, patience: 500 }, fresh: 0 })],
+    channels: [
+      ...formatNames.map((name) => voices[name].channel(upstream.url, { id: name, models: models(name) })),
+      sora({ key: 's', baseUrl: `${upstream.url}/v1`, models: ['sora-2'] }),
+    ],
+    prices: {
+      'sora-2': { perSecond: 0.1 },
+      ...Object.fromEntries(formatNames.flatMap((name) => models(name).map((model) => [model, price]))),
+    },
+  });
+  admin = await logIn(gateway.url);
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+
+const owner = (body: object): Promise<OwnerView> => admin.ask('createOwner', { body });
+
+async function keyOf(body: object): Promise<Door & { readonly id: string }> {
+  const { key, value } = await admin.ask('createKey', { body: { name: 'k', ...body } });
+  return { url: gateway.url, key: value, id: key.id };
+}
+
+async function spentBy(id: string): Promise<number | undefined> {
+  const { budgets } = await admin.ask('findOwner', { id });
+  return budgets[0] && budgets[0].spent + budgets[0].reserved;
+}
+
+describe('a team and its organisation', () => {
+  test('are charged for the calls of all of their keys, and refuse what goes beyond their budgets, in each format', async () => {
+    const acme = await owner({ kind: 'organisation', name: 'Acme', budgets: [dollars(10_000_000_000)] });
+    const member = await owner({
+      kind: 'member',
+      name: 'Ada',
+      organisation: acme.id,
+      budgets: [dollars(1e12)],
+    });
+    let before = 0;
+    for (const format of formatNames) {
+      // Room for the largest of these calls, and for one more that was charged.
+      const team = await owner({
+        kind: 'team',
+        name: `research in ${format}`,
+        organisation: acme.id,
+        budgets: [dollars(100_000_000)],
+      });
+      const keys = [await keyOf({ team: team.id }), await keyOf({ team: team.id, member: member.id })];
+      for (const key of keys)
+        for (const stream of [false, true]) {
+          const answer = await call(key, format, `${format}-fine`, stream);
+          expect(answer.status).toBe(200);
+        }
+      await eventually(async () => expect(await spentBy(team.id)).toBe(4 * cost));
+      expect(await spentBy(acme.id)).toBe(before + 4 * cost);
+      await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(4 * cost)] } });
+      const refused = await call(keys[1] ?? keys[0]!, format, `${format}-fine`, true);
+      expect(readError(format, refused)).toMatchObject({
+        status: 429,
+        message: expect.stringContaining(`The daily budget of the team "research in ${format}" ($0.076)`),
+      });
+      // Whoever is not of the team is not concerned, and the organisation pays.
+      expect((await call(await keyOf({ member: member.id }), format, `${format}-fine`, false)).status).toBe(
+        200,
+      );
+      before += 5 * cost;
+      await eventually(async () => expect(await spentBy(acme.id)).toBe(before));
+    }
+  });
+
+  test('have limits of rates for all of their keys together', async () => {
+    const team = await owner({ kind: 'team', name: 'slow', requestsPerMinute: 2 });
+    const keys = [
+      await keyOf({ team: team.id }),
+      await keyOf({ team: team.id }),
+      await keyOf({ team: team.id }),
+    ];
+    const statuses: number[] = [];
+    for (const key of keys) statuses.push((await call(key, 'messages', 'messages-fine', false)).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    const { message } = readError('messages', await call(keys[0]!, 'messages', 'messages-fine', false));
+    expect(message).toContain('The team "slow" may be used for 2 requests a minute.');
+  });
+
+  test('decide with the key which models it may use and lists, and from where', async () => {
+    const acme = await owner({ kind: 'organisation', name: 'picky', models: ['*-fine'] });
+    const team = await owner({
+      kind: 'team',
+      name: 'narrow',
+      organisation: acme.id,
+      models: ['messages-*', 'chat-completions-*'],
+    });
+    const key = await keyOf({ team: team.id, models: ['messages-fine', 'generate-content-fine', 'sora-2'] });
+    const listed = await fetchRaw(key, '/v1/models');
+    expect((JSON.parse(listed.text) as { data: { id: string }[] }).data.map(({ id }) => id)).toEqual([
+      'messages-fine',
+    ]);
+    expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(200);
+    for (const name of ['generate-content', 'chat-completions'] as const)
+      expect(readError(name, await call(key, name, `${name}-fine`, false)).message).toContain(
+        'has no access to the model',
+      );
+    await admin.ask('updateOwner', { id: acme.id, body: { addresses: ['203.0.113.0/24'] } });
+    await eventually(async () =>
+      expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(403),
+    );
+  });
+
+  test('end the calls of all of their keys when they are switched off or deleted', async () => {
+    const team = await owner({ kind: 'team', name: 'gone soon' });
+    const key = await keyOf({ team: team.id });
+    const stream = new Promise<void>((begun) => {
+      void call(key, 'messages', 'messages-endless', true, { begun }).then(ended.resolve);
+    });
+    await stream;
+    await admin.ask('updateOwner', { id: team.id, body: { enabled: false } });
+    expect((await ended.promise).text).toContain('was switched off while the call ran');
+    expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(401);
+    await admin.ask('updateOwner', { id: team.id, body: { enabled: true } });
+    expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(200);
+    await admin.ask('deleteOwner', { id: team.id });
+    expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(401);
+    // It works for somebody else.
+    await admin.ask('updateKey', { id: key.id, body: { team: null } });
+    expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(200);
+  });
+
+  test('are given back what a task was charged that came to nothing', async () => {
+    const team = await owner({ kind: 'team', name: 'films', budgets: [dollars(10_000_000)] });
+    const key = await keyOf({ team: team.id });
+    const made = await fetchRaw(key, '/v1/videos', { body: { model: 'sora-2', prompt: 'x', seconds: '8' } });
+    expect(made.status).toBe(200);
+    expect(await spentBy(team.id)).toBe(800_000);
+    await eventually(async () => {
+      // A question that is on its way does not know it, and writes the deadline that it has read.
+      connectionOf(gateway.stores).exec('UPDATE tasks SET deadline = 0');
+      expect(await spentBy(team.id)).toBe(0);
+    });
+  });
+});
+
+const ended = Promise.withResolvers<{ readonly text: string }>();
+
+describe('administration', () => {
+  test('lists, finds, changes and deletes owners, and writes down who did', async () => {
+    const acme = await owner({ kind: 'organisation', name: 'Umbrella', note: 'Find me' });
+    const teams = [
+      await owner({ kind: 'team', name: 'one', organisation: acme.id }),
+      await owner({ kind: 'team', name: 'two', organisation: acme.id, concurrency: 3 }),
+    ];
+    const query = { organisation: acme.id, limit: 1 };
+    const first = await admin.ask('listOwners', { query });
+    expect(first.owners).toEqual([teams[1]]);
+    const second = await admin.ask('listOwners', { query: { ...query, after: first.next ?? '' } });
+    expect([second.owners, second.next]).toEqual([[teams[0]], undefined]);
+    expect((await admin.ask('listOwners', { query: { search: 'FIND me' } })).owners).toEqual([acme]);
+    expect((await admin.refused('deleteOwner', { id: acme.id })).body.error.message).toContain(
+      'belongs to "Umbrella"',
+    );
+    const changed = await admin.ask('updateOwner', {
+      id: teams[1]!.id,
+      body: { organisation: null, concurrency: null, name: 'three' },
+    });
+    expect(changed).toEqual({ ...teams[1], name: 'three', organisation: undefined, concurrency: undefined });
+    await admin.ask('deleteOwner', { id: teams[0]!.id });
+    await admin.ask('deleteOwner', { id: acme.id });
+    expect((await admin.refused('findOwner', { id: acme.id })).status).toBe(404);
+    const { entries } = await admin.ask('listAudit', { query: { limit: 3 } });
+    expect(entries.map(({ action, target }) => [action, target])).toEqual([
+      ['owner-delete', acme.id],
+      ['owner-delete', teams[0]!.id],
+      ['owner-update', teams[1]!.id],
+    ]);
+  });
+
+  test.each([
+    [{ kind: 'group', name: 'x' }, 'kind'],
+    [{ kind: 'team', name: '' }, 'name'],
+    [{ kind: 'team', name: 'x', budgets: [dollars(-1)] }, 'budgets'],
+    [{ kind: 'team', name: 'x', models: Array.from({ length: 51 }, (_, index) => `m${index}`) }, 'models'],
+    [{ kind: 'team', name: 'x', requestsPerMinute: 0 }, 'requestsPerMinute'],
+    [{ kind: 'team', name: 'x', expiresAt: 1 }, 'expiresAt'],
+    [{ kind: 'team', name: 'x', organisation: 'org_none' }, 'There is no organisation org_none'],
+  ])('refuses what cannot be: %j', async (body, word) => {
+    const { status, body: told } = await admin.refused('createOwner', { body });
+    expect(status).toBe(400);
+    expect(JSON.stringify(told)).toContain(word);
+  });
+
+  test('refuses keys of owners that do not exist', async () => {
+    const { status, body } = await admin.refused('createKey', { body: { name: 'k', team: 'team_none' } });
+    expect([status, body.error.message]).toEqual([400, 'There is no team team_none.']);
+  });
+});
