@@ -85,6 +85,11 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
   for (const name in object) {
     const value = object[name];
     if (value === undefined || !isGiven(value)) continue;
+    const inner = path === '' ? ofForm(name, value) : undefined;
+    if (inner !== undefined) {
+      visitObject(inner, path, rest, found);
+      continue;
+    }
     const folded = foldedName(name);
     const at = path === '' ? name : `${path}.${name}`;
     const row = memberRowOf(folded);
@@ -105,6 +110,18 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
     else if (folded === 'definition' && isObject(value)) visitTool(value, at, found);
     else rest.push({ value, path: at });
   }
+}
+
+/** The object that a field of a form stands for by its name, as `svg[model]` does; undefined for other names. */
+function ofForm(name: string, value: JsonValue): JsonObject | undefined {
+  if (!name.endsWith(']')) return undefined;
+  const [first = '', ...names] = name
+    .slice(0, -1)
+    .split(/\]?\[/)
+    .filter((one) => one !== '');
+  return names.length === 0
+    ? undefined
+    : { [first]: names.reduceRight<JsonValue>((inner, one) => ({ [one]: inner }), value) };
 }
 
 function visitTools(tools: readonly JsonValue[], path: string, found: PaidMember[]): void {

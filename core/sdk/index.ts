@@ -40,7 +40,8 @@ export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './a
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
-export type { ApiKey, HeldBudget } from './api-key.ts';
+export type { ApiKey } from './api-key.ts';
+export type { HeldBudget } from './budget.ts';
 export type { Owner, OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
 export { requirePackage } from './optional-package.ts';

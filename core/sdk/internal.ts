@@ -186,7 +186,7 @@ export {
   mayUseSome,
   patternsOverlap,
 } from '../state/api-keys/index.ts';
-export { type Budget } from './api-key.ts';
+export type { Budget } from './budget.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,

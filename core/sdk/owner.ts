@@ -1,5 +1,5 @@
 /** Owners of API keys: organisations, teams, members and service accounts. */
-import type { Budget } from './api-key.ts';
+import type { Budget } from './budget.ts';
 
 /**
  * What an owner is. A team belongs to an organisation or to nobody; so do members and service accounts.

@@ -7,7 +7,7 @@ import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import vidu from '../../channels/vidu.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { definePlugin } from '../../core/sdk/index.ts';
 import providerObjects from '../../plugins/provider-objects/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';

@@ -251,8 +251,10 @@ const operating: Table = {
   ...admin('POST', '/logout', '/keys', '/keys/:id/rotate', '/keys/:id/enable'),
   ...admin('POST', '/keys/:id/disable', '/channels/:id/test', '/channels/:id/enable'),
   ...admin('POST', '/channels/:id/disable', '/channels/:id/reset', '/reload', '{/*rest}'),
-  ...admin('PATCH', '/keys/:id', '{/*rest}'),
-  ...admin('DELETE', '/keys/:id', '{/*rest}'),
+  ...admin('GET', '/owners', '/owners/:id'),
+  ...admin('POST', '/owners'),
+  ...admin('PATCH', '/keys/:id', '/owners/:id', '{/*rest}'),
+  ...admin('DELETE', '/keys/:id', '/owners/:id', '{/*rest}'),
   ...admin('PUT', '{/*rest}'),
 };
 

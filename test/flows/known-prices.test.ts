@@ -6,7 +6,7 @@ import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import vllm from '../../channels/vllm.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { anthropic, genai, openai } from '../clients/sdks.ts';

@@ -6,7 +6,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type BudgetState, type Ledger } from '../../core/money/ledger/index.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';

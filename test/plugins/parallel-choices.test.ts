@@ -16,7 +16,7 @@ import openai from '../../channels/openai.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { BudgetState } from '../../core/money/ledger/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import parallelChoices from '../../plugins/parallel-choices.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

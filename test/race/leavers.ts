@@ -9,7 +9,7 @@ import { openLedger } from '../../core/money/ledger/open.ts';
 import type { SharedStoreSettings } from '../../core/settings/shared.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { startGateways, type RacingGateway } from './gateways.ts';
 import { startProvider, type RacingProvider } from './provider.ts';
 

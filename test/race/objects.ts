@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { startAnthropicObjects, type AnthropicObjects } from '../support/anthropic-objects.ts';

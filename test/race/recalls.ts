@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import type { BudgetState } from '../../core/money/ledger/index.ts';
-import type { Budget } from '../../core/sdk/api-key.ts';
+import type { Budget } from '../../core/sdk/budget.ts';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { makeCall } from './callers.ts';

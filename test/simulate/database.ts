@@ -1,4 +1,4 @@
-import type { HeldBudget } from '../../core/sdk/api-key.ts';
+import type { HeldBudget } from '../../core/sdk/budget.ts';
 import type { Amounts } from '../../core/model/usage-record.ts';
 import { none, smaller, sum } from '../../core/money/ledger/amounts.ts';
 import {

@@ -7,7 +7,7 @@ import type {
   Settlement,
 } from '../../core/money/ledger/index.ts';
 import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
-import type { Budget, HeldBudget } from '../../core/sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../core/sdk/budget.ts';
 import { MemoryDatabase } from './database.ts';
 import { Chance, ProcessClock, startOfTime, Timeline } from './time.ts';
 

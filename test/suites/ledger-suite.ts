@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
-import type { Budget, HeldBudget } from '../../core/sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../core/sdk/budget.ts';
 import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';

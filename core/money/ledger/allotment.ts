@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import { difference, fits, none, smaller, sum } from './amounts.ts';
 import type { Clock } from './clock.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';

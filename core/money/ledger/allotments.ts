@@ -1,6 +1,6 @@
 /** Amounts that this process has reserved ahead for keys that call often. */
 import type { Amounts } from '../../model/usage-record.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import { Allotment, type SentAt } from './allotment.ts';
 import { none } from './amounts.ts';
 import type { Clock } from './clock.ts';

@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import { isWithin } from './allotment.ts';
 import { Allotments } from './allotments.ts';
 import { ClaimWatch } from './claim-watch.ts';

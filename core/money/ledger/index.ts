@@ -1,5 +1,5 @@
 import type { Amounts, UsageRecord } from '../../model/usage-record.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Work } from '../../state/database/sql.ts';
 
 /** A call's claim on its key's budgets until it is settled or its lease has run out. */

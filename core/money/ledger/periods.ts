@@ -1,6 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget, HeldBudget } from '../../sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../sdk/budget.ts';
 import { fits } from './amounts.ts';
 import type { Reservation } from './index.ts';
 

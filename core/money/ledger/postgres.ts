@@ -1,6 +1,6 @@
 /** The ledger on Postgres. */
 import type { Amounts } from '../../model/usage-record.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import { none, sum } from './amounts.ts';
 import {
   BudgetExhausted,

@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget, HeldBudget } from '../../sdk/api-key.ts';
+import type { Budget, HeldBudget } from '../../sdk/budget.ts';
 import { counted, holderOf, periods, periodStart, reservedAt } from './periods.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { BudgetExhausted, firstThatFits, isOfOwners, reservationOf, reservedAt, shortOf } from './periods.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
-import type { HeldBudget } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import { workInSqlite } from '../../state/database/sql.ts';
 import { transactionInSqlite } from '../../state/database/sqlite-writes.ts';

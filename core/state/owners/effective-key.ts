@@ -1,5 +1,6 @@
 /** A key together with the limits of its owners. */
-import type { ApiKey, HeldBudget } from '../../sdk/api-key.ts';
+import type { ApiKey } from '../../sdk/api-key.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 import { intersectPatterns } from '../api-keys/matches-model.ts';
 

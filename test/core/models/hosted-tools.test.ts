@@ -117,6 +117,8 @@ const covered: Readonly<Record<string, Json>> = {
     session: { audio: { input: { transcription: { model: 'm' } } } },
   },
   'ImageGenerateParams.Svg': { svg: { model: 'm' } },
+  // As a form names it.
+  'ImageEditParams.Svg': { 'svg[model]': 'm' },
   BetaAdvisorTool20260301: { tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'm' }] },
   BetaFallbackParam: { fallbacks: [{ model: 'm' }] },
   GenerationConfigRoutingConfigManualRoutingMode: { routingConfig: { manualMode: { modelName: 'm' } } },

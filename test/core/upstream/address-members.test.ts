@@ -37,9 +37,12 @@ const sdks: Readonly<Record<string, { readonly files: readonly string[]; readonl
 const like =
   /ur[il]s?$|uri_?prefix$|s3|gcs|bucket|blob|big_?query|corp(?:us|ora)|data_?stores?$|^engine$|folder$/i;
 
-/** Names that look so and are none, or belong to objects with a member that is one. */
+/**
+ * Names that look so and are none, or belong to objects with a member that is one. `buckets` and `bucket_name` are of Anthropic's data controls,
+ * an API for administrators that the gateway does not serve.
+ */
 const others =
-  /^(?:s3Location|gcsSource|gcsDestination|s3OutputDataConfig|bucketOwner|bigquerySource|bigqueryDestination|gcsDestinations?|vertexDataset|dataStoreSpecs|blob|sdkBlob|ragRetrievalConfig|bucket|(?:time_)?bucket_width)$/;
+  /^(?:buckets|bucket_name|s3Location|gcsSource|gcsDestination|s3OutputDataConfig|bucketOwner|bigquerySource|bigqueryDestination|gcsDestinations?|vertexDataset|dataStoreSpecs|blob|sdkBlob|ragRetrievalConfig|bucket|(?:time_)?bucket_width)$/;
 
 describe.each(Object.entries(sdks))('addresses in requests of the SDK %s', (name, { files, roots }) => {
   const members = [...new Set(sdkMembers(files, roots).map((one) => one.name))]

@@ -10,7 +10,7 @@ import anthropic from '../../../channels/anthropic.ts';
 import gemini from '../../../channels/gemini.ts';
 import openai from '../../../channels/openai.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
-import type { Budget } from '../../../core/sdk/api-key.ts';
+import type { Budget } from '../../../core/sdk/budget.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
 import { startAnthropicObjects } from '../../support/anthropic-objects.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -5,7 +5,7 @@ import gemini from '../../../channels/gemini.ts';
 import openaiCompatible from '../../../channels/openai-compatible.ts';
 import openai from '../../../channels/openai.ts';
 import sluice from '../../../channels/sluice.ts';
-import type { Budget } from '../../../core/sdk/api-key.ts';
+import type { Budget } from '../../../core/sdk/budget.ts';
 import type { ChannelEntry } from '../../../core/sdk/define.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startGeminiObjects } from '../../support/gemini-objects.ts';

@@ -99,6 +99,7 @@ describe('one record', () => {
     const [settlement] = await bookedFor({ charged });
     expect(settlement).toEqual({
       keyId: 'key_1',
+      owners: [],
       reservation: 'res_1',
       charged: { microDollars: 42, tokens: 15 },
       record: {

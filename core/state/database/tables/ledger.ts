@@ -48,5 +48,6 @@ const owners = `
 export const ledgerSteps: readonly Step[] = [
   { name: 'ledger-1', sqlite: tables, postgres: tables },
   { name: 'ledger-2', sqlite: allotments, postgres: allotments },
-  { name: 'ledger-3', sqlite: owners, postgres: owners },
+  // Gateways of the version before know no owners: calls through them are neither held to the limits of owners nor charged to them.
+  { name: 'ledger-3', isAddition: true, sqlite: owners, postgres: owners },
 ];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Budget } from '../../../../core/sdk/api-key.ts';
+import type { Budget } from '../../../../core/sdk/budget.ts';
 import { startBookkeeper } from '../../../../core/money/ledger/bookkeeper.ts';
 import type { Bookkeeper, Ledger, Reservation } from '../../../../core/money/ledger/index.ts';
 import { BudgetExhausted } from '../../../../core/money/ledger/periods.ts';
