@@ -22,7 +22,7 @@ const attempts = 5;
 const retryPause = 500;
 const lockNotAvailable = '55P03';
 
-/** For what reads or moves many rows. */
+/** For what reads or moves many rows, and for changes of tables, which a busy server is slow to write. Nobody waits for them. */
 const long = { patience: 600_000 } as const;
 
 /** Any number that no other lock of this database has. */
@@ -50,6 +50,7 @@ export async function partitionsOf(session: PostgresSession, table: Table): Prom
     `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
      WHERE i.inhparent = to_regclass($1)`,
     [table],
+    long,
   );
   return found
     .map(({ name, bound }) => {
@@ -116,7 +117,7 @@ export async function dropPartitions(database: PostgresDatabase, before: number)
       if (isDefault || until > before) continue;
       const count = table === 'usage_records' ? await countOf(database, name) : 0;
       const isDone = await changing(database, async (session) => {
-        await session.query(`DROP TABLE IF EXISTS ${name}`);
+        await session.query(`DROP TABLE IF EXISTS ${name}`, [], long);
       });
       if (!isDone) return removed;
       removed += count;
@@ -170,14 +171,16 @@ async function addPartition(
     );
   await session.query(
     `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${since}) TO (${until})`,
+    [],
+    long,
   );
 }
 
 async function createTable(session: PostgresSession, table: Table, name: string): Promise<void> {
-  await session.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)`);
+  await session.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)`, [], long);
   for (const [index, text] of indexes[table].entries()) {
     const [unique, columns] = text.startsWith('UNIQUE') ? ['UNIQUE ', text.slice(10)] : ['', text.slice(3)];
-    await session.query(`CREATE ${unique}INDEX ${name}_${index} ON ${name} ${columns}`);
+    await session.query(`CREATE ${unique}INDEX ${name}_${index} ON ${name} ${columns}`, [], long);
   }
 }
 
@@ -185,6 +188,7 @@ async function columnsOf(session: PostgresSession, table: Table): Promise<string
   const found = await session.query(
     'SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum',
     [table],
+    long,
   );
   return found.map(({ name }) => String(name)).join(', ');
 }
@@ -201,8 +205,12 @@ async function boundFirst(database: PostgresDatabase, table: Table, now: number)
   const check = `${before}_end`;
   const dropCheck = `ALTER TABLE ${before} DROP CONSTRAINT IF EXISTS ${check}`;
   const bounded = await changing(database, async (session) => {
-    await session.query(dropCheck);
-    await session.query(`ALTER TABLE ${before} ADD CONSTRAINT ${check} CHECK (at < ${end}) NOT VALID`);
+    await session.query(dropCheck, [], long);
+    await session.query(
+      `ALTER TABLE ${before} ADD CONSTRAINT ${check} CHECK (at < ${end}) NOT VALID`,
+      [],
+      long,
+    );
   });
   if (!bounded) return;
   let isDone = false;
@@ -215,14 +223,16 @@ async function boundFirst(database: PostgresDatabase, table: Table, now: number)
     isDone = await changing(database, async (session) => {
       if (!isWhole(await partitionsOf(session, table))) return;
       await createTable(session, table, `${table}_other`);
-      await session.query(`ALTER TABLE ${table} DETACH PARTITION ${before}`);
+      await session.query(`ALTER TABLE ${table} DETACH PARTITION ${before}`, [], long);
       await session.query(
         `ALTER TABLE ${table} ATTACH PARTITION ${before} FOR VALUES FROM (MINVALUE) TO (${end})`,
+        [],
+        long,
       );
-      await session.query(`ALTER TABLE ${table} ATTACH PARTITION ${table}_other DEFAULT`);
+      await session.query(`ALTER TABLE ${table} ATTACH PARTITION ${table}_other DEFAULT`, [], long);
     });
   } finally {
-    if (!isDone) await changing(database, async (session) => void (await session.query(dropCheck)));
+    if (!isDone) await changing(database, async (session) => void (await session.query(dropCheck, [], long)));
   }
 }
 
