@@ -85,7 +85,7 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
   for (const name in object) {
     const value = object[name];
     if (value === undefined || !isGiven(value)) continue;
-    const inner = path === '' ? ofForm(name, value) : undefined;
+    const inner = path === '' ? objectOfField(name, value) : undefined;
     if (inner !== undefined) {
       visitObject(inner, path, rest, found);
       continue;
@@ -112,8 +112,8 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
   }
 }
 
-/** The object that a field of a form stands for by its name, as `svg[model]` does; undefined for other names. */
-function ofForm(name: string, value: JsonValue): JsonObject | undefined {
+/** Returns the object that a field of a form stands for by its name, such as `svg[model]`; undefined for other names. */
+function objectOfField(name: string, value: JsonValue): JsonObject | undefined {
   if (!name.endsWith(']')) return undefined;
   const [first = '', ...names] = name
     .slice(0, -1)

@@ -208,11 +208,12 @@ export class Account implements CallAccount, EndedCall {
     this.#record.watcher = make();
   }
 
-  /** Sets how the usage record is made with which the charge is settled. */
+  /** Sets the ids of the owners of the caller's key, who are charged too. */
   belongTo(owners: readonly string[]): void {
     this.#owners = owners;
   }
 
+  /** Sets how the usage record is made with which the charge is settled. */
   recordWith(recorder: Recorder): void {
     this.#recorder = recorder;
     if (this.#state === 'settled' && !this.#isBooked) this.#state = 'closed';

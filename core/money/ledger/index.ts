@@ -36,7 +36,7 @@ export interface AllotmentReturns {
 /** What a call has come to: charged, its claim given back and its record written, all or nothing. */
 export interface Settlement {
   readonly keyId?: string;
-  /** Ids of the owners of the key, who are charged the same. Absent: whoever owns the key when it is settled. */
+  /** Ids of the owners of the key, who are charged the same. Absent: the owners that the key has when it is settled. */
   readonly owners?: readonly string[];
   readonly reservation?: string;
   /** The allotment that the call's reservation was part of, and what is taken off it in the same transaction. */
@@ -74,7 +74,7 @@ export interface Ledger {
   /**
    * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
    * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either. Where there is no room for the
-   * most, the allotments of whoever lacks room are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
+   * most, the allotments of the holders without room are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
    */
   reserve(
     keyId: string,

@@ -32,8 +32,13 @@ export function newReservationId(at: number, hasOwners = false): string {
 }
 
 /** True for the id of a reservation on budgets of owners too. The random digits before its end are hexadecimal. */
-export function isOfOwners(id: string): boolean {
+export function includesOwners(id: string): boolean {
   return id.endsWith('o');
+}
+
+/** Returns the ids of the owners that hold some of these budgets. */
+export function ownersIn(budgets: readonly HeldBudget[]): readonly string[] {
+  return [...new Set(budgets.flatMap(({ owner }) => owner?.id ?? []))];
 }
 
 /** Whose budget it is, by the id under which spending and claims are kept. */
@@ -126,7 +131,7 @@ export function reservationOf(
 ): Reservation {
   const { keyId, states, fitting, most, lease, wanted } = granted;
   const ahead = wanted === undefined || fitting !== most ? undefined : aheadWithin(states, most, wanted);
-  const owners = [...new Set(states.flatMap(({ owner }) => owner?.id ?? []))];
+  const owners = ownersIn(states);
   return {
     id: newReservationId(now, owners.length > 0),
     keyId,
@@ -141,7 +146,7 @@ export function reservationOf(
 export class BudgetExhausted extends GatewayError {
   /** True when only the claims of calls that have not been settled yet stand in the way. */
   readonly claimed: boolean;
-  /** True when allotments were recalled from which whoever lacks room gets some, here or in other processes. */
+  /** True when allotments that may make room for the call were recalled, here or in other processes. */
   recalls = false;
 
   constructor(message: string, claimed: boolean) {

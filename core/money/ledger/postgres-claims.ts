@@ -8,7 +8,7 @@ import { ownerClaims, standingAt, type ChargeRow, type ClaimTable, type Standing
 /** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
 const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-/** What asks the database: in a transaction, or by itself. */
+/** A transaction, or the database itself for single statements. */
 export type Asking = Pick<PostgresSession, 'query'>;
 
 /** Reads and writes claims. Nothing here begins a transaction. */
@@ -71,7 +71,7 @@ export class PostgresClaims {
     return session.query(this.#standing, [holders, periodStart('day', now), periodStart('month', now)]);
   }
 
-  /** Makes the claims of reservations, and makes those anew that have run out. Reservations whose ids do not tell when they were made were made at `now`. */
+  /** Inserts the claims of reservations, or replaces those that are there. A reservation whose id does not hold its time counts as made at `now`. */
   async claim(session: Asking, reservations: readonly Reservation[], now: number): Promise<void> {
     const held = reservations.flatMap((one) =>
       (this.#isOfOwners ? (one.owners ?? []) : [one.keyId]).map((holder) => ({ holder, ...one })),

@@ -7,7 +7,8 @@ import {
   counted,
   firstThatFits,
   holderOf,
-  isOfOwners,
+  includesOwners,
+  ownersIn,
   reservationOf,
   shortOf,
 } from './periods.ts';
@@ -66,9 +67,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   const claim = (together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
     database.transaction(async (session) => {
       const keys = [...new Set(together.map(({ keyId }) => keyId))];
-      const owners = [
-        ...new Set(together.flatMap(({ budgets }) => budgets.flatMap(({ owner }) => owner?.id ?? []))),
-      ];
+      const owners = ownersIn(together.flatMap(({ budgets }) => budgets));
       await session.query(inLine, [[...keys, ...owners]]);
       const now = Date.now();
       const rows = [
@@ -139,7 +138,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   };
 
   const release = async (ids: readonly string[]): Promise<void> => {
-    if (!ids.some(isOfOwners)) return ofKeys.giveBack(database, ids);
+    if (!ids.some(includesOwners)) return ofKeys.giveBack(database, ids);
     await database.transaction((session) => giveBackIn(session, ids));
   };
 
@@ -173,7 +172,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         await ofKeys.resize(session, resized);
         await ofOwners.resize(
           session,
-          resized.filter(({ id }) => isOfOwners(id)),
+          resized.filter(({ id }) => includesOwners(id)),
         );
         await giveBackIn(session, ended);
       }),
@@ -197,7 +196,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const ids = reservations.map(({ id }) => id);
       const kept = new Set(await ofKeys.renew(database, ids));
       const shared = new Map<string, number>();
-      for (const id of await ofOwners.renew(database, ids.filter(isOfOwners)))
+      for (const id of await ofOwners.renew(database, ids.filter(includesOwners)))
         shared.set(id, (shared.get(id) ?? 0) + 1);
       const lost = reservations.filter(
         ({ id, owners = [] }) => !kept.has(id) || (shared.get(id) ?? 0) < owners.length,
@@ -215,7 +214,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
     },
     async states(keyId, budgets) {
       const now = Date.now();
-      const owners = [...new Set(budgets.flatMap(({ owner }) => owner?.id ?? []))];
+      const owners = ownersIn(budgets);
       const rows = [
         ...(await ofKeys.standing(database, [keyId], now)),
         ...(await ofOwners.standing(database, owners, now)),
@@ -227,7 +226,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
 
 async function giveBackIn(session: PostgresSession, ids: readonly string[]): Promise<void> {
   await ofKeys.giveBack(session, ids);
-  await ofOwners.giveBack(session, ids.filter(isOfOwners));
+  await ofOwners.giveBack(session, ids.filter(includesOwners));
 }
 
 async function settleIn(
@@ -243,7 +242,7 @@ async function settleIn(
   await ofKeys.draw(session, draws);
   await ofOwners.draw(
     session,
-    draws.filter(({ id }) => isOfOwners(id)),
+    draws.filter(({ id }) => includesOwners(id)),
   );
   await giveBackIn(
     session,

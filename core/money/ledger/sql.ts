@@ -4,7 +4,7 @@ import { counted, holderOf, periods, periodStart, reservedAt } from './periods.t
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
-/** A table of claims, and its column that says on whose budgets. */
+/** A table of claims, and its column with the holder of the budgets. */
 export interface ClaimTable {
   readonly table: string;
   readonly holder: string;
@@ -21,7 +21,7 @@ export const recalled = [keyClaims, ownerClaims]
   .map(({ table }) => `SELECT id FROM ${table} WHERE allotment = 2`)
   .join(' UNION ');
 
-/** How a statement says where a value goes: `holders` with what compares a column with them; `now`, the time by which claims have run out, may be SQL. */
+/** SQL for the values of a statement. `holders` begins with the comparison, as in `= $1`. Claims that expire after `now` count. */
 export type StandingNames = Readonly<Record<'holders' | 'day' | 'month' | 'now', string>>;
 
 /** What holders have spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */

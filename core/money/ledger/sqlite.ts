@@ -1,6 +1,14 @@
 /** The ledger on SQLite. */
 import type { DatabaseSync } from 'node:sqlite';
-import { BudgetExhausted, firstThatFits, isOfOwners, reservationOf, reservedAt, shortOf } from './periods.ts';
+import {
+  BudgetExhausted,
+  firstThatFits,
+  includesOwners,
+  ownersIn,
+  reservationOf,
+  reservedAt,
+  shortOf,
+} from './periods.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
@@ -30,11 +38,14 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
 
   const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
   /** The claims that a reservation has made. */
-  const claimsOf = (id: string): readonly SqliteClaims[] => (isOfOwners(id) ? [ofKeys, ofOwners] : [ofKeys]);
+  const claimsOf = (id: string): readonly SqliteClaims[] =>
+    includesOwners(id) ? [ofKeys, ofOwners] : [ofKeys];
 
   const standingOf = (keyId: string, budgets: readonly HeldBudget[], now: number) => {
-    const owners = new Set(budgets.flatMap(({ owner }) => owner?.id ?? []));
-    return [ofKeys.standing(keyId, now), ...[...owners].map((owner) => ofOwners.standing(owner, now))].flat();
+    return [
+      ofKeys.standing(keyId, now),
+      ...ownersIn(budgets).map((owner) => ofOwners.standing(owner, now)),
+    ].flat();
   };
 
   const claimNow = (reservation: Reservation, at: number, now: number): void => {

@@ -1,9 +1,9 @@
-/** Finds out who owns the keys of calls that are charged long after they were made. */
+/** Finds the owners of keys for charges that come long after their calls. */
 import type { Ledger, Settlement } from './index.ts';
 
 /**
- * The same ledger, but that settlements which do not say who owns their key are charged to whoever owns it now. `ownersOf` gives the ids of the
- * owners of a key.
+ * Returns the same ledger, which charges settlements without `owners` to those who own the key now. `ownersOf` returns the ids of the owners of
+ * a key.
  */
 export function withOwners(ledger: Ledger, ownersOf: (keyId: string) => Promise<readonly string[]>): Ledger {
   const completed = async (settlements: readonly Settlement[]): Promise<readonly Settlement[]> => {

@@ -62,7 +62,7 @@ export interface ApiKeys {
   page(limit: number, after?: string, search?: string): Promise<KeyPage>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
-  /** Whoever owns keys: their limits bind the keys that `find`, `lookUp` and `current` give. */
+  /** The owners of keys. Their limits bind the keys that `find`, `lookUp` and `current` return. */
   readonly owners: Owners;
   /** Returns the ids of the owners of the key with this id; none for a key that is gone. */
   ownersOf(id: string): Promise<readonly string[]>;
