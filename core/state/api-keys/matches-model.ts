@@ -34,25 +34,35 @@ export function mayUseSome(allowed: readonly string[] | undefined, served: reado
   );
 }
 
+/** Two lists of patterns with stars may have as many in common as the product of their lengths, and a third list multiplies them again. */
+const mostPatterns = 1_000;
+
 /**
  * The names and patterns that both lists allow. Of two patterns with stars, neither of which covers the other, only names count that begin and
- * end as both ask and are as long as these together; where one has several stars, none. So a name may be refused that both allow, and none is
- * allowed that one refuses.
+ * end as both ask and are as long as these together; where one has several stars, none. At most 1,000 are returned. So a name may be refused
+ * that both allow, and none is allowed that one refuses.
  */
 export function intersectPatterns(one: readonly string[], other: readonly string[]): readonly string[] {
   const both = new Set<string>();
-  for (const pattern of one) {
-    for (const second of other) {
-      if (matchesModel([second], pattern)) both.add(pattern);
-      else if (matchesModel([pattern], second)) both.add(second);
-      else if (hasOneStar(pattern) && hasOneStar(second) && patternsOverlap(pattern, second)) {
-        const longer = (a = '', b = ''): string => (a.length > b.length ? a : b);
-        const start = longer(startOf(pattern), startOf(second));
-        both.add(`${start}*${longer(endOf(pattern), endOf(second))}`);
-      }
+  // Each in a list of its own, which is compiled once.
+  const alone = (list: readonly string[]) => list.map((pattern) => [pattern] as const);
+  const [ones, others] = [alone(one), alone(other)];
+  for (const first of ones) {
+    if (both.size >= mostPatterns) break;
+    for (const second of others) {
+      const [a, b] = [first[0], second[0]];
+      if (matchesName(second, a)) both.add(a);
+      else if (matchesName(first, b)) both.add(b);
+      else if (hasOneStar(a) && hasOneStar(b) && patternsOverlap(a, b)) both.add(between(a, b));
     }
   }
-  return [...both];
+  return [...both].slice(0, mostPatterns);
+}
+
+/** The names that begin and end as two patterns with one star each ask. */
+function between(one: string, other: string): string {
+  const longer = (a = '', b = ''): string => (a.length > b.length ? a : b);
+  return `${longer(startOf(one), startOf(other))}*${longer(endOf(one), endOf(other))}`;
 }
 
 function hasOneStar(pattern: string): boolean {

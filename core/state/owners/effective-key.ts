@@ -4,7 +4,7 @@ import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 import { intersectPatterns } from '../api-keys/matches-model.ts';
 
-/** How sentences name an owner. */
+/** Names of the kinds in sentences. */
 const nouns: Readonly<Record<OwnerKind, string>> = {
   organisation: 'organisation',
   team: 'team',

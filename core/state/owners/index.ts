@@ -4,13 +4,13 @@ import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 
 type Editable = Omit<Owner, 'id' | 'kind' | 'createdAt'>;
 
-/** What people asked for cannot be. The message says why, in a sentence for them. */
+/** Thrown for a change that is not possible. The message is a sentence for the operator. */
 export class OwnerMistake extends Error {}
 
 /** The fields to change. `undefined` takes away what may be absent. */
 export type OwnerChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
 
-/** What a new owner is made of. It is enabled unless said otherwise. */
+/** The fields of a new owner. `enabled` is true by default. */
 export interface NewOwner extends OwnerChanges {
   readonly kind: OwnerKind;
   readonly name: string;
@@ -37,7 +37,7 @@ export interface Owners {
    * owner is switched off or gone. The same object for the same record until an owner changes.
    */
   effective(key: ApiKey): ApiKey;
-  /** As {@link load}, where somebody has written since. Whoever refreshes the keys calls it. */
+  /** As {@link load}, where somebody has written since. The refresh of the keys calls it. */
   refresh(): Promise<void>;
   /** Waits for what is being read. */
   stop(): Promise<void>;

@@ -21,28 +21,45 @@ const prefixes: Readonly<Record<OwnerKind, string>> = {
   'service-account': 'svc',
 };
 
+/** An owner as it is stored. */
 const recordSchema: z.ZodType<Owner> = z.object({
-  ...z.object(ownerFields).partial().shape,
   id: z.string(),
   kind: z.enum(['organisation', 'team', 'member', 'service-account']),
   name: ownerFields.name,
+  note: ownerFields.note.exactOptional(),
+  organisation: ownerFields.organisation.exactOptional(),
+  models: ownerFields.models.exactOptional(),
+  budgets: ownerFields.budgets.exactOptional(),
+  requestsPerMinute: ownerFields.requestsPerMinute.exactOptional(),
+  tokensPerMinute: ownerFields.tokensPerMinute.exactOptional(),
+  concurrency: ownerFields.concurrency.exactOptional(),
+  addresses: ownerFields.addresses.exactOptional(),
   enabled: z.boolean(),
   createdAt: z.int(),
-}) as unknown as z.ZodType<Owner>;
+});
 
-/** Opens the owners that are kept in these stores. `report` is told of records that cannot be read. */
+/** Opens the owners that are kept in these stores. `report` gets the errors of records that cannot be read. */
 export function openOwners(stores: Stores, report: ReportError = () => {}): Owners {
   return new StoredOwners(stores, report);
+}
+
+/** A key with its owners, as they were after so many changes. */
+interface Effective {
+  readonly key: ApiKey;
+  readonly owners: readonly (Owner | undefined)[];
+  readonly changes: number;
 }
 
 class StoredOwners implements Owners {
   readonly #stores: Stores;
   readonly #report: ReportError;
   readonly #owners = new Map<string, Owner>();
-  /** A key record that changes is another object. What stands here was made of the owners as they are. */
-  #effective = new WeakMap<ApiKey, ApiKey>();
+  /** By the record of the key: one that changes is another object. */
+  readonly #effective = new WeakMap<ApiKey, Effective>();
   /** The records that effective keys were made of. */
   readonly #records = new WeakMap<ApiKey, ApiKey>();
+  /** Number of times that an owner was put here or taken out. */
+  #changes = 0;
   #revision: number | undefined;
   #loading: Promise<void> | undefined;
 
@@ -116,16 +133,18 @@ class StoredOwners implements Owners {
       throw new OwnerMistake('The team and the member of a key must not belong to different organisations.');
   }
 
-  effective(key: ApiKey): ApiKey {
-    if (key.team === undefined && key.member === undefined) return key;
-    const record = this.#records.get(key) ?? key;
-    let effective = this.#effective.get(record);
-    if (effective === undefined) {
-      effective = effectiveKey(record, this.#chainOf(record));
-      this.#effective.set(record, effective);
-      this.#records.set(effective, record);
-    }
-    return effective;
+  effective(given: ApiKey): ApiKey {
+    if (given.team === undefined && given.member === undefined) return given;
+    const record = this.#records.get(given) ?? given;
+    const known = this.#effective.get(record);
+    if (known?.changes === this.#changes) return known.key;
+    const owners = this.#chainOf(record);
+    const isSame =
+      known?.owners.length === owners.length && known.owners.every((one, at) => one === owners[at]);
+    const key = isSame ? known.key : effectiveKey(record, owners);
+    this.#effective.set(record, { key, owners, changes: this.#changes });
+    this.#records.set(key, record);
+    return key;
   }
 
   async refresh(): Promise<void> {
@@ -169,7 +188,7 @@ class StoredOwners implements Owners {
   #put(id: string, owner: Owner | undefined): void {
     if (owner === undefined) this.#owners.delete(id);
     else this.#owners.set(id, owner);
-    this.#effective = new WeakMap();
+    this.#changes += 1;
   }
 
   #decode(id: string, value: unknown): Owner | undefined {

@@ -56,8 +56,12 @@ describe('a key', () => {
       { ...budget(50), owner: { id: ada.id, name: 'the member "Ada"' } },
       { ...budget(1_000), owner: { id: acme.id, name: 'the organisation "Acme"' } },
     ]);
-    // The same object for each call, by which others remember what they have made of it.
+    // The same object for each call, by which others remember what they have made of it, whatever happens to other owners.
     expect(keys.find(value)?.key).toBe(found?.key);
+    await owners.create({ kind: 'team', name: 'another' });
+    expect(keys.find(value)?.key).toBe(found?.key);
+    await owners.update(ada.id, { note: 'moved' });
+    expect(keys.find(value)?.key).not.toBe(found?.key);
     // What is kept of the key is its own alone.
     const [listed] = await keys.list();
     expect(listed).not.toHaveProperty('owners');
@@ -149,6 +153,14 @@ describe('the models that two lists allow', () => {
       }),
       { numRuns: tries(2_000) },
     );
+  });
+
+  test('are a bounded number, however many patterns there are', () => {
+    const numbers = Array.from({ length: 200 }, (_, index) => String(index));
+    const [starts, ends] = [numbers.map((one) => `a${one}-*`), numbers.map((one) => `*-b${one}`)];
+    const both = intersectPatterns(starts, ends);
+    expect(both).toHaveLength(1_000);
+    expect(intersectPatterns(both, ends).length).toBeLessThanOrEqual(1_000);
   });
 
   test('include those between two patterns', () => {
