@@ -8,9 +8,10 @@ import {
   type InternalTools,
 } from 'sluice/internal';
 import type { Audit } from './audit.ts';
+import { budgetStates } from './budget-states.ts';
 import { namesOf } from './names.ts';
-import { wanted } from './owners.ts';
-import type { AuditEntry, BudgetStateView, KeyView } from './schemas/index.ts';
+import { orInvalid } from './owners.ts';
+import type { AuditEntry, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
 type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
@@ -50,7 +51,7 @@ export function keyHandlers(
     changes: ApiKeyChanges,
   ) => {
     const before = await keyOf(asked.id);
-    const changed = await wanted(orGone(before.id, apiKeys.update(before.id, changes)));
+    const changed = await orInvalid(orGone(before.id, apiKeys.update(before.id, changes)));
     await audit.note({
       session: asked.session.id,
       ip: asked.ip,
@@ -79,7 +80,7 @@ export function keyHandlers(
     findKey: async ({ id }) => viewOf(await keyOf(id), tools),
     async createKey({ body, session, ip }) {
       checkExpiry(body.expiresAt);
-      const { record, value } = await wanted(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
+      const { record, value } = await orInvalid(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
       await audit.note({
         session: session.id,
         ip,
@@ -133,19 +134,7 @@ function checkExpiry(expiresAt: number | null | undefined): void {
 }
 
 async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
-  const { id, name, note, prefix, suffix, models, budgets, addresses, expiresAt, enabled } = key;
-  const states: readonly BudgetStateView[] =
-    budgets === undefined || budgets.length === 0
-      ? []
-      : // What gateways hold ready for calls to come is given back when it is wanted: nobody has to know of it.
-        (await ledger.states(id, budgets)).map(({ unit, period, amount, since, spent, reserved }) => ({
-          unit,
-          period,
-          amount,
-          since,
-          spent,
-          reserved,
-        }));
+  const { id, name, note, prefix, suffix, models, budgets = [], addresses, expiresAt, enabled } = key;
   const expired = expiresAt !== undefined && expiresAt <= Date.now();
   return {
     id,
@@ -155,7 +144,7 @@ async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
     suffix,
     state: !enabled ? 'disabled' : expired ? 'expired' : 'valid',
     models: models === undefined ? undefined : [...models],
-    budgets: [...states],
+    budgets: await budgetStates(id, budgets, ledger),
     requestsPerMinute: key.requestsPerMinute,
     tokensPerMinute: key.tokensPerMinute,
     concurrency: key.concurrency,

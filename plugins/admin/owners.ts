@@ -2,12 +2,13 @@
 import { GatewayError, type JsonObject, type Owner } from 'sluice';
 import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
 import type { Audit } from './audit.ts';
+import { budgetStates } from './budget-states.ts';
 import type { AuditEntry, OwnerView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
 type OwnerTools = Pick<InternalTools, 'apiKeys' | 'ledger'>;
 
-/** How many owners' budgets are looked up at the same time. */
+/** Number of owners whose budgets are looked up at the same time. */
 const atOnce = 8;
 
 /** The routes about owners of API keys. */
@@ -57,20 +58,20 @@ export function ownerHandlers(
     },
     findOwner: ({ id }) => viewOf(ownerOf(id), tools),
     async createOwner(asked) {
-      const created = await wanted(owners.create(asked.body));
+      const created = await orInvalid(owners.create(asked.body));
       await note(asked, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
     },
     async updateOwner(asked) {
       const before = ownerOf(asked.id);
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
-      const changed = await wanted(owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
+      const changed = await orInvalid(owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },
     async deleteOwner(asked) {
       const before = ownerOf(asked.id);
-      await wanted(owners.remove(before.id));
+      await orInvalid(owners.remove(before.id));
       await note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
@@ -78,7 +79,7 @@ export function ownerHandlers(
 }
 
 /** Waits for a change. What cannot be is 400. */
-export async function wanted<Result>(work: Promise<Result>): Promise<Result> {
+export async function orInvalid<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
@@ -90,18 +91,10 @@ export async function wanted<Result>(work: Promise<Result>): Promise<Result> {
 async function viewOf(owner: Owner, { ledger }: OwnerTools): Promise<OwnerView> {
   const { budgets = [], models, addresses, ...rest } = owner;
   const held = budgets.map((budget) => ({ ...budget, owner: { id: owner.id, name: ownerName(owner) } }));
-  const states = held.length === 0 ? [] : await ledger.states('', held);
   return {
     ...rest,
     ...(models === undefined ? {} : { models: [...models] }),
     ...(addresses === undefined ? {} : { addresses: [...addresses] }),
-    budgets: states.map(({ unit, period, amount, since, spent, reserved }) => ({
-      unit,
-      period,
-      amount,
-      since,
-      spent,
-      reserved,
-    })),
+    budgets: await budgetStates('', held, ledger),
   };
 }

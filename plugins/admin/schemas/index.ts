@@ -8,6 +8,7 @@ export * from './audit.ts';
 export * from './channels.ts';
 export * from './failure.ts';
 export * from './keys.ts';
+export * from './limits.ts';
 export * from './live.ts';
 export * from './overview.ts';
 export * from './owners.ts';

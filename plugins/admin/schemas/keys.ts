@@ -1,20 +1,15 @@
 /** Schemas of the admin endpoints for API keys. */
 import { z } from 'zod';
-import { apiKeyFields, budgetField } from 'sluice/internal';
-import { count, number, time } from './values.ts';
+import { apiKeyFields } from 'sluice/internal';
+import { changedKeyLimits, limitsView, newKeyLimits } from './limits.ts';
+import { number, time } from './values.ts';
 
 const fields = apiKeyFields;
 
 /** What a new key is made of; only the name is required. An absent limit means that there is none. */
 export const newKey = z.strictObject({
   name: fields.name,
-  note: fields.note.exactOptional(),
-  models: fields.models.exactOptional().describe('exact names and patterns with *'),
-  budgets: fields.budgets.exactOptional(),
-  requestsPerMinute: fields.requestsPerMinute.exactOptional(),
-  tokensPerMinute: fields.tokensPerMinute.exactOptional(),
-  concurrency: fields.concurrency.exactOptional(),
-  addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
+  ...newKeyLimits,
   expiresAt: fields.expiresAt.exactOptional(),
   team: fields.team.exactOptional().describe('the id of its team'),
   member: fields.member.exactOptional().describe('the id of its member or service account'),
@@ -23,26 +18,10 @@ export const newKey = z.strictObject({
 /** The fields to change; null takes a limit away. */
 export const keyChanges = z.strictObject({
   name: fields.name.exactOptional(),
-  note: fields.note.nullable().exactOptional(),
-  models: fields.models.nullable().exactOptional(),
-  budgets: fields.budgets.nullable().exactOptional(),
-  requestsPerMinute: fields.requestsPerMinute.nullable().exactOptional(),
-  tokensPerMinute: fields.tokensPerMinute.nullable().exactOptional(),
-  concurrency: fields.concurrency.nullable().exactOptional(),
-  addresses: fields.addresses.nullable().exactOptional(),
+  ...changedKeyLimits,
   expiresAt: fields.expiresAt.nullable().exactOptional(),
   team: fields.team.nullable().exactOptional(),
   member: fields.member.nullable().exactOptional(),
-});
-
-/** A budget with what is spent and claimed in its present period. */
-export const budgetState = z.object({
-  unit: budgetField.shape.unit,
-  period: budgetField.shape.period,
-  amount: count,
-  since: time.describe('when the period began; 0 for total'),
-  spent: count,
-  reserved: count.describe('claimed by calls that run'),
 });
 
 /** A key as people see it: never its secret. */
@@ -53,12 +32,7 @@ export const key = z.object({
   prefix: z.string().describe('the first characters of the secret'),
   suffix: z.string().describe('the last characters of the secret'),
   state: z.enum(['valid', 'disabled', 'expired']),
-  models: z.array(z.string()).optional(),
-  budgets: z.array(budgetState),
-  requestsPerMinute: count.optional(),
-  tokensPerMinute: count.optional(),
-  concurrency: count.optional(),
-  addresses: z.array(z.string()).optional(),
+  ...limitsView,
   expiresAt: time.optional(),
   team: z.string().optional(),
   member: z.string().optional(),
@@ -101,7 +75,6 @@ export const keyWithValue = z.object({
 /** The types of what stands above, as a page takes them. */
 export type NewKey = z.input<typeof newKey>;
 export type KeyChanges = z.input<typeof keyChanges>;
-export type BudgetStateView = z.output<typeof budgetState>;
 export type KeyView = z.output<typeof key>;
 export type KeyPage = z.output<typeof keyPage>;
 export type ChangedKey = z.output<typeof changedKey>;

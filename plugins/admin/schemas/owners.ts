@@ -1,38 +1,26 @@
 /** Schemas of the admin endpoints for owners of API keys. */
 import { z } from 'zod';
 import { ownerFields } from 'sluice/internal';
-import { budgetState } from './keys.ts';
-import { count, number, time } from './values.ts';
+import { changedOwnerLimits, limitsView, newOwnerLimits } from './limits.ts';
+import { number, time } from './values.ts';
 
 const fields = ownerFields;
 const kind = z.enum(['organisation', 'team', 'member', 'service-account']);
 
-/** What a new owner is made of; only its kind and name are required. An absent limit means that there is none. */
+/** The fields of a new owner; only its kind and name are required. */
 export const newOwner = z.strictObject({
   kind,
   name: fields.name,
-  note: fields.note.exactOptional(),
   organisation: fields.organisation.exactOptional().describe('the id of the organisation that it belongs to'),
-  models: fields.models.exactOptional().describe('exact names and patterns with *'),
-  budgets: fields.budgets.exactOptional(),
-  requestsPerMinute: fields.requestsPerMinute.exactOptional(),
-  tokensPerMinute: fields.tokensPerMinute.exactOptional(),
-  concurrency: fields.concurrency.exactOptional(),
-  addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
+  ...newOwnerLimits,
   enabled: z.boolean().exactOptional(),
 });
 
 /** The fields to change; null takes a limit, or the organisation, away. */
 export const ownerChanges = z.strictObject({
   name: fields.name.exactOptional(),
-  note: fields.note.nullable().exactOptional(),
   organisation: fields.organisation.nullable().exactOptional(),
-  models: fields.models.nullable().exactOptional(),
-  budgets: fields.budgets.nullable().exactOptional(),
-  requestsPerMinute: fields.requestsPerMinute.nullable().exactOptional(),
-  tokensPerMinute: fields.tokensPerMinute.nullable().exactOptional(),
-  concurrency: fields.concurrency.nullable().exactOptional(),
-  addresses: fields.addresses.nullable().exactOptional(),
+  ...changedOwnerLimits,
   enabled: z.boolean().exactOptional(),
 });
 
@@ -43,12 +31,7 @@ export const owner = z.object({
   name: z.string(),
   note: z.string().optional(),
   organisation: z.string().optional(),
-  models: z.array(z.string()).optional(),
-  budgets: z.array(budgetState),
-  requestsPerMinute: count.optional(),
-  tokensPerMinute: count.optional(),
-  concurrency: count.optional(),
-  addresses: z.array(z.string()).optional(),
+  ...limitsView,
   enabled: z.boolean(),
   createdAt: time,
 });
