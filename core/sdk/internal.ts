@@ -230,6 +230,16 @@ export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts
 export { tunnelWatch } from './tunnel-watch.ts';
 export { appendedLength, bytesOf, leadingType } from '../formats/realtime/wire.ts';
 export { failureCause } from '../routing/failure-cause.ts';
+export {
+  UserMistake,
+  type User,
+  type UserChanges,
+  type UserRole,
+  type Users,
+  type Identity,
+  type NewUser,
+  type TeamMembership,
+} from '../state/users/index.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

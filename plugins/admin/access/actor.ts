@@ -1,0 +1,20 @@
+/** Who asks the admin API, however they have proved it. */
+import type { UserRole, TeamMembership } from 'sluice/internal';
+
+/** Who asks, and what they may see and change. */
+export interface Actor {
+  /** The admin password, a user that has signed in, or a token of the admin API. */
+  readonly kind: 'password' | 'user' | 'token';
+  /** For the audit log: the id of the user or token; `password` for the admin password. */
+  readonly id: string;
+  /** For people: an email, the name of a token, `admin password`. */
+  readonly name: string;
+  readonly role: UserRole;
+  /** Id of the organisation to which the actor is restricted. Absent: sees all of the gateway. */
+  readonly organisation?: string;
+  readonly teams: readonly TeamMembership[];
+  /** Id of the member whose keys and usage are the actor's own. Absent for a password and most tokens. */
+  readonly member?: string;
+  /** What a token may be used for; absent for people. Each is `read` or `write` of a group of routes, such as `keys:write`. */
+  readonly scopes?: readonly string[];
+}
