@@ -206,6 +206,34 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     expect(complaints).toEqual([]);
   });
 
+  test('the playground goes on with a conversation in each format, and shows what each call cost', async () => {
+    const { page, complaints } = await dashboard.open();
+    const key = await makeKey(page, { name: 'Talks' });
+    await goTo(page, 'Playground');
+    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('Model', { exact: true }).fill('demo');
+    for (const format of ['Chat completions', 'Messages', 'generateContent', 'Responses']) {
+      await page.getByRole('button', { name: format, exact: true }).click();
+      await page.getByLabel('Prompt', { exact: true }).fill('Water under the bridge');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.locator('[data-answer=done]').waitFor();
+      await expect.poll(() => page.locator('[data-cost]').innerText()).toMatch(/\d+ tokens in, \d+ out, \$/);
+      await page.getByRole('button', { name: 'Continue the conversation' }).click();
+      await page.getByLabel('Prompt', { exact: true }).fill('And what then?');
+      const request = page.locator('[data-wire=request]');
+      expect(await request.innerText()).toMatch(
+        /Water under the bridge[^]+(assistant|model)[^]+And what then\?/,
+      );
+      await page.getByRole('button', { name: 'Send' }).click();
+      const answer = page.locator('[data-answer=done]');
+      await expect.poll(() => answer.innerText()).toContain('And what then?');
+      expect(await page.getByLabel('Conversation').getByRole('listitem').count()).toBe(2);
+      await page.getByRole('button', { name: 'Start anew' }).click();
+      expect(await request.innerText()).not.toContain('Water under the bridge');
+    }
+    expect(complaints).toEqual([]);
+  });
+
   test('a running call is seen live and stays a while when it has ended', async () => {
     const { page } = await dashboard.open();
     const key = await makeKey(page, { name: 'Watched' });

@@ -129,6 +129,7 @@ describe('numbers for people', () => {
 
 describe('the playground', () => {
   const question = {
+    turns: [],
     model: 'demo/x',
     system: 'Be kind.',
     prompt: 'Hello',

@@ -7,6 +7,8 @@ export interface Answer {
   readonly status: number | undefined;
   /** `name: value` lines. */
   readonly headers: string;
+  /** Under which the call is in the usage log. */
+  readonly requestId: string | undefined;
   /** Exactly what came, up to a limit. */
   readonly wire: string;
   readonly text: string;
@@ -37,6 +39,7 @@ export async function exchange(
     state: 'running',
     status: undefined,
     headers: '',
+    requestId: undefined,
     wire: '',
     text: '',
     thinking: '',
@@ -76,6 +79,7 @@ export async function exchange(
     });
     change({
       status: response.status,
+      requestId: response.headers.get('x-request-id') ?? undefined,
       headers: [...response.headers].map((pair) => pair.join(': ')).join('\n'),
     });
     const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;

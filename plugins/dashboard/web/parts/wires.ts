@@ -1,5 +1,13 @@
+/** What somebody has said in a conversation. */
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
 /** What a playground call is made of, before a format spells it. */
 export interface Question {
+  /** What has been said before the prompt, the oldest first. */
+  readonly turns: readonly Turn[];
   readonly model: string;
   readonly system: string;
   readonly prompt: string;
@@ -55,6 +63,9 @@ const joined = (values: unknown, pick: (value: unknown) => string): string => li
 const set = (members: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
+const said = (turns: readonly Turn[], prompt: string) =>
+  [...turns, { role: 'user', text: prompt }].map((turn) => ({ role: turn.role, content: turn.text }));
+
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const errorOf = (value: Json): Pick<Piece, 'error'> => {
   const message = at(value, 'error', 'message');
@@ -64,15 +75,12 @@ const errorOf = (value: Json): Pick<Piece, 'error'> => {
 const chatCompletions: Wire = {
   name: 'chat-completions',
   title: 'Chat completions',
-  request: ({ model, system, prompt, maxTokens, temperature, stream }) => ({
+  request: ({ turns, model, system, prompt, maxTokens, temperature, stream }) => ({
     path: '/v1/chat/completions',
     headers: {},
     body: set({
       model,
-      messages: [
-        ...(system === '' ? [] : [{ role: 'system', content: system }]),
-        { role: 'user', content: prompt },
-      ],
+      messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...said(turns, prompt)],
       max_completion_tokens: maxTokens,
       temperature,
       stream: stream || undefined,
@@ -94,14 +102,14 @@ const chatCompletions: Wire = {
 const messages: Wire = {
   name: 'messages',
   title: 'Messages',
-  request: ({ model, system, prompt, maxTokens, temperature, stream }) => ({
+  request: ({ turns, model, system, prompt, maxTokens, temperature, stream }) => ({
     path: '/v1/messages',
     headers: { 'anthropic-version': '2023-06-01' },
     body: set({
       model,
       max_tokens: maxTokens ?? 1024,
       system: system === '' ? undefined : system,
-      messages: [{ role: 'user', content: prompt }],
+      messages: said(turns, prompt),
       temperature,
       stream: stream || undefined,
     }),
@@ -120,11 +128,14 @@ const messages: Wire = {
 const generateContent: Wire = {
   name: 'generate-content',
   title: 'generateContent',
-  request: ({ model, system, prompt, maxTokens, temperature, stream }) => ({
+  request: ({ turns, model, system, prompt, maxTokens, temperature, stream }) => ({
     path: `/v1beta/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     headers: {},
     body: set({
-      contents: [{ role: 'user', parts: [{ text: prompt }] }],
+      contents: [...turns, { role: 'user', text: prompt }].map((turn) => ({
+        role: turn.role === 'user' ? 'user' : 'model',
+        parts: [{ text: turn.text }],
+      })),
       systemInstruction: system === '' ? undefined : { parts: [{ text: system }] },
       generationConfig: set({ maxOutputTokens: maxTokens, temperature }),
     }),
@@ -144,13 +155,13 @@ const generateContent: Wire = {
 const responses: Wire = {
   name: 'responses',
   title: 'Responses',
-  request: ({ model, system, prompt, maxTokens, temperature, stream }) => ({
+  request: ({ turns, model, system, prompt, maxTokens, temperature, stream }) => ({
     path: '/v1/responses',
     headers: {},
     body: set({
       model,
       instructions: system === '' ? undefined : system,
-      input: prompt,
+      input: turns.length === 0 ? prompt : said(turns, prompt),
       max_output_tokens: maxTokens,
       temperature,
       store: false,

@@ -2,12 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { api } from '../parts/api.ts';
 import { Badge, Status } from '../parts/badges.tsx';
+import { CallCost } from './call-cost.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { exchange, type Answer } from '../parts/exchange.ts';
 import { Field, Segments } from '../parts/fields.tsx';
 import { Empty } from '../parts/states.tsx';
 import { duration } from '../parts/text.ts';
-import { wires, type Question, type WireRequest } from '../parts/wires.ts';
+import { wires, type Question, type Turn, type WireRequest } from '../parts/wires.ts';
 
 /** The API key lives as long as the page, and nowhere but here. */
 let keptKey = '';
@@ -23,6 +24,9 @@ export function Playground() {
   const [maxTokens, setMaxTokens] = useState('');
   const [temperature, setTemperature] = useState('');
   const [stream, setStream] = useState(true);
+  const [turns, setTurns] = useState<readonly Turn[]>([]);
+  /** The prompt of the answer that is shown. */
+  const [asked, setAsked] = useState('');
   const [answer, setAnswer] = useState<Answer>();
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
@@ -33,6 +37,7 @@ export function Playground() {
   const number = (text: string): number | undefined =>
     text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
   const question: Question = {
+    turns,
     model: chosen,
     system: system.trim(),
     prompt,
@@ -47,9 +52,16 @@ export function Playground() {
     event.preventDefault();
     running.current?.abort();
     const controller = (running.current = new AbortController());
+    setAsked(prompt);
     void exchange(wire, request, key.trim(), controller.signal, (next) => {
       if (running.current === controller) setAnswer(next);
     });
+  };
+
+  const goOn = (text: string): void => {
+    setTurns([...turns, { role: 'user', text: asked }, { role: 'assistant', text }]);
+    setAnswer(undefined);
+    setPrompt('');
   };
 
   return (
@@ -172,7 +184,8 @@ export function Playground() {
           </div>
         </form>
         <div className="stack">
-          <Shown answer={answer} />
+          {turns.length > 0 && <Conversation turns={turns} startAnew={() => setTurns([])} />}
+          <Shown answer={answer} goOn={goOn} />
           <WireView request={request} answer={answer} curl={curlOf(request, wire.authorize('$API_KEY'))} />
         </div>
       </div>
@@ -180,7 +193,41 @@ export function Playground() {
   );
 }
 
-function Shown({ answer }: { readonly answer: Answer | undefined }) {
+function Conversation({
+  turns,
+  startAnew,
+}: {
+  readonly turns: readonly Turn[];
+  readonly startAnew: () => void;
+}) {
+  return (
+    <section className="card" aria-label="Conversation">
+      <header>
+        <h2>Conversation</h2>
+        <button type="button" className="button small push" onClick={startAnew}>
+          Start anew
+        </button>
+      </header>
+      <ol className="body stack turns" tabIndex={0} aria-label="Turns">
+        {turns.map(({ role, text }, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- turns are only added at the end
+          <li key={index} data-turn={role}>
+            <strong className="small">{role === 'user' ? 'You' : 'Model'}</strong>
+            <p>{text}</p>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Shown({
+  answer,
+  goOn,
+}: {
+  readonly answer: Answer | undefined;
+  readonly goOn: (text: string) => void;
+}) {
   if (answer === undefined) {
     return (
       <section className="card" aria-label="Answer">
@@ -190,7 +237,7 @@ function Shown({ answer }: { readonly answer: Answer | undefined }) {
       </section>
     );
   }
-  const { state, status, text, thinking, usage, error, firstMs, ms } = answer;
+  const { state, status, text, thinking, usage, error, firstMs, ms, requestId } = answer;
   return (
     <section className="card" aria-label="Answer">
       <header>
@@ -217,6 +264,16 @@ function Shown({ answer }: { readonly answer: Answer | undefined }) {
             <summary className="small">Usage</summary>
             <pre className="block">{JSON.stringify(usage, null, 2)}</pre>
           </details>
+        )}
+        {state !== 'running' && (
+          <div className="row">
+            {requestId !== undefined && <CallCost id={requestId} />}
+            {state === 'done' && text !== '' && (
+              <button type="button" className="button small push" onClick={() => goOn(text)}>
+                Continue the conversation
+              </button>
+            )}
+          </div>
         )}
       </div>
     </section>
