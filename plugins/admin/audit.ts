@@ -1,12 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { entriesOf, type Stores } from 'sluice/internal';
+import type { Actor } from './access/actor.ts';
 import type { AuditEntry, AuditPage } from './schemas/index.ts';
+import type { Session } from './sessions.ts';
 
 /** The newest entries are kept, so many and for so many milliseconds. */
 const most = 5_000;
 const keptFor = 400 * 86_400_000;
 /** Between two looks at how many there are. */
 const writesPerLook = 100;
+
+/** Who makes a change. */
+export interface Author {
+  readonly actor: Actor;
+  /** The client's address. */
+  readonly ip: string;
+  readonly session?: Session | undefined;
+}
+
+/** A change, as whoever makes it describes it. */
+export type Change = Omit<AuditEntry, 'id' | 'at' | 'session' | 'actor' | 'ip'>;
 
 /** Who changed what, and when: in the database, newest first. */
 export class Audit {
@@ -18,10 +31,15 @@ export class Audit {
   }
 
   /** Writes an entry down. Rejects when the database fails: a change that nobody can trace is not made in silence. */
-  async note(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+  async note({ actor, ip, session }: Author, change: Change): Promise<void> {
     const at = Date.now();
     const id = `${at.toString(36).padStart(9, '0')}-${randomBytes(6).toString('hex')}`;
-    await this.#kept.set(id, { id, at, ...entry }, keptFor);
+    const { kind, id: actorId, name } = actor;
+    const by = {
+      actor: { kind, id: actorId, name },
+      ...(session === undefined ? {} : { session: session.id }),
+    };
+    await this.#kept.set(id, { id, at, ...by, ip, ...change }, keptFor);
     this.#writes += 1;
     if (this.#writes % writesPerLook === 0) await this.#prune();
   }

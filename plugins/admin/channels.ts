@@ -9,7 +9,7 @@ import {
 } from 'sluice/internal';
 import { Memory, type Learned } from '../learned-refusals/memory.ts';
 import { traitOf } from '../learned-refusals/trait.ts';
-import type { Audit } from './audit.ts';
+import type { Audit, Author } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
 import type { ChannelView, ModelView } from './schemas/index.ts';
@@ -88,20 +88,12 @@ export function channelHandlers(
     return { channel: view };
   };
 
-  const turn = async (
-    {
-      id,
-      ip,
-      session,
-    }: { readonly id: string; readonly ip: string; readonly session: { readonly id: string } },
-    on: boolean,
-  ) => {
+  const turn = async (asked: Author & { readonly id: string }, on: boolean) => {
+    const { id } = asked;
     const found = channelOf(id);
     const before = { enabled: catalog.isOn(id) };
     await switches.turn(id, on);
-    await audit.note({
-      session: session.id,
-      ip,
+    await audit.note(asked, {
       action: on ? 'channel-enable' : 'channel-disable',
       target: id,
       before,
@@ -114,21 +106,21 @@ export function channelHandlers(
     async listChannels() {
       return { channels: await views(catalog.channels) };
     },
-    async testChannel({ id, body, session, ip }) {
+    async testChannel(asked) {
+      const { id, body } = asked;
       const result = await testChannel(calls, channelOf(id), body.model);
       const after = { model: result.model, ok: result.ok };
-      await audit.note({ session: session.id, ip, action: 'channel-test', target: id, after });
+      await audit.note(asked, { action: 'channel-test', target: id, after });
       return result;
     },
     enableChannel: (asked) => turn(asked, true),
     disableChannel: (asked) => turn(asked, false),
-    async resetChannel({ id, session, ip }) {
+    async resetChannel(asked) {
+      const { id } = asked;
       const found = channelOf(id);
       const { best } = channelStanding(health.report(), found);
       health.reset(id);
-      await audit.note({
-        session: session.id,
-        ip,
+      await audit.note(asked, {
         action: 'channel-reset',
         target: id,
         before: { standing: best },

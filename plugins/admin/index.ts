@@ -6,6 +6,9 @@ import {
   type InternalTools,
   type Log,
 } from 'sluice/internal';
+import { passwordActor } from './access/actor.ts';
+import { createActorOf, notLoggedIn } from './access/identify.ts';
+import { mayUse } from './access/judge.ts';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
@@ -32,7 +35,7 @@ export default definePlugin({
     const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
-    const sessions = new Sessions(stores, password);
+    const sessions = new Sessions(stores, password, { current: async () => undefined });
     const audit = new Audit(stores);
     const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
@@ -57,21 +60,17 @@ export default definePlugin({
         return audit.page(limit, after);
       },
     };
-    const { serve, check } = createServe(tools, sessions);
+    const { serve, check } = createServe(tools, createActorOf(sessions));
     addRoutes(tools, handlers, serve);
     tools.administer(async (ctx) => {
-      const { session, ip } = await check(ctx);
+      const author = await check(ctx);
       if (ctx.method === 'GET') return;
-      await audit.note({
-        session: session.id,
-        ip,
-        action: 'plugin-route',
-        target: `${ctx.method} ${ctx.path}`,
-      });
+      await audit.note(author, { action: 'plugin-route', target: `${ctx.method} ${ctx.path}` });
     });
     tools.operator(async (ctx) => {
       const token = sessionToken(ctx);
-      return token !== undefined && (await sessions.find(token, true)) !== undefined;
+      const found = token === undefined ? undefined : await sessions.find(token, true);
+      return found !== undefined && mayUse(found.actor, { group: 'processes', act: 'read', who: 'gateway' });
     });
 
     return function admin(call: Call, next) {
@@ -94,17 +93,18 @@ function sessionHandlers(
         throw new GatewayError('wrong_password', 'This is not the admin password.', { param: 'password' });
       }
       const { token, session } = await sessions.start();
-      await audit.note({ session: session.id, ip, action: 'login' });
+      await audit.note({ actor: passwordActor, ip, session }, { action: 'login' });
       setSessionCookie(ctx, token, https);
       return told(session);
     },
-    async logout({ ctx, ip, https, session }) {
+    async logout(asked) {
+      const { ctx, https } = asked;
       await sessions.end(sessionToken(ctx) ?? '');
-      await audit.note({ session: session.id, ip, action: 'logout' });
+      await audit.note(asked, { action: 'logout' });
       setSessionCookie(ctx, undefined, https);
       return { ok: true };
     },
-    session: ({ session }) => told(session),
+    session: ({ session }) => told(session ?? notLoggedIn()),
   };
 }
 

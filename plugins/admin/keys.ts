@@ -7,7 +7,7 @@ import {
   type Budget,
   type InternalTools,
 } from 'sluice/internal';
-import type { Audit } from './audit.ts';
+import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import { namesOf } from './names.ts';
 import { orInvalid } from './owners.ts';
@@ -46,15 +46,13 @@ export function keyHandlers(
   };
 
   const change = async (
-    asked: { readonly id: string; readonly ip: string; readonly session: { readonly id: string } },
+    asked: Author & { readonly id: string },
     action: AuditEntry['action'],
     changes: ApiKeyChanges,
   ) => {
     const before = await keyOf(asked.id);
     const changed = await orInvalid(orGone(before.id, apiKeys.update(before.id, changes)));
-    await audit.note({
-      session: asked.session.id,
-      ip: asked.ip,
+    await audit.note(asked, {
       action,
       target: before.id,
       before: told(before),
@@ -78,12 +76,11 @@ export function keyHandlers(
       return { keys: views, next };
     },
     findKey: async ({ id }) => viewOf(await keyOf(id), tools),
-    async createKey({ body, session, ip }) {
+    async createKey(asked) {
+      const { body } = asked;
       checkExpiry(body.expiresAt);
       const { record, value } = await orInvalid(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
-      await audit.note({
-        session: session.id,
-        ip,
+      await audit.note(asked, {
         action: 'key-create',
         target: record.id,
         after: told(record),
@@ -100,18 +97,18 @@ export function keyHandlers(
     },
     enableKey: (asked) => change(asked, 'key-enable', { enabled: true }),
     disableKey: (asked) => change(asked, 'key-disable', { enabled: false }),
-    async rotateKey({ id, session, ip }) {
+    async rotateKey(asked) {
+      const { id } = asked;
       const before = await keyOf(id);
       const { record, value } = await orGone(before.id, apiKeys.rotate(before.id));
-      await audit.note({ session: session.id, ip, action: 'key-rotate', target: id });
+      await audit.note(asked, { action: 'key-rotate', target: id });
       return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
     },
-    async deleteKey({ id, session, ip }) {
+    async deleteKey(asked) {
+      const { id } = asked;
       const before = await keyOf(id);
       await orGone(before.id, apiKeys.revoke(before.id));
-      await audit.note({
-        session: session.id,
-        ip,
+      await audit.note(asked, {
         action: 'key-delete',
         target: id,
         before: told(before),

@@ -35,7 +35,7 @@ function operationOf(name: string, spec: RouteSpec): object {
     path,
     summary,
     description,
-    open,
+    needs,
     body,
     answer,
     type = 'application/json',
@@ -45,7 +45,7 @@ function operationOf(name: string, spec: RouteSpec): object {
     operationId: name,
     summary,
     ...(description === undefined ? {} : { description }),
-    security: open === true ? [] : [method === 'GET' ? { session: [] } : { session: [], csrf: [] }],
+    security: needs.who === 'open' ? [] : [method === 'GET' ? { session: [] } : { session: [], csrf: [] }],
     parameters: [
       ...[...path.matchAll(/:(\w+)/g)].map(([, parameter]) => ({
         name: parameter,

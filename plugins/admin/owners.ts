@@ -1,7 +1,7 @@
 /** Admin endpoints for organisations, teams, members and service accounts. */
 import { GatewayError, type JsonObject, type Owner } from 'sluice';
 import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
-import type { Audit } from './audit.ts';
+import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import type { AuditEntry, OwnerView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
@@ -25,12 +25,11 @@ export function ownerHandlers(
   };
 
   const note = (
-    { session, ip }: { readonly session: { readonly id: string }; readonly ip: string },
+    by: Author,
     action: AuditEntry['action'],
     target: string,
     change: { readonly before?: Owner; readonly after?: Owner },
-  ): Promise<void> =>
-    audit.note({ session: session.id, ip, action, target, ...(change as Record<string, JsonObject>) });
+  ): Promise<void> => audit.note(by, { action, target, ...(change as Record<string, JsonObject>) });
 
   return {
     async listOwners({ query: { kind, organisation, search, limit, after } }) {

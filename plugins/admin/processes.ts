@@ -17,10 +17,10 @@ export function processHandlers(
         load: { running, waiting, refused, bodies, lag, memory, strain },
       };
     },
-    async reload({ session, ip }) {
+    async reload(asked) {
       const outcome = await processes.reload();
       const after = { ok: outcome.ok, problems: [...outcome.problems] };
-      await audit.note({ session: session.id, ip, action: 'reload', after });
+      await audit.note(asked, { action: 'reload', after });
       return outcome;
     },
   };

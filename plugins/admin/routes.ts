@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Needs } from './access/needs.ts';
 import * as schemas from './schemas/index.ts';
 
 /** One route of the admin API: what goes in, what comes out, and who may ask. */
@@ -9,8 +10,8 @@ export interface RouteSpec {
   readonly summary: string;
   /** Further words for the OpenAPI document. */
   readonly description?: string;
-  /** True: no session is asked for. */
-  readonly open?: boolean;
+  /** Who may ask. */
+  readonly needs: Needs;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
@@ -28,16 +29,17 @@ export const routes = {
   login: {
     method: 'POST',
     path: '/api/admin/login',
+    needs: { group: 'self', act: 'write', who: 'open' },
     summary: 'Logs in with the admin password',
     description:
       'Sets the session cookie. 401 for a wrong password, later each time after five from one address; 429 with retry-after where too many wait.',
-    open: true,
     body: schemas.login,
     answer: schemas.session,
   },
   logout: {
     method: 'POST',
     path: '/api/admin/logout',
+    needs: { group: 'self', act: 'write', who: 'self' },
     summary: 'Logs out',
     body: schemas.noBody,
     answer: schemas.done,
@@ -45,12 +47,14 @@ export const routes = {
   session: {
     method: 'GET',
     path: '/api/admin/session',
+    needs: { group: 'self', act: 'read', who: 'self' },
     summary: 'Tells the CSRF token of a session',
     answer: schemas.session,
   },
   overview: {
     method: 'GET',
     path: '/api/admin/overview',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'What the first view shows',
     query: schemas.overviewQuery,
     answer: schemas.overview,
@@ -58,6 +62,7 @@ export const routes = {
   live: {
     method: 'GET',
     path: '/api/admin/live',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'Running calls as server-sent events',
     description: 'One event `snapshot`, then events `calls`; the data of both is described here.',
     answer: schemas.liveFrame,
@@ -66,6 +71,7 @@ export const routes = {
   listKeys: {
     method: 'GET',
     path: '/api/admin/keys',
+    needs: { group: 'keys', act: 'read', who: 'everyone' },
     summary: 'A page of the API keys with the state of their budgets, newest first',
     query: schemas.keysQuery,
     answer: schemas.keyPage,
@@ -73,12 +79,14 @@ export const routes = {
   findKey: {
     method: 'GET',
     path: '/api/admin/keys/:id',
+    needs: { group: 'keys', act: 'read', who: 'everyone' },
     summary: 'One API key with the state of its budgets',
     answer: schemas.key,
   },
   createKey: {
     method: 'POST',
     path: '/api/admin/keys',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Makes an API key',
     description: 'The full value is in this answer and nowhere else.',
     body: schemas.newKey,
@@ -88,6 +96,7 @@ export const routes = {
   updateKey: {
     method: 'PATCH',
     path: '/api/admin/keys/:id',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Changes an API key',
     description: 'Fields that are left out stay; null takes a limit away.',
     body: schemas.keyChanges,
@@ -96,6 +105,7 @@ export const routes = {
   rotateKey: {
     method: 'POST',
     path: '/api/admin/keys/:id/rotate',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Gives an API key a new secret; the old one stops working',
     body: schemas.noBody,
     answer: schemas.keyWithValue,
@@ -103,6 +113,7 @@ export const routes = {
   enableKey: {
     method: 'POST',
     path: '/api/admin/keys/:id/enable',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Switches an API key on',
     body: schemas.noBody,
     answer: schemas.changedKey,
@@ -110,6 +121,7 @@ export const routes = {
   disableKey: {
     method: 'POST',
     path: '/api/admin/keys/:id/disable',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Switches an API key off',
     body: schemas.noBody,
     answer: schemas.changedKey,
@@ -117,12 +129,14 @@ export const routes = {
   deleteKey: {
     method: 'DELETE',
     path: '/api/admin/keys/:id',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Deletes an API key for good',
     answer: schemas.done,
   },
   listOwners: {
     method: 'GET',
     path: '/api/admin/owners',
+    needs: { group: 'owners', act: 'read', who: 'everyone' },
     summary:
       'A page of organisations, teams, members and service accounts with the state of their budgets, newest first',
     query: schemas.ownersQuery,
@@ -131,12 +145,14 @@ export const routes = {
   findOwner: {
     method: 'GET',
     path: '/api/admin/owners/:id',
+    needs: { group: 'owners', act: 'read', who: 'everyone' },
     summary: 'One of them with the state of its budgets',
     answer: schemas.owner,
   },
   createOwner: {
     method: 'POST',
     path: '/api/admin/owners',
+    needs: { group: 'owners', act: 'write', who: 'administrators' },
     summary: 'Makes an organisation, a team, a member or a service account',
     body: schemas.newOwner,
     answer: schemas.owner,
@@ -145,6 +161,7 @@ export const routes = {
   updateOwner: {
     method: 'PATCH',
     path: '/api/admin/owners/:id',
+    needs: { group: 'owners', act: 'write', who: 'administrators' },
     summary: 'Changes one of them',
     description:
       'Fields that are left out stay; null takes a limit away. With enabled false none of its keys works.',
@@ -154,12 +171,14 @@ export const routes = {
   deleteOwner: {
     method: 'DELETE',
     path: '/api/admin/owners/:id',
+    needs: { group: 'owners', act: 'write', who: 'administrators' },
     summary: 'Deletes one of them for good; its keys do not work until they are given to others',
     answer: schemas.done,
   },
   listUsage: {
     method: 'GET',
     path: '/api/admin/usage',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'A page of the usage log, newest first',
     query: schemas.usageQuery,
     answer: schemas.usagePage,
@@ -167,6 +186,7 @@ export const routes = {
   sumUsage: {
     method: 'GET',
     path: '/api/admin/usage/sums',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'Sums over the usage log',
     query: schemas.sumsQuery,
     answer: schemas.usageSumsList,
@@ -174,6 +194,7 @@ export const routes = {
   exportUsage: {
     method: 'GET',
     path: '/api/admin/usage.csv',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'The usage log as a table, oldest first',
     query: schemas.usageFilter,
     answer: schemas.usageRecord,
@@ -182,18 +203,21 @@ export const routes = {
   findUsage: {
     method: 'GET',
     path: '/api/admin/usage/:id',
+    needs: { group: 'usage', act: 'read', who: 'everyone' },
     summary: 'One call',
     answer: schemas.usageRecord,
   },
   listChannels: {
     method: 'GET',
     path: '/api/admin/channels',
+    needs: { group: 'channels', act: 'read', who: 'gateway' },
     summary: 'All channels with their state',
     answer: schemas.channelList,
   },
   testChannel: {
     method: 'POST',
     path: '/api/admin/channels/:id/test',
+    needs: { group: 'channels', act: 'write', who: 'gateway' },
     summary: 'Sends a tiny chat call through a channel, also through one that is switched off',
     body: schemas.channelTest,
     answer: schemas.channelTestResult,
@@ -201,6 +225,7 @@ export const routes = {
   enableChannel: {
     method: 'POST',
     path: '/api/admin/channels/:id/enable',
+    needs: { group: 'channels', act: 'write', who: 'gateway' },
     summary: 'Switches a channel on',
     body: schemas.noBody,
     answer: schemas.changedChannel,
@@ -208,6 +233,7 @@ export const routes = {
   disableChannel: {
     method: 'POST',
     path: '/api/admin/channels/:id/disable',
+    needs: { group: 'channels', act: 'write', who: 'gateway' },
     summary: 'Switches a channel off: no new call goes to it',
     body: schemas.noBody,
     answer: schemas.changedChannel,
@@ -215,6 +241,7 @@ export const routes = {
   resetChannel: {
     method: 'POST',
     path: '/api/admin/channels/:id/reset',
+    needs: { group: 'channels', act: 'write', who: 'gateway' },
     summary: 'Forgets the health of a channel, on all gateways: it is asked again at once',
     body: schemas.noBody,
     answer: schemas.changedChannel,
@@ -222,12 +249,14 @@ export const routes = {
   listModels: {
     method: 'GET',
     path: '/api/admin/models',
+    needs: { group: 'models', act: 'read', who: 'gateway' },
     summary: 'All models with who serves them and what they cost',
     answer: schemas.modelList,
   },
   status: {
     method: 'GET',
     path: '/api/admin/status',
+    needs: { group: 'processes', act: 'read', who: 'gateway' },
     summary: 'How the processes stand: the configuration in force, the last reload, the workers',
     description: 'Of the load of the process that answers, everything is told as it is now.',
     answer: schemas.status,
@@ -235,6 +264,7 @@ export const routes = {
   reload: {
     method: 'POST',
     path: '/api/admin/reload',
+    needs: { group: 'processes', act: 'write', who: 'gateway' },
     summary: 'Puts the configuration and the code as they are now in force',
     description:
       'Answers when it is done. 200 also when there are problems: then `ok` is false, and what ran before goes on.',
@@ -244,6 +274,7 @@ export const routes = {
   listAudit: {
     method: 'GET',
     path: '/api/admin/audit',
+    needs: { group: 'audit', act: 'read', who: 'administrators' },
     summary: 'A page of what was changed by whom, newest first',
     query: schemas.auditQuery,
     answer: schemas.auditPage,

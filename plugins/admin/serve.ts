@@ -3,11 +3,15 @@ import type { Readable } from 'node:stream';
 import { GatewayError, type RouteContext } from 'sluice';
 import { createClientAddress, toGatewayError, type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
-import { checkOrigin, createOutside, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
+import type { Actor } from './access/actor.ts';
+import { notLoggedIn, type ActorOf } from './access/identify.ts';
+import { checkAccess } from './access/judge.ts';
+import type { Author } from './audit.ts';
+import { checkOrigin, createOutside, refuse, secure, type Outside } from './http.ts';
 import { readBody, readQuery } from './read.ts';
 import type { RouteName, RouteSpec, routes } from './routes.ts';
 import { noQuery } from './schemas/index.ts';
-import { provesIntent, type Session, type Sessions } from './sessions.ts';
+import { provesIntent, type Session } from './sessions.ts';
 
 /** A request to the admin API that may be answered. */
 export interface Asked<Query, Body> {
@@ -19,8 +23,10 @@ export interface Asked<Query, Body> {
   /** The client's address. */
   readonly ip: string;
   readonly https: boolean;
-  /** Throws 401 on a route that is open to all. */
-  readonly session: Session;
+  /** Who asks. Throws 401 on a route that is open to all. */
+  readonly actor: Actor;
+  /** Absent where a token of the admin API proves who asks, and on a route that is open to all. */
+  readonly session: Session | undefined;
 }
 
 type DeepReadonly<T> = T extends (infer Item)[]
@@ -52,8 +58,8 @@ export type Handlers<Name extends RouteName = RouteName> = {
 /** A route's function as the table is walked through. */
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
-/** Makes the handlers of routes: session, intent, query and body are checked before a route's function runs. */
-export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 'log'>, sessions: Sessions) {
+/** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */
+export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 'log'>, actorOf: ActorOf) {
   const outside = createOutside(settings.trustedProxies);
   const addressOf = createClientAddress(settings.trustedProxies);
 
@@ -61,11 +67,9 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
     const request = ctx.req;
     const from = outside(request);
     const { https } = from;
-    const session = spec.open === true ? undefined : await sessionFor(ctx, https);
-    if (spec.method !== 'GET') {
-      checkOrigin(request, from);
-      if (session !== undefined) checkIntent(request, session);
-    }
+    const sender = spec.needs.who === 'open' ? undefined : await actorOf(ctx, https);
+    if (spec.method !== 'GET') checkChange(ctx, from, sender?.session);
+    if (sender !== undefined) checkAccess(sender.actor, spec.needs);
     const query = readQuery(request, spec.query ?? noQuery);
     const body = spec.body === undefined ? undefined : await readBody(request, spec.body);
     const asked: Asked<unknown, unknown> = {
@@ -75,25 +79,15 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
       body,
       ip: addressOf(request),
       https,
-      get session(): Session {
-        return session ?? notLoggedIn();
+      session: sender?.session,
+      get actor(): Actor {
+        return sender?.actor ?? notLoggedIn();
       },
     };
     const value = await handler(asked);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
     ctx.body = value;
-  }
-
-  async function sessionFor(ctx: RouteContext, https: boolean): Promise<Session> {
-    const token = sessionToken(ctx);
-    const found = token === undefined ? undefined : await sessions.find(token);
-    if (found === undefined) {
-      if (token !== undefined) setSessionCookie(ctx, undefined, https);
-      return notLoggedIn();
-    }
-    if (found.renewed) setSessionCookie(ctx, token, https);
-    return found.session;
   }
 
   const serve = (spec: RouteSpec, handler: AnyHandler) =>
@@ -107,23 +101,22 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
       }
     };
 
-  /** Checks a request to another plugin's route for whoever runs the gateway, as one to a route of the table. */
-  const check = async (ctx: RouteContext): Promise<Checked> => {
+  /** Checks a request to another plugin's route as one to a route of the table. */
+  const check = async (ctx: RouteContext): Promise<Author> => {
     const from = outside(ctx.req);
-    const session = await sessionFor(ctx, from.https);
-    if (ctx.method !== 'GET') {
-      checkOrigin(ctx.req, from);
-      checkIntent(ctx.req, session);
-    }
-    return { session, ip: addressOf(ctx.req) };
+    const { actor, session } = await actorOf(ctx, from.https);
+    const isRead = ctx.method === 'GET';
+    if (!isRead) checkChange(ctx, from, session);
+    checkAccess(actor, { group: 'plugins', act: isRead ? 'read' : 'write', who: 'gateway' });
+    return { actor, session, ip: addressOf(ctx.req) };
   };
   return { serve, check };
 }
 
-/** Who has sent a request that may pass. */
-export interface Checked {
-  readonly session: Session;
-  readonly ip: string;
+/** Throws 403 for a change that another origin's page asks for, or that does not carry the CSRF token of its session. */
+function checkChange({ req }: RouteContext, from: Outside, session: Session | undefined): void {
+  checkOrigin(req, from);
+  if (session !== undefined) checkIntent(req, session);
 }
 
 function checkIntent({ headers }: IncomingMessage, session: Session): void {
@@ -133,10 +126,4 @@ function checkIntent({ headers }: IncomingMessage, session: Session): void {
     'forbidden',
     'The header x-csrf-token is missing or not that of your session: GET /api/admin/session tells it.',
   );
-}
-
-function notLoggedIn(): never {
-  throw new GatewayError('login_required', 'You are not logged in, or your session has expired.', {
-    headers: { 'www-authenticate': 'Session' },
-  });
 }

@@ -1,7 +1,8 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { entriesOf, type AdminPassword, type Stores } from 'sluice/internal';
+import { entriesOf, type AdminPassword, type Stores, type User, type Users } from 'sluice/internal';
+import { passwordActor, userActor, type Actor } from './access/actor.ts';
 
-/** A session of somebody who knew the password. */
+/** A session of somebody who has signed in. */
 export interface Session {
   /** The first characters of what it is stored under: tells sessions apart, and opens none. */
   readonly id: string;
@@ -22,8 +23,18 @@ const most = 50;
 interface StoredSession {
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** The password's, at the beginning. */
+  /** Id of the user that has signed in; absent for the admin password. */
+  readonly user?: string;
+  /** That of the admin password, or the stamp of the user, at the beginning. */
   readonly generation: string;
+}
+
+/** A session that a token opens, and whose it is. */
+export interface FoundSession {
+  readonly session: Session;
+  readonly actor: Actor;
+  /** True when its end has moved on. */
+  readonly renewed: boolean;
 }
 
 /** The sessions of the admin API, shared by all gateways on one database. Tokens are stored as hashes only. */
@@ -31,19 +42,26 @@ export class Sessions {
   readonly #stores: Stores;
   readonly #kept;
   readonly #password: AdminPassword;
+  readonly #users: Pick<Users, 'current'>;
 
-  constructor(stores: Stores, password: AdminPassword) {
+  constructor(stores: Stores, password: AdminPassword, users: Pick<Users, 'current'>) {
     this.#stores = stores;
+    this.#users = users;
     this.#kept = stores.namespace<StoredSession>(namespace);
     this.#password = password;
   }
 
-  /** Begins a session. The token is what its owner holds. */
-  async start(): Promise<{ readonly token: string; readonly session: Session }> {
+  /** Begins a session of a user, or, without one, of whoever knows the admin password. The token is what its owner holds. */
+  async start(user?: User): Promise<{ readonly token: string; readonly session: Session }> {
     const token = randomBytes(32).toString('base64url');
     const now = Date.now();
-    const generation = (await this.#password.generation()) ?? '';
-    const stored: StoredSession = { createdAt: now, expiresAt: now + lifetime, generation };
+    const generation = user === undefined ? ((await this.#password.generation()) ?? '') : user.stamp;
+    const stored: StoredSession = {
+      createdAt: now,
+      expiresAt: now + lifetime,
+      generation,
+      ...(user === undefined ? {} : { user: user.id }),
+    };
     await this.#endOldest();
     await this.#kept.set(rowOf(token), stored, lifetime);
     return { token, session: sessionOf(token, stored) };
@@ -53,29 +71,35 @@ export class Sessions {
    * Finds a session by its token; undefined when there is none or it has expired. Being asked for prolongs it, but for a `glance`: `renewed`
    * says that it did.
    */
-  async find(
-    token: string,
-    glance = false,
-  ): Promise<{ readonly session: Session; readonly renewed: boolean } | undefined> {
+  async find(token: string, glance = false): Promise<FoundSession | undefined> {
     if (token.length > 100) return undefined;
     const row = rowOf(token);
     const stored = await this.#kept.get(row);
     const now = Date.now();
     if (stored === undefined || stored.expiresAt <= now) return undefined;
-    if (stored.generation !== (await this.#password.generation())) return undefined;
+    const actor = await this.#actorOf(stored);
+    if (actor === undefined) return undefined;
     if (glance || stored.expiresAt - now > lifetime - renewEvery)
-      return { session: sessionOf(token, stored), renewed: false };
+      return { session: sessionOf(token, stored), actor, renewed: false };
     // Not written anew: whoever logs out at the same time would find the session alive.
     const renewed = await this.#stores.change<StoredSession>(namespace, row, (current) => ({
       value: { ...current, expiresAt: now + lifetime },
       ttl: lifetime,
     }));
-    return renewed === undefined ? undefined : { session: sessionOf(token, renewed), renewed: true };
+    return renewed === undefined ? undefined : { session: sessionOf(token, renewed), actor, renewed: true };
   }
 
   /** Ends a session. */
   async end(token: string): Promise<void> {
     await this.#kept.delete(rowOf(token));
+  }
+
+  /** Returns whose session it is; undefined when it is over because the password, or the user, has changed since. */
+  async #actorOf({ user: id, generation }: StoredSession): Promise<Actor | undefined> {
+    if (id === undefined)
+      return generation === (await this.#password.generation()) ? passwordActor : undefined;
+    const user = await this.#users.current(id);
+    return user?.enabled === true && user.stamp === generation ? userActor(user) : undefined;
   }
 
   async #endOldest(): Promise<void> {

@@ -65,8 +65,9 @@ export function usageHandlers(
       });
       return by === 'keyId' ? { ...list, sums: await named(list.sums) } : list;
     },
-    async exportUsage({ ctx, query, session, ip }) {
-      await audit.note({ session: session.id, ip, action: 'usage-export', after: { ...query } });
+    async exportUsage(asked) {
+      const { ctx, query } = asked;
+      await audit.note(asked, { action: 'usage-export', after: { ...query } });
       ctx.attachment(`usage-${new Date().toISOString().slice(0, 10)}.csv`);
       return Readable.from(csvOf(eachWithKeyName(apiKeys, usageLog.each(query))));
     },

@@ -46,6 +46,8 @@ export interface User {
   readonly hasSecondFactor: boolean;
   readonly createdAt: number;
   readonly lastSignInAt?: number;
+  /** Changes when the password, the role, the organisation or `enabled` does: sessions that began under another stamp are over. */
+  readonly stamp: string;
 }
 
 /** Thrown for a change that is not possible. The message is a sentence for people. */
@@ -73,6 +75,8 @@ export type UserChanges = { readonly [Field in keyof NewUser]?: NewUser[Field] |
  */
 export interface Users {
   find(id: string): User | undefined;
+  /** As {@link find}, with what other gateways have written until now. */
+  current(id: string): Promise<User | undefined>;
   byEmail(email: string): User | undefined;
   byIdentity(identity: Identity): User | undefined;
   byExternalId(externalId: string): User | undefined;

@@ -1,5 +1,5 @@
 /** Who asks the admin API, however they have proved it. */
-import type { UserRole, TeamMembership } from 'sluice/internal';
+import type { TeamMembership, User, UserRole } from 'sluice/internal';
 
 /** Who asks, and what they may see and change. */
 export interface Actor {
@@ -17,4 +17,26 @@ export interface Actor {
   readonly member?: string;
   /** What a token may be used for; absent for people. Each is `read` or `write` of a group of routes, such as `keys:write`. */
   readonly scopes?: readonly string[];
+}
+
+/** Whoever knows the admin password: an admin of the whole gateway. */
+export const passwordActor: Actor = {
+  kind: 'password',
+  id: 'password',
+  name: 'admin password',
+  role: 'admin',
+  teams: [],
+};
+
+/** Returns the actor that a user is. */
+export function userActor({ id, email, role, organisation, teams, member }: User): Actor {
+  return {
+    kind: 'user',
+    id,
+    name: email,
+    role,
+    teams,
+    member,
+    ...(organisation === undefined ? {} : { organisation }),
+  };
 }

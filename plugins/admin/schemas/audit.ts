@@ -11,7 +11,14 @@ export const auditQuery = z.strictObject({
 export const auditEntry = z.object({
   id: z.string(),
   at: time,
-  session: z.string().describe('the first characters of the session id'),
+  actor: z
+    .object({ kind: z.enum(['password', 'user', 'token']), id: z.string(), name: z.string() })
+    .optional()
+    .describe('who made it; absent in entries from before there were users'),
+  session: z
+    .string()
+    .optional()
+    .describe('the first characters of the session id; absent for a token of the admin API'),
   ip: z.string(),
   action: z.enum([
     'login',

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { entriesOf, openStores } from '../../../core/state/stores.ts';
+import { passwordActor } from '../../../plugins/admin/access/actor.ts';
 import { Audit } from '../../../plugins/admin/audit.ts';
 import type { AuditEntry } from '../../../plugins/admin/schemas/index.ts';
 
@@ -9,7 +10,8 @@ function opened() {
   return { stores, audit: new Audit(stores) };
 }
 
-const note = (target: string) => ({ session: 's', ip: '192.0.2.1', action: 'key-update' as const, target });
+const author = { actor: passwordActor, ip: '192.0.2.1' };
+const note = (target: string) => ({ action: 'key-update' as const, target });
 
 test('the newest changes come first, page by page, each once', async () => {
   const { audit } = opened();
@@ -17,7 +19,7 @@ test('the newest changes come first, page by page, each once', async () => {
   onTestFinished(() => void vi.useRealTimers());
   for (let index = 0; index < 7; index += 1) {
     vi.advanceTimersByTime(1);
-    await audit.note(note(String(index)));
+    await audit.note(author, note(String(index)));
   }
   const seen: (string | undefined)[] = [];
   let after: string | undefined;
@@ -32,7 +34,7 @@ test('the newest changes come first, page by page, each once', async () => {
 
 test('an entry that is damaged hides no others', async () => {
   const { stores, audit } = opened();
-  await audit.note(note('sound'));
+  await audit.note(author, note('sound'));
   await stores.namespace<unknown>('admin-audit').set('0000', 'nonsense');
   expect((await audit.page(10)).entries.map(({ target }) => target)).toEqual(['sound']);
 });
@@ -43,10 +45,10 @@ test('the oldest entries go when there are too many', async () => {
   await kept.setMany(
     Array.from({ length: 5_000 }, (_, index) => {
       const id = `0000${String(index).padStart(5, '0')}-x`;
-      return { key: id, value: { id, at: index, ...note('old') } };
+      return { key: id, value: { id, at: index, ip: '192.0.2.1', ...note('old') } };
     }),
   );
-  for (let index = 0; index < 100; index += 1) await audit.note(note('new'));
+  for (let index = 0; index < 100; index += 1) await audit.note(author, note('new'));
   const ids = await Array.fromAsync(entriesOf(kept), ([id]) => id);
   expect(ids).toHaveLength(5_000);
   expect(await kept.has('000000099-x')).toBe(false);

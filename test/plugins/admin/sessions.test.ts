@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openAdminPassword } from '../../../core/state/admin-password.ts';
 import { entriesOf, openStores } from '../../../core/state/stores.ts';
+import { passwordActor } from '../../../plugins/admin/access/actor.ts';
 import { provesIntent, Sessions } from '../../../plugins/admin/sessions.ts';
 
 beforeEach(() => {
@@ -15,7 +16,7 @@ async function opened() {
   onTestFinished(() => stores.close());
   const password = openAdminPassword(stores);
   await password.set('a long enough password');
-  return { stores, password, sessions: new Sessions(stores, password) };
+  return { stores, password, sessions: new Sessions(stores, password, { current: async () => undefined }) };
 }
 
 const hour = 3_600_000;
@@ -25,7 +26,7 @@ describe('a session', () => {
     const { stores, sessions } = await opened();
     const { token, session } = await sessions.start();
     expect(token).toMatch(/^[\w-]{43}$/);
-    expect(await sessions.find(token)).toEqual({ session, renewed: false });
+    expect(await sessions.find(token)).toEqual({ session, actor: passwordActor, renewed: false });
     expect(await sessions.find(`${token.slice(0, -1)}x`)).toBeUndefined();
     expect(await sessions.find('x'.repeat(10_000))).toBeUndefined();
     for await (const [row, value] of entriesOf(stores.namespace('admin-sessions')))

@@ -1,0 +1,34 @@
+/** The one place that decides which actor may use which route. */
+import { GatewayError } from 'sluice';
+import type { Actor } from './actor.ts';
+import type { Needs } from './needs.ts';
+
+/** Throws 403 unless the actor may use a route with these needs. */
+export function checkAccess(actor: Actor, needs: Needs): void {
+  const reason = reasonAgainst(actor, needs);
+  if (reason !== undefined) throw new GatewayError('forbidden', reason);
+}
+
+/** Returns true when the actor may use a route with these needs. */
+export function mayUse(actor: Actor, needs: Needs): boolean {
+  return reasonAgainst(actor, needs) === undefined;
+}
+
+function reasonAgainst(actor: Actor, { group, act, who }: Needs): string | undefined {
+  if (who === 'open') return undefined;
+  if (actor.scopes !== undefined && !hasScope(actor.scopes, { group, act }))
+    return `This token has no scope ${group}:${act}.`;
+  if (who === 'self') return undefined;
+  if (actor.role === 'auditor' && act === 'write') return 'Auditors read everything and change nothing.';
+  if (who === 'everyone') return undefined;
+  if (actor.role === 'member') return 'Only administrators and auditors may do this.';
+  if (who === 'gateway' && actor.organisation !== undefined)
+    return 'Only administrators of the whole gateway may do this, not those of one organisation.';
+  return undefined;
+}
+
+/** Returns true when the scopes allow the act. What may be written may be read. Everything is allowed to read what it is itself. */
+function hasScope(scopes: readonly string[], { group, act }: Pick<Needs, 'group' | 'act'>): boolean {
+  if (group === 'self') return act === 'read';
+  return scopes.includes(`${group}:write`) || (act === 'read' && scopes.includes(`${group}:read`));
+}

@@ -1,0 +1,43 @@
+/** What a route of the admin API needs of whoever asks. */
+
+/**
+ * Groups of routes. A scope of a token names a group and what it allows there, such as `keys:write`. `self` is what an actor may do with
+ * its own sign-in.
+ */
+export const routeGroups = [
+  'self',
+  'keys',
+  'owners',
+  'users',
+  'usage',
+  'channels',
+  'models',
+  'processes',
+  'config',
+  'tokens',
+  'alerts',
+  'audit',
+  'plugins',
+] as const;
+
+/** One of the {@link routeGroups}. */
+export type RouteGroup = (typeof routeGroups)[number];
+
+/**
+ * Who may ask, at the least:
+ * - `open`: everybody, before any sign-in.
+ * - `self`: everybody who has signed in, auditors for writes too, because it is about their own sign-in.
+ * - `everyone`: everybody who has signed in. The handler restricts what is read and written to `asked.scope`.
+ * - `administrators`: admins and auditors, those of one organisation too. The handler restricts to `asked.scope`.
+ * - `gateway`: admins and auditors of the whole gateway.
+ *
+ * Auditors may read alone, except for `self`.
+ */
+export type Audience = 'open' | 'self' | 'everyone' | 'administrators' | 'gateway';
+
+/** What a route needs of whoever asks. */
+export interface Needs {
+  readonly group: RouteGroup;
+  readonly act: 'read' | 'write';
+  readonly who: Audience;
+}
