@@ -184,6 +184,7 @@ export {
   type FoundApiKey,
   matchesModel,
   mayUseSome,
+  type OldSecret,
   patternsOverlap,
 } from '../state/api-keys/index.ts';
 export type { Budget } from './budget.ts';

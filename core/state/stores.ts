@@ -67,6 +67,16 @@ export interface EntryChange<Value> {
   readonly value: Value;
   readonly ttl?: number;
   readonly key?: string;
+  /** Another entry that is written in the same transaction as one that moves. */
+  readonly beside?: OtherEntry;
+}
+
+/** An entry of any namespace. Without a value it is removed. */
+export interface OtherEntry {
+  readonly namespace: string;
+  readonly key: string;
+  readonly value?: unknown;
+  readonly ttl?: number;
 }
 
 /** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
@@ -92,6 +102,14 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     SWEEP,
     (cause) => report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause })),
   );
+  const storedBeside = async ({ namespace, key, value, ttl }: OtherEntry) => ({
+    namespace,
+    key,
+    entry:
+      value === undefined
+        ? undefined
+        : await stored(openNamespace<unknown>(database, namespace, report), value, ttl),
+  });
   const vectors = createVectorOpener(database, report);
   // A write, because a disk that is full and a server that only reads do answer questions.
   const health = openNamespace<number>(database, 'health', report);
@@ -116,13 +134,13 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
         if (before === undefined || read?.value === undefined) return undefined;
         const wanted = change(read.value);
         if (wanted === undefined) return undefined;
-        const { value, ttl, key: newKey = key } = wanted;
+        const { value, ttl, key: newKey = key, beside } = wanted;
         const entry = await stored(store, value, ttl);
         const place = { namespace, key };
         const written =
           newKey === key
             ? await replaceEntry(database, place, before, entry)
-            : await moveEntry(database, place, before, newKey, entry);
+            : await moveEntry(database, place, before, newKey, entry, beside && (await storedBeside(beside)));
         if (written) return value;
         // oxlint-enable no-await-in-loop
       }

@@ -6,6 +6,7 @@ import {
   type ApiKeyChanges,
   type Budget,
   type InternalTools,
+  type OldSecret,
 } from 'sluice/internal';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
@@ -24,7 +25,15 @@ export function keyHandlers(
   tools: KeyTools,
   audit: Audit,
 ): Handlers<
-  'listKeys' | 'findKey' | 'createKey' | 'updateKey' | 'rotateKey' | 'enableKey' | 'disableKey' | 'deleteKey'
+  | 'listKeys'
+  | 'findKey'
+  | 'createKey'
+  | 'updateKey'
+  | 'rotateKey'
+  | 'endOldSecret'
+  | 'enableKey'
+  | 'disableKey'
+  | 'deleteKey'
 > {
   const { apiKeys } = tools;
 
@@ -67,11 +76,15 @@ export function keyHandlers(
     async listKeys({ query: { limit, after, search } }) {
       const { keys, next } = await apiKeys.page(limit, after, search);
       const views: KeyView[] = [];
+      const old = await apiKeys.oldSecretsOf(keys);
       // A few at a time: hundreds of questions at once would keep calls from the database.
       for (let index = 0; index < keys.length; index += atOnce) {
         const some = keys.slice(index, index + atOnce);
         // oxlint-disable-next-line no-await-in-loop
-        for (const view of await Promise.all(some.map((key) => viewOf(key, tools)))) views.push(view);
+        for (const view of await Promise.all(
+          some.map((key, at) => viewOf(key, tools, old[index + at] ?? null)),
+        ))
+          views.push(view);
       }
       return { keys: views, next };
     },
@@ -98,11 +111,26 @@ export function keyHandlers(
     enableKey: (asked) => change(asked, 'key-enable', { enabled: true }),
     disableKey: (asked) => change(asked, 'key-disable', { enabled: false }),
     async rotateKey(asked) {
-      const { id } = asked;
+      const {
+        id,
+        body: { graceSeconds },
+      } = asked;
       const before = await keyOf(id);
-      const { record, value } = await orGone(before.id, apiKeys.rotate(before.id));
-      await audit.note(asked, { action: 'key-rotate', target: id });
+      const { record, value } = await orGone(before.id, apiKeys.rotate(before.id, graceSeconds * 1_000));
+      await audit.note(asked, {
+        action: 'key-rotate',
+        target: id,
+        ...(graceSeconds > 0 && { after: { graceSeconds } }),
+      });
       return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
+    },
+    async endOldSecret(asked) {
+      const { id } = asked;
+      const key = await keyOf(id);
+      if (!(await orGone(key.id, apiKeys.endOldSecret(key.id))))
+        throw new GatewayError('not_found', 'This key has no old secret that works.');
+      await audit.note(asked, { action: 'key-old-secret-end', target: id });
+      return viewOf(key, tools);
     },
     async deleteKey(asked) {
       const { id } = asked;
@@ -130,7 +158,12 @@ function checkExpiry(expiresAt: number | null | undefined): void {
   });
 }
 
-async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
+async function viewOf(
+  key: ApiKey,
+  { ledger, apiKeys }: KeyTools,
+  known?: OldSecret | null,
+): Promise<KeyView> {
+  const oldSecret = known === undefined ? (await apiKeys.oldSecretsOf([key]))[0] : (known ?? undefined);
   const { id, name, note, prefix, suffix, models, budgets = [], addresses, expiresAt, enabled } = key;
   const expired = expiresAt !== undefined && expiresAt <= Date.now();
   return {
@@ -152,6 +185,7 @@ async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
     enabled,
     createdAt: key.createdAt,
     lastUsedAt: key.lastUsedAt,
+    oldSecret,
   };
 }
 

@@ -68,6 +68,39 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
     },
   );
 
+  test.skipIf(skip !== undefined)('accept the old secret of a rotated key until its grace ends', async () => {
+    const [one, other] = await twoGateways(await url());
+    const page = await logIn(one.url);
+    const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
+    await eventually(async () => expect(await status(other, value)).toBe(200));
+    const { value: fresh, key: rotated } = await page.ask('rotateKey', {
+      id: key.id,
+      body: { graceSeconds: 3_600 },
+    });
+    expect(rotated.oldSecret).toMatchObject({ prefix: key.prefix, suffix: key.suffix });
+    for (const secret of [value, fresh, value, fresh]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, across the refresh of the other gateway
+      expect([await status(one, secret), await status(other, secret)]).toEqual([200, 200]);
+    }
+    const { keys } = await page.ask('listKeys');
+    expect(keys.find(({ id }) => id === key.id)?.oldSecret?.lastUsedAt).toBeGreaterThan(0);
+
+    const ended = await page.ask('endOldSecret', { id: key.id });
+    expect(ended).not.toHaveProperty('oldSecret');
+    await eventually(async () => expect(await status(other, value)).toBe(401));
+    expect([await status(one, value), await status(other, fresh)]).toEqual([401, 200]);
+    expect(await page.refused('endOldSecret', { id: key.id })).toMatchObject({ status: 404 });
+    expect(await page.refused('rotateKey', { id: key.id, body: { graceSeconds: 2_592_001 } })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'graceSeconds' } },
+    });
+    const { entries } = await page.ask('listAudit');
+    expect(entries.slice(0, 2)).toMatchObject([
+      { action: 'key-old-secret-end', target: key.id },
+      { action: 'key-rotate', target: key.id, after: { graceSeconds: 3_600 } },
+    ]);
+  });
+
   test.skipIf(skip !== undefined)('keep usage, audit and switches over a restart', async () => {
     const database = await url();
     const first = await startGateway({ adminPassword, database, channels: [demo()] });

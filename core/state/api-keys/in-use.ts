@@ -24,6 +24,8 @@ export class KeysInUse {
   readonly #lookups: Lookups;
   /** A key that was held is gone from its row. */
   readonly #gone: (before: ApiKey) => void;
+  /** Runs when keys have been read, and before anybody sees that some are gone. */
+  readonly #prepare: () => Promise<void>;
 
   #loadedRevision: number | undefined;
   #loading: Promise<void> | undefined;
@@ -32,11 +34,18 @@ export class KeysInUse {
   /** What this process wrote while it was reading, and may have read as it was before. */
   #writtenMeanwhile: Set<string> | undefined;
 
-  constructor(stores: Stores, decode: DecodeKey, limits: KeyLimits, gone: (key: ApiKey) => void) {
+  constructor(
+    stores: Stores,
+    decode: DecodeKey,
+    limits: KeyLimits,
+    gone: (key: ApiKey) => void,
+    prepare: () => Promise<void> = () => Promise.resolve(),
+  ) {
     this.#stores = stores;
     this.#records = stores.namespace<unknown>(NAMESPACE);
     this.#decode = decode;
     this.#gone = gone;
+    this.#prepare = prepare;
     this.#cache = new KeyCache(limits);
     this.#lookups = new Lookups(
       (rows) => this.#readRows(rows),
@@ -110,6 +119,7 @@ export class KeysInUse {
 
   async #readRows(rows: string[]): Promise<readonly (ApiKey | undefined)[]> {
     const values = await this.#records.getMany(rows);
+    if (values.includes(undefined)) await this.#prepare();
     return rows.map((row, index) => {
       const value = values[index];
       return value === undefined ? undefined : this.#decode(row, value);
@@ -123,6 +133,7 @@ export class KeysInUse {
         ? undefined
         : await this.#stores.changes<unknown>(NAMESPACE, this.#loadedRevision);
     if (changed === undefined) return this.#readAgain(written);
+    await this.#prepare();
     for (const [row, value] of changed.entries) if (!written.has(row)) this.#apply(row, value);
     if (written.size === 0) this.#loadedRevision = changed.revision;
   }
@@ -137,6 +148,8 @@ export class KeysInUse {
       const some = rows.slice(start, start + batchSize);
       // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many keys there are
       const values = await this.#records.getMany(some);
+      // oxlint-disable-next-line no-await-in-loop -- what was read with these
+      await this.#prepare();
       some.forEach((row, index) => {
         if (!written.has(row)) this.#apply(row, values[index]);
       });

@@ -19,6 +19,16 @@ export interface FoundApiKey {
   readonly state: 'valid' | 'expired' | 'disabled';
 }
 
+/** The secret that a key had before it was rotated, as long as that still works. Times are in milliseconds since 1970. */
+export interface OldSecret {
+  readonly prefix: string;
+  readonly suffix: string;
+  /** When it stops working. */
+  readonly until: number;
+  /** When it was last used since the rotation, to within about a minute. */
+  readonly lastUsedAt?: number;
+}
+
 /** A page of keys. `next` leads to the next page; the last page has none. */
 export interface KeyPage {
   readonly keys: readonly ApiKey[];
@@ -72,8 +82,15 @@ export interface ApiKeys {
   create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
   /** Changes a key and returns it as it is now. */
   update(which: string, changes: ApiKeyChanges): Promise<ApiKey>;
-  /** Gives a key a new random secret, which nobody can ask for again; the old one stops working. All else stays. */
-  rotate(which: string): Promise<{ record: ApiKey; value: string }>;
+  /**
+   * Gives a key a new random secret, which nobody can ask for again. The old one stops working after `graceMs` milliseconds (default: 0, at
+   * most 30 days), one that still worked from an earlier rotation at once. All else stays.
+   */
+  rotate(which: string, graceMs?: number): Promise<{ record: ApiKey; value: string }>;
+  /** Ends the old secret of a rotated key at once. Returns false when there was none that worked. */
+  endOldSecret(which: string): Promise<boolean>;
+  /** Returns the old secrets that still work, in the order of the keys. */
+  oldSecretsOf(keys: readonly ApiKey[]): Promise<readonly (OldSecret | undefined)[]>;
   /** Deletes a key for good and returns it as it was. Only its name is kept, for the records of its calls. */
   revoke(which: string): Promise<ApiKey>;
   /**

@@ -10,35 +10,44 @@ const batchSize = 200;
  */
 export class LastUses {
   readonly #saved: Keyv<number>;
+  /** For how long each is kept, in milliseconds; for good where it is absent. */
+  readonly #ttl: number | undefined;
   /** By the ids of the keys. */
   readonly #unsaved = new Map<string, number>();
 
-  constructor(saved: Keyv<number>) {
+  constructor(saved: Keyv<number>, ttl?: number) {
     this.#saved = saved;
+    this.#ttl = ttl;
   }
 
   /** The key was used now. */
-  note({ id }: ApiKey): void {
+  note({ id }: Pick<ApiKey, 'id'>): void {
     this.#unsaved.set(id, Date.now());
   }
 
   /** The keys with the times of their last uses. */
   async addTo(keys: readonly ApiKey[]): Promise<ApiKey[]> {
-    if (keys.length === 0) return [];
-    const saved = await this.#saved.getMany(keys.map(({ id }) => id));
+    const times = await this.of(keys);
     return keys.map((key, index) => {
-      const lastUsedAt = this.#unsaved.get(key.id) ?? saved[index];
+      const lastUsedAt = times[index];
       return lastUsedAt === undefined ? key : { ...key, lastUsedAt };
     });
   }
 
+  /** The times of the last uses of keys, in their order. */
+  async of(keys: readonly Pick<ApiKey, 'id'>[]): Promise<readonly (number | undefined)[]> {
+    if (keys.length === 0) return [];
+    const saved = await this.#saved.getMany(keys.map(({ id }) => id));
+    return keys.map(({ id }, index) => this.#unsaved.get(id) ?? saved[index]);
+  }
+
   /** The key is there no more, or has another secret now. */
-  forget({ id }: ApiKey): void {
+  forget({ id }: Pick<ApiKey, 'id'>): void {
     this.#unsaved.delete(id);
   }
 
   /** The key is gone for good. */
-  async remove(key: ApiKey): Promise<void> {
+  async remove(key: Pick<ApiKey, 'id'>): Promise<void> {
     this.forget(key);
     await this.#saved.delete(key.id);
   }
@@ -49,7 +58,9 @@ export class LastUses {
     for (let start = 0; start < saving.length; start += batchSize) {
       const some = saving.slice(start, start + batchSize);
       // oxlint-disable-next-line no-await-in-loop -- one batch after the other, with others between them
-      await this.#saved.setMany(some.map(([key, value]) => ({ key, value })));
+      await this.#saved.setMany(
+        some.map(([key, value]) => ({ key, value, ...(this.#ttl !== undefined && { ttl: this.#ttl }) })),
+      );
       // Kept when that failed, and what was used again meanwhile.
       for (const [id, value] of some) if (this.#unsaved.get(id) === value) this.#unsaved.delete(id);
     }

@@ -10,6 +10,7 @@ import { Filling } from './filling.ts';
 import { KeysInUse, NAMESPACE } from './in-use.ts';
 import type { ApiKeys, FoundApiKey } from './index.ts';
 import { LastUses } from './last-uses.ts';
+import { OldSecrets } from './old-secrets.ts';
 import { recordSchema, SECRET, sentenceOf } from './records.ts';
 import { keyWrites } from './writes.ts';
 
@@ -35,7 +36,15 @@ export function createApiKeys(
   const lastUses = new LastUses(stores.namespace<number>(`${NAMESPACE}-used`));
   const filling = new Filling(stores.database);
   const records = stores.namespace<unknown>(NAMESPACE);
-  const inUse = new KeysInUse(stores, decode, { ...defaultLimits, ...given }, (key) => lastUses.forget(key));
+  const oldSecrets = new OldSecrets(stores, report);
+  const inUse = new KeysInUse(
+    stores,
+    decode,
+    { ...defaultLimits, ...given },
+    (key) => lastUses.forget(key),
+    // A secret that is gone may be one that still works beside its replacement.
+    () => oldSecrets.refresh(),
+  );
   const directory = new KeyDirectory(stores.database, filling, async (row, text) => {
     const read = await records.deserializeData<unknown>(text);
     return decode(row, read?.value);
@@ -60,31 +69,49 @@ export function createApiKeys(
     return state;
   }
 
+  function foundByOld(record: ApiKey, row: string, isUse: boolean): FoundApiKey {
+    const state = found(oldSecrets.shown(record, row), isUse);
+    if (isUse && state.state === 'valid') oldSecrets.note(record);
+    return state;
+  }
+
   function find(secret: string, isUse = true): FoundApiKey | undefined {
     if (secret.length > SECRET.longest) return undefined;
     const row = hash('sha256', secret);
     const entry = inUse.use(row);
-    return entry === undefined ? undefined : found(entry.key, isUse);
+    if (entry !== undefined) return found(entry.key, isUse);
+    const replacement = oldSecrets.replacementOf(row);
+    const record = replacement === undefined ? undefined : inUse.use(replacement)?.key;
+    return record === undefined ? undefined : foundByOld(record, row, isUse);
   }
 
   function isKnown(secret: string): boolean {
     if (secret.length > SECRET.longest || secret.length < SECRET.shortest) return true;
     const row = hash('sha256', secret);
-    return inUse.use(row) !== undefined || inUse.isStranger(row);
+    if (inUse.use(row) !== undefined) return true;
+    const replacement = oldSecrets.replacementOf(row) ?? row;
+    return inUse.use(replacement) !== undefined || inUse.isStranger(replacement);
   }
 
   async function lookUp(secret: string, isUse = true): Promise<FoundApiKey | undefined> {
     if (isKnown(secret)) return find(secret, isUse);
-    const key = await inUse.read(hash('sha256', secret));
-    return key === undefined ? undefined : found(key, isUse);
+    const row = hash('sha256', secret);
+    const key = oldSecrets.replacementOf(row) === undefined ? await inUse.read(row) : undefined;
+    if (key !== undefined) return found(key, isUse);
+    const replacement = oldSecrets.replacementOf(row);
+    const record = replacement === undefined ? undefined : await inUse.read(replacement);
+    return record === undefined ? undefined : foundByOld(record, row, isUse);
   }
 
   function current(key: ApiKey): FoundApiKey | undefined {
-    const entry = inUse.use(key.hash);
-    if (entry !== undefined) return stateOf(owners.effective(entry.key));
-    if (inUse.isStranger(key.hash)) return undefined;
+    const replacement = inUse.use(key.hash) === undefined ? oldSecrets.replacementOf(key.hash) : undefined;
+    const row = replacement ?? key.hash;
+    const record = inUse.use(row)?.key;
+    if (record !== undefined)
+      return replacement === undefined ? found(record, false) : foundByOld(record, key.hash, false);
+    if (inUse.isStranger(row)) return undefined;
     // Failures are told by the refreshing.
-    inUse.read(key.hash).catch(() => {});
+    inUse.read(row).catch(() => {});
     return stateOf(owners.effective(key));
   }
 
@@ -105,15 +132,21 @@ export function createApiKeys(
     return { ...listed, keys: await lastUses.addTo(listed.keys) };
   }
 
+  async function saveUses(): Promise<void> {
+    await lastUses.save();
+    await oldSecrets.save();
+  }
+
   async function refresh(): Promise<void> {
     // A database that hangs is asked by one at a time.
     if (refreshing) return;
     refreshing = true;
     try {
       await inUse.refresh();
+      await oldSecrets.refresh();
       await owners.refresh();
       refreshes += 1;
-      if (refreshes % REFRESHES_PER_SAVE === 0) await lastUses.save();
+      if (refreshes % REFRESHES_PER_SAVE === 0) await saveUses();
       failing = false;
     } catch (error) {
       // Once per failure of the database, not once a second.
@@ -138,19 +171,17 @@ export function createApiKeys(
     clearInterval(timer);
     timer = undefined;
     // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
-    await Promise.all([inUse.close(), filling.close(), owners.stop()]);
+    await Promise.all([inUse.close(), oldSecrets.close(), filling.close(), owners.stop()]);
     // A database that fails must not keep the process from ending.
-    await lastUses
-      .save()
-      .catch((cause: unknown) =>
-        report(new Error('When API keys were last used could not be saved.', { cause })),
-      );
+    await saveUses().catch((cause: unknown) =>
+      report(new Error('When API keys were last used could not be saved.', { cause })),
+    );
   }
 
   return {
     owners,
     async load() {
-      await Promise.all([inUse.load(), owners.load()]);
+      await Promise.all([inUse.load(), oldSecrets.refresh(), owners.load()]);
     },
     find,
     isKnown,
@@ -174,7 +205,8 @@ export function createApiKeys(
       const key = await directory.byId(id);
       return key === undefined ? [] : (owners.effective(key).owners ?? []).map((owner) => owner.id);
     },
-    ...keyWrites({ owners, stores, decode, inUse, directory, lastUses, deletedNames }),
+    ...keyWrites({ owners, stores, decode, inUse, directory, lastUses, oldSecrets, deletedNames }),
+    oldSecretsOf: (keys) => oldSecrets.of(keys),
     startRefreshing,
     stop,
     get held() {

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Owners } from '../owners/index.ts';
-import type { Stores } from '../stores.ts';
+import type { OtherEntry, Stores } from '../stores.ts';
 import type { DeletedNames } from './deleted-names.ts';
 import { mostMeant, type KeyDirectory } from './directory.ts';
 import { NAMESPACE, type DecodeKey, type KeysInUse } from './in-use.ts';
 import type { ApiKeys, NewApiKey } from './index.ts';
 import type { LastUses } from './last-uses.ts';
+import { longestGraceMs, type OldSecrets } from './old-secrets.ts';
 import { checkRecord, checkSecret, present, randomBase62, recognition, shown } from './records.ts';
 
 /** What the writing of keys needs. */
@@ -17,6 +18,7 @@ export interface KeyWriting {
   readonly inUse: KeysInUse;
   readonly directory: KeyDirectory;
   readonly lastUses: LastUses;
+  readonly oldSecrets: OldSecrets;
   readonly deletedNames: DeletedNames;
 }
 
@@ -28,8 +30,9 @@ export function keyWrites({
   inUse,
   directory,
   lastUses,
+  oldSecrets,
   deletedNames,
-}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'revoke'> {
+}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'endOldSecret' | 'revoke'> {
   // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
   const records = stores.namespace<unknown>(NAMESPACE);
 
@@ -38,18 +41,28 @@ export function keyWrites({
     return value === undefined ? undefined : decode(row, value);
   }
 
-  /** Puts what `make` makes of a record in its place, as it is in the database by then. Undefined when there is none in this row. */
-  async function change(row: string, make: (current: ApiKey) => object): Promise<ApiKey | undefined> {
+  /**
+   * Puts what `make` makes of a record in its place, as it is in the database by then, and `besideOf` beside it. Undefined when there is no key
+   * in this row.
+   */
+  async function change(
+    row: string,
+    make: (current: ApiKey) => object,
+    besideOf?: (current: ApiKey) => OtherEntry,
+  ): Promise<ApiKey | undefined> {
     let made: ApiKey | undefined;
+    let beside: OtherEntry | undefined;
     const since = inUse.revision;
     const written = await stores.change<unknown>(NAMESPACE, row, (value) => {
       const current = decode(row, value);
       if (current === undefined) return undefined;
       made = checkRecord(make(current));
       if (made.team !== current.team || made.member !== current.member) owners.checkOwners(made);
-      return { value: made, key: made.hash };
+      beside = besideOf?.(current);
+      return { value: made, key: made.hash, ...(beside !== undefined && { beside }) };
     });
     if (written === undefined || made === undefined) return undefined;
+    if (beside !== undefined) oldSecrets.written(beside);
     if (made.hash !== row) inUse.remember(row, undefined, since);
     inUse.remember(made.hash, made, since);
     return made;
@@ -118,12 +131,22 @@ export function keyWrites({
           return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
         }),
       ),
-    async rotate(which) {
+    async rotate(which, graceMs = 0) {
+      if (!Number.isInteger(graceMs) || graceMs < 0 || graceMs > longestGraceMs)
+        throw new Error('An old secret may go on working for 30 days at the most.');
       const value = `sk-${randomBase62(48)}`;
       const fresh = { hash: hash('sha256', value), ...recognition(value) };
-      const record = await atRow(which, (row) => change(row, (current) => ({ ...current, ...fresh })));
+      await oldSecrets.refresh();
+      const record = await atRow(which, (row) =>
+        change(
+          row,
+          (current) => ({ ...current, ...fresh }),
+          (current) => oldSecrets.entryOf(current, fresh.hash, graceMs),
+        ),
+      );
       return { record, value };
     },
+    endOldSecret: async (which) => oldSecrets.end((await resolve(which)).id),
     revoke: (which) =>
       atRow(which, async (row) => {
         const since = inUse.revision;
@@ -134,6 +157,7 @@ export function keyWrites({
         inUse.remember(row, undefined, since);
         if (key === undefined || !existed) return undefined;
         await lastUses.remove(key);
+        await oldSecrets.end(key.id);
         return key;
       }),
   };

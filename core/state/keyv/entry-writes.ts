@@ -1,5 +1,5 @@
 import type { Database } from '../database/index.ts';
-import { row, sqlOf } from '../database/sql.ts';
+import { row, sqlOf, type Work } from '../database/sql.ts';
 
 /** Where an entry stands. */
 interface EntryName {
@@ -56,6 +56,11 @@ export async function replaceEntry(
   return written !== undefined;
 }
 
+/** Another entry that is written, or removed where `entry` is absent, in the same transaction. */
+export interface EntryBeside extends EntryName {
+  readonly entry: StoredEntry | undefined;
+}
+
 /** As {@link replaceEntry}, and the entry has another key from then on. Rejects when that is taken. */
 export function moveEntry(
   database: Database,
@@ -63,6 +68,7 @@ export function moveEntry(
   before: string,
   newKey: string,
   { value, expires }: StoredEntry,
+  beside?: EntryBeside,
 ): Promise<boolean> {
   return sqlOf(database).atomically(function* () {
     const removed = yield* row(
@@ -79,6 +85,22 @@ export function moveEntry(
       value,
       expires,
     );
+    if (beside !== undefined) yield* writeBeside(beside);
     return true;
   });
+}
+
+function* writeBeside({ namespace, key, entry }: EntryBeside): Work<void> {
+  if (entry === undefined) {
+    yield* row('DELETE FROM keyv WHERE namespace = ? AND key = ? RETURNING 1', namespace, key);
+    return;
+  }
+  yield* row(
+    `INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?)
+     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires RETURNING 1`,
+    namespace,
+    key,
+    entry.value,
+    entry.expires,
+  );
 }

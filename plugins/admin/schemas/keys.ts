@@ -24,6 +24,16 @@ export const keyChanges = z.strictObject({
   member: fields.member.nullable().exactOptional(),
 });
 
+/** How long the old secret works beside the new one. */
+export const keyRotation = z.strictObject({
+  graceSeconds: z
+    .int('must be a whole number')
+    .min(0, 'must not be negative')
+    .max(30 * 86_400, 'must be at most 2592000, which is 30 days')
+    .default(0)
+    .describe('for how many seconds the old secret goes on working; an older one ends at once'),
+});
+
 /** A key as people see it: never its secret. */
 export const key = z.object({
   id: z.string(),
@@ -39,6 +49,15 @@ export const key = z.object({
   enabled: z.boolean(),
   createdAt: time,
   lastUsedAt: time.optional().describe('to within about a minute'),
+  oldSecret: z
+    .object({
+      prefix: z.string(),
+      suffix: z.string(),
+      until: time.describe('when it stops working'),
+      lastUsedAt: time.optional().describe('since the rotation, to within about a minute'),
+    })
+    .optional()
+    .describe('the secret from before the last rotation, while it works'),
 });
 
 /** Which page of the keys is wanted. */
