@@ -12,6 +12,8 @@ import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
+import type { Credentials } from '../state/users/credentials.ts';
+import type { Users } from '../state/users/index.ts';
 import type { Upkeep } from '../state/upkeep.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
@@ -38,6 +40,10 @@ export interface InternalTools {
   readonly log: Log;
   readonly stores: Stores;
   readonly apiKeys: ApiKeys;
+  /** People who sign in. */
+  readonly users: Users;
+  /** What they sign in with. */
+  readonly credentials: Credentials;
   readonly catalog: Catalog;
   /** Calls of the gateway's own, to a channel of its choice. Works once the gateway has been built, not during `setup`. */
   readonly calls: DirectCalls;

@@ -12,6 +12,9 @@ import { withOwners } from '../money/ledger/with-owners.ts';
 import { startLedgerPruning } from '../money/ledger/pruning.ts';
 import { tellKeyLists } from '../state/api-keys/standing.ts';
 import { tellResponses } from '../state/responses/standing.ts';
+import { openCredentials, type Credentials } from '../state/users/credentials.ts';
+import type { Users } from '../state/users/index.ts';
+import { openUsers } from '../state/users/open.ts';
 import { Upkeep } from '../state/upkeep.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
@@ -27,6 +30,8 @@ export interface Surroundings {
   readonly log: Log;
   readonly stores: Stores;
   readonly apiKeys: ApiKeys;
+  readonly users: Users;
+  readonly credentials: Credentials;
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
@@ -54,7 +59,13 @@ export function openSurroundings(
   log: Log,
   stores: Stores,
   apiKeys: ApiKeys,
-  { shared, health, overload, limits }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits'>,
+  {
+    shared,
+    health,
+    overload,
+    limits,
+    members,
+  }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits' | 'members'>,
   processes: Processes & ProcessLines = alone(),
 ): Surroundings {
   const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.ownersOf(keyId));
@@ -66,10 +77,18 @@ export function openSurroundings(
   );
   const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
   ownHealth.follow((change) => logChange(log, change));
+  const users = openUsers({
+    stores,
+    owners: apiKeys.owners,
+    defaults: members.defaults,
+    report: (error) => log.error({ error }, 'a user cannot be read'),
+  });
   return {
     log,
     stores,
     apiKeys,
+    users,
+    credentials: openCredentials(users, stores),
     ledger,
     bookkeeper: startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged')),
     usageLog: openUsageLog(stores),

@@ -241,6 +241,9 @@ export {
   type NewUser,
   type TeamMembership,
 } from '../state/users/index.ts';
+export { userFields } from '../state/users/records.ts';
+export { normalEmail } from '../state/users/open.ts';
+export type { Credentials, SecondFactor } from '../state/users/credentials.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

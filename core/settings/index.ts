@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { logLevels } from '../log.ts';
 import { isAddressRange } from '../model/addresses.ts';
 import { fetchSchema } from './fetch.ts';
+import { membersSchema } from './members.ts';
 import { pricesSchema } from './prices.ts';
 import { drainDelaySchema, overloadSchema, spareWorkerSchema, workersSchema } from './processes.ts';
 import { realtimeSchema } from './realtime.ts';
@@ -126,6 +127,8 @@ export const settingsSchema = z.strictObject({
   prices: pricesSchema,
   /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
   adminPassword: secret(z.string().min(12, 'must have at least 12 characters')).optional(),
+  /** People who sign in: what new members get, and how long a sign-in lasts. */
+  members: membersSchema,
   /**
    * Chat completions with both `temperature` and `top_p` away from 1. `exclusive`: `top_p` is dropped and named in `x-sluice-loss`.
    * `forward`: both are sent. `refuse`: 400.

@@ -8,6 +8,7 @@ import {
 } from 'sluice/internal';
 import { passwordActor } from './access/actor.ts';
 import { createActorOf, notLoggedIn } from './access/identify.ts';
+import { followUsers } from './access/follow-users.ts';
 import { mayUse } from './access/judge.ts';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
@@ -35,8 +36,9 @@ export default definePlugin({
     const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
-    const sessions = new Sessions(stores, password, { current: async () => undefined });
+    const sessions = new Sessions(stores, password, tools.users);
     const audit = new Audit(stores);
+    onClose(await followUsers(tools.users, log));
     const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
     await switches.follow();

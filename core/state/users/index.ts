@@ -74,6 +74,10 @@ export type UserChanges = { readonly [Field in keyof NewUser]?: NewUser[Field] |
  * that write throw a {@link UserMistake} when a field is wrong, an id is unknown or an email or identity belongs to another user.
  */
 export interface Users {
+  /** Brings memory up to date with the database. */
+  load(): Promise<void>;
+  /** As {@link load}, where somebody has written since. */
+  refresh(): Promise<void>;
   find(id: string): User | undefined;
   /** As {@link find}, with what other gateways have written until now. */
   current(id: string): Promise<User | undefined>;
@@ -83,8 +87,12 @@ export interface Users {
   /** All of them, the newest first. */
   list(): readonly User[];
   create(user: NewUser): Promise<User>;
-  update(id: string, changes: UserChanges): Promise<User>;
-  /** Removes a user, and ends its sessions. Its member and their keys stay. */
+  /**
+   * Changes a user. `check` gets the user as it is when the change is made, and may throw. A change of `enabled` or `organisation` changes
+   * the member of the user too.
+   */
+  update(id: string, changes: UserChanges, check?: (current: User) => void): Promise<User>;
+  /** Removes a user, and ends its sessions. Its member and their keys stay, switched off. */
   remove(id: string): Promise<User>;
   /** Notes that somebody has signed in. */
   signedIn(id: string): Promise<void>;

@@ -1,0 +1,54 @@
+/** Settings of people: what new members get, and how long a sign-in lasts. */
+import { z } from 'zod';
+import { ownerFields } from '../state/api-keys/fields.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** People who sign in to the dashboard and the admin API. */
+export const membersSchema = z
+  .strictObject({
+    defaults: z
+      .strictObject({
+        organisation: ownerFields.organisation
+          .exactOptional()
+          .describe('id of the organisation of new users with the role member'),
+        budgets: ownerFields.budgets.exactOptional(),
+        requestsPerMinute: ownerFields.requestsPerMinute.exactOptional(),
+        tokensPerMinute: ownerFields.tokensPerMinute.exactOptional(),
+        concurrency: ownerFields.concurrency.exactOptional(),
+        models: ownerFields.models.exactOptional(),
+      })
+      .prefault({})
+      .describe('limits of the members that are made for new users'),
+    maxKeys: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .default(20)
+      .describe('maximum number of API keys that a member has when it creates another'),
+    invitation: z
+      .int()
+      .min(60_000)
+      .max(30 * dayMs)
+      .default(7 * dayMs)
+      .describe('time in which an invitation can be used'),
+    idle: z
+      .int()
+      .min(60_000)
+      .max(30 * dayMs)
+      .default(12 * hourMs)
+      .describe('time after its last use at which a session ends'),
+    lifetime: z
+      .int()
+      .min(60_000)
+      .max(90 * dayMs)
+      .default(7 * dayMs)
+      .describe('time after the sign-in at which a session ends in any case'),
+  })
+  .prefault({});
+
+/** Checked settings of people. */
+export type MemberSettings = z.output<typeof membersSchema>;
+/** What a new member gets. */
+export type MemberDefaults = MemberSettings['defaults'];

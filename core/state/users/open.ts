@@ -1,0 +1,339 @@
+/** Users, in the database and in the memory of each process. */
+import { randomBytes } from 'node:crypto';
+import type { MemberDefaults } from '../../settings/members.ts';
+import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
+import type { Owners } from '../owners/index.ts';
+import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import { UserClaims } from './claims.ts';
+import {
+  UserMistake,
+  type Identity,
+  type NewUser,
+  type User,
+  type UserChanges,
+  type Users,
+} from './index.ts';
+import { maxUsers, parseRecord, userFields, userOf, type UserRecord } from './records.ts';
+
+/** Namespace of their entries, by id. */
+const NAMESPACE = 'users';
+
+/** Between two notes of when somebody has signed in, in milliseconds. */
+const signInNoteMs = 60_000;
+
+/** What users are opened with. */
+export interface UserTools {
+  readonly stores: Stores;
+  readonly owners: Owners;
+  /** Fields of the members that are made for new users. */
+  readonly defaults?: MemberDefaults;
+  /** Gets the errors of records that cannot be read. */
+  readonly report?: ReportError;
+}
+
+/** Opens the users that are kept in these stores. */
+export function openUsers(tools: UserTools): StoredUsers {
+  return new StoredUsers(tools);
+}
+
+/** See {@link Users}. */
+export class StoredUsers implements Users {
+  readonly #stores: Stores;
+  readonly #owners: Owners;
+  readonly #defaults: MemberDefaults;
+  readonly #report: ReportError;
+  readonly #claims: UserClaims;
+  readonly #users = new Map<string, User>();
+  readonly #emails = new Map<string, string>();
+  readonly #identities = new Map<string, string>();
+  readonly #externalIds = new Map<string, string>();
+  #revision: number | undefined;
+  #loading: Promise<void> | undefined;
+
+  constructor({ stores, owners, defaults = {}, report = () => {} }: UserTools) {
+    this.#stores = stores;
+    this.#owners = owners;
+    this.#defaults = defaults;
+    this.#report = report;
+    this.#claims = new UserClaims(stores, (id) => this.readRecord(id));
+  }
+
+  load(): Promise<void> {
+    return (this.#loading ??= this.#follow().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  async refresh(): Promise<void> {
+    if ((await this.#stores.revision(NAMESPACE)) !== this.#revision) await this.load();
+  }
+
+  find(id: string): User | undefined {
+    return this.#users.get(id);
+  }
+
+  async current(id: string): Promise<User | undefined> {
+    const record = await this.readRecord(id);
+    return record === undefined ? undefined : userOf(record);
+  }
+
+  byEmail(email: string): User | undefined {
+    return this.#named(this.#emails, email.trim().toLowerCase());
+  }
+
+  byIdentity(identity: Identity): User | undefined {
+    return this.#named(this.#identities, nameOf(identity));
+  }
+
+  byExternalId(externalId: string): User | undefined {
+    return this.#named(this.#externalIds, externalId);
+  }
+
+  list(): readonly User[] {
+    return [...this.#users.values()].toSorted((one, other) => other.createdAt - one.createdAt);
+  }
+
+  async create({ member, ...given }: NewUser): Promise<User> {
+    if (this.#users.size >= maxUsers) throw new UserMistake(`There are ${maxUsers} users already.`);
+    await this.#owners.refresh();
+    const role = given.role ?? 'member';
+    // An administrator without an organisation is one of the whole gateway: the default must not make it less.
+    const organisation =
+      given.organisation ??
+      (role === 'member' && member === undefined ? this.#defaults.organisation : undefined);
+    const draft = this.#checked({
+      enabled: true,
+      teams: [],
+      identities: [],
+      ...present({ ...given, organisation }),
+      role,
+      name: given.name ?? given.email,
+      id: `usr_${randomBase62(16)}`,
+      member: member ?? 'new',
+      createdAt: Date.now(),
+      stamp: newStamp(),
+      secrets: {},
+    });
+    await this.#checkFree(draft, member === undefined);
+    const made = member === undefined ? await this.#newMember(draft) : undefined;
+    const record = { ...draft, member: member ?? made?.id ?? '' };
+    try {
+      await this.#claims.take(record.id, record);
+      await this.#stores.add<unknown>(NAMESPACE, record.id, record);
+    } catch (error) {
+      await this.#claims.releaseOld(record.id, record);
+      if (made !== undefined) await this.#owners.remove(made.id);
+      throw error;
+    }
+    this.#put(record.id, userOf(record));
+    return userOf(record);
+  }
+
+  async update(id: string, changes: UserChanges, check?: (current: User) => void): Promise<User> {
+    const { before, after } = await this.change(id, (current) => {
+      check?.(userOf(current));
+      return { ...current, ...changes };
+    });
+    const { organisation, enabled } = after;
+    const isMoved = before.organisation !== organisation;
+    const isTurned = before.enabled !== enabled;
+    if (this.#owners.find(after.member) !== undefined && (isMoved || isTurned))
+      await this.#owners.update(after.member, {
+        ...(isMoved ? { organisation } : {}),
+        ...(isTurned ? { enabled } : {}),
+      });
+    return userOf(after);
+  }
+
+  async remove(id: string): Promise<User> {
+    const record = await this.readRecord(id);
+    if (record === undefined || !(await this.#stores.namespace<unknown>(NAMESPACE).delete(id)))
+      throw unknownUser(id);
+    this.#put(id, undefined);
+    await this.#claims.releaseOld(id, record);
+    if (this.#owners.find(record.member) !== undefined)
+      await this.#owners.update(record.member, { enabled: false });
+    return userOf(record);
+  }
+
+  async signedIn(id: string): Promise<void> {
+    const now = Date.now();
+    const user = await this.current(id);
+    if (user === undefined || now - (user.lastSignInAt ?? 0) < signInNoteMs) return;
+    await this.change(id, (current) => ({ ...current, lastSignInAt: now }));
+  }
+
+  async stop(): Promise<void> {
+    await this.#loading?.catch(() => {});
+  }
+
+  /** Reads a record from the database. For this folder. */
+  async readRecord(id: string): Promise<UserRecord | undefined> {
+    if (!/^usr_\w{1,40}$/.test(id)) return undefined;
+    const value = await this.#stores.namespace<unknown>(NAMESPACE).get(id);
+    return value === undefined ? undefined : this.#decode(id, value);
+  }
+
+  /** Changes a record as it is in the database by then. For this folder. Throws a {@link UserMistake} for an unknown id. */
+  async change(
+    id: string,
+    make: (current: UserRecord) => object,
+  ): Promise<{ readonly before: UserRecord; readonly after: UserRecord }> {
+    let result: { readonly before: UserRecord; readonly after: UserRecord } | undefined;
+    const known = await this.readRecord(id);
+    if (known === undefined) throw unknownUser(id);
+    await this.#owners.refresh();
+    const planned = this.#checked(this.#remade(known, make(known)));
+    const taken = await this.#claims.take(id, planned);
+    try {
+      await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
+        const before = this.#decode(id, value);
+        if (before === undefined) return undefined;
+        const after = this.#checked(this.#remade(before, make(before)));
+        result = { before, after };
+        return { value: after };
+      });
+      if (result === undefined) throw unknownUser(id);
+    } catch (error) {
+      await this.#claims.release(id, taken);
+      throw error;
+    }
+    await this.#claims.releaseOld(id, result.before, result.after);
+    this.#put(id, userOf(result.after));
+    return result;
+  }
+
+  /** The changed record, with another stamp where its sessions must end. */
+  #remade(before: UserRecord, changed: object): object {
+    const after: Partial<UserRecord> = present(changed);
+    const isOver =
+      after.role !== before.role ||
+      after.organisation !== before.organisation ||
+      after.enabled !== before.enabled ||
+      after.secrets?.password?.hash !== before.secrets.password?.hash;
+    return {
+      ...after,
+      id: before.id,
+      createdAt: before.createdAt,
+      member: after.member ?? before.member,
+      stamp: isOver ? newStamp() : before.stamp,
+    };
+  }
+
+  /** Throws where another user is known to have the email or an identity, before anything is made. */
+  async #checkFree({ email, identities }: UserRecord, makesMember: boolean): Promise<void> {
+    if (makesMember) await this.refresh();
+    if (this.byEmail(email) !== undefined) throw new UserMistake(`Another user has the email ${email}.`);
+    if (identities.some((identity) => this.byIdentity(identity) !== undefined))
+      throw new UserMistake('Another user has this identity.');
+  }
+
+  #newMember({ name, email, organisation, enabled }: UserRecord): Promise<{ readonly id: string }> {
+    const { organisation: _organisation, ...limits } = this.#defaults;
+    return this.#owners.create({
+      ...limits,
+      kind: 'member',
+      name: name === '' ? email : name,
+      enabled,
+      ...(organisation === undefined ? {} : { organisation }),
+    });
+  }
+
+  #named(names: ReadonlyMap<string, string>, name: string): User | undefined {
+    const id = names.get(name);
+    return id === undefined ? undefined : this.#users.get(id);
+  }
+
+  async #follow(): Promise<void> {
+    const changed =
+      this.#revision === undefined
+        ? undefined
+        : await this.#stores.changes<unknown>(NAMESPACE, this.#revision);
+    if (changed === undefined) return this.#readAll();
+    for (const [id, value] of changed.entries) this.#putStored(id, value);
+    this.#revision = changed.revision;
+  }
+
+  async #readAll(): Promise<void> {
+    // Before the entries: what is written meanwhile is read again.
+    const revision = await this.#stores.revision(NAMESPACE);
+    const gone = new Set(this.#users.keys());
+    for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
+      gone.delete(id);
+      this.#putStored(id, value);
+    }
+    for (const id of gone) this.#put(id, undefined);
+    this.#revision = revision;
+  }
+
+  #putStored(id: string, value: unknown): void {
+    const record = value === undefined ? undefined : this.#decode(id, value);
+    this.#put(id, record === undefined ? undefined : userOf(record));
+  }
+
+  #put(id: string, user: User | undefined): void {
+    const before = this.#users.get(id);
+    if (before !== undefined) {
+      forget(this.#emails, before.email, id);
+      for (const identity of before.identities) forget(this.#identities, nameOf(identity), id);
+      if (before.externalId !== undefined) forget(this.#externalIds, before.externalId, id);
+    }
+    if (user === undefined) {
+      this.#users.delete(id);
+      return;
+    }
+    this.#users.set(id, user);
+    this.#emails.set(user.email, id);
+    for (const identity of user.identities) this.#identities.set(nameOf(identity), id);
+    if (user.externalId !== undefined) this.#externalIds.set(user.externalId, id);
+  }
+
+  #decode(id: string, value: unknown): UserRecord | undefined {
+    const result = parseRecord(value);
+    if (result.success && result.data.id === id) return result.data;
+    this.#report(new Error(`The user stored as ${id.slice(0, 40)} cannot be read and cannot sign in.`));
+    return undefined;
+  }
+
+  #checked(fields: object): UserRecord {
+    const result = parseRecord(fields);
+    if (!result.success) throw new UserMistake(`The user cannot be saved: ${sentenceOf(result.error)}.`);
+    const { organisation, teams, member } = result.data;
+    if (organisation !== undefined && this.#owners.find(organisation)?.kind !== 'organisation')
+      throw new UserMistake(`There is no organisation ${organisation}.`);
+    for (const { team } of teams) {
+      const found = this.#owners.find(team);
+      if (found?.kind !== 'team') throw new UserMistake(`There is no team ${team}.`);
+      if (
+        organisation !== undefined &&
+        found.organisation !== undefined &&
+        found.organisation !== organisation
+      )
+        throw new UserMistake(`The team "${found.name}" belongs to another organisation.`);
+    }
+    if (member !== 'new' && this.#owners.find(member)?.kind !== 'member')
+      throw new UserMistake(`There is no member ${member}.`);
+    return result.data;
+  }
+}
+
+/** Returns an email as users have it; undefined for a text that is none. */
+export function normalEmail(text: string): string | undefined {
+  return userFields.email.safeParse(text).data;
+}
+
+function nameOf({ issuer, subject }: Identity): string {
+  return JSON.stringify([issuer, subject]);
+}
+
+function forget(names: Map<string, string>, name: string, id: string): void {
+  if (names.get(name) === id) names.delete(name);
+}
+
+function newStamp(): string {
+  return randomBytes(9).toString('base64url');
+}
+
+function unknownUser(id: string): UserMistake {
+  return new UserMistake(`There is no user ${id.slice(0, 100)}.`);
+}
