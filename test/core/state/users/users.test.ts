@@ -208,7 +208,9 @@ function fromBase32(text: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }
 
-describe('users on SQLite', () => suite(() => Promise.resolve(temporaryDatabase())));
+describe('users on SQLite', () => {
+  suite(() => Promise.resolve(temporaryDatabase()));
+});
 
 const missing = withoutPostgres();
 describe.skipIf(missing !== undefined)(`users on Postgres ${missing ?? ''}`, () => {
