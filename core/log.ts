@@ -20,7 +20,7 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
  * {@link secretRests}: the engine keeps a place on its stack for each character of a run, and pictures in base64 have millions.
  */
 const secretShapes =
-  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20})|([?&]key=)[^&\s"\\]/g;
+  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8}|(sk-|sla_|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20})|([?&]key=)[^&\s"\\]/g;
 
 /** How each of the four goes on. */
 const secretRests = [
@@ -32,7 +32,7 @@ const secretRests = [
 
 /** Finds in a tenth of the time whether there is anything for {@link secretShapes} to find: nearly always there is not. */
 const secretHints =
-  /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20}/;
+  /Bearer\s|sk-|sla_|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20}/;
 
 /**
  * Returns the text with everything masked that is known to be a secret, such as a key of the config, or looks like one. For texts that leave

@@ -4,6 +4,7 @@ import {
   clientCredential,
   onDetached,
   InFlight,
+  tokenPrefix,
   type ApiKeys,
   type FoundApiKey,
   type Call,
@@ -51,7 +52,7 @@ export default definePlugin({
       // Set before the key is checked, because refusals are recorded with their key.
       if (found !== undefined) call.set(caller, found.key);
       if (found?.state !== 'valid') {
-        const refused = invalid(found);
+        const refused = secret.startsWith(tokenPrefix) && found === undefined ? adminToken() : invalid(found);
         if (slowDown === undefined) throw refused;
         return slowDown(call).then(() => Promise.reject(refused));
       }
@@ -101,6 +102,8 @@ function keepCredential(call: Call, apiKeys: ApiKeys): Promise<void> | undefined
   let unknown: string | undefined;
   const own = readClientCredential(call.wire, call.format.name, (value) => {
     if (value === call.wire.headers['x-sluice-key'] || apiKeys.find(value, false) !== undefined) return true;
+    // A token of the admin API is no provider's either.
+    if (value.startsWith(tokenPrefix)) return true;
     if (!apiKeys.isKnown(value)) unknown = value;
     return false;
   });
@@ -188,6 +191,13 @@ function hasOtherAuthorization({ headers }: Wire): boolean {
 
 /** Client libraries tell a wrong key by these words from any other mistake. */
 const beginning = 'Incorrect API key provided';
+
+function adminToken(): GatewayError {
+  return refusal(
+    'invalid_api_key',
+    `${beginning}: it is a token of the admin API, which works below /api/admin alone. Calls of models need an API key.`,
+  );
+}
 
 function invalid(found: ReturnType<ApiKeys['find']>): GatewayError {
   if (found?.state === 'disabled') {

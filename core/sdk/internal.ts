@@ -177,6 +177,15 @@ export { channelStanding } from '../routing/health/index.ts';
 export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
+export {
+  type AdminToken,
+  type AdminTokens,
+  maxScopes,
+  tokenDays,
+  TokenMistake,
+  tokenPrefix,
+} from '../state/admin-tokens/index.ts';
+export { openAdminTokens } from '../state/admin-tokens/open.ts';
 export { apiKeyFields, budgetField } from '../state/api-keys/fields.ts';
 export {
   type ApiKeyChanges,

@@ -1,12 +1,16 @@
+import { z } from 'zod';
 import { definePlugin, GatewayError } from 'sluice';
 import {
   openAdminPassword,
+  openAdminTokens,
+  tokenDays,
   type AdminPassword,
   type Call,
   type InternalTools,
   type Log,
 } from 'sluice/internal';
 import { passwordActor } from './access/actor.ts';
+import { bearerOf, createTokenActorOf } from './access/by-token.ts';
 import { createActorOf, notLoggedIn } from './access/identify.ts';
 import { followUsers } from './access/follow-users.ts';
 import { mayUse } from './access/judge.ts';
@@ -23,6 +27,7 @@ import { createServe, type Handlers } from './serve.ts';
 import { Sessions, type Session } from './sessions.ts';
 import { ChannelSwitches } from './switches.ts';
 import { LoginThrottle } from './throttle.ts';
+import { tokenHandlers } from './tokens/index.ts';
 import { usageHandlers } from './usage.ts';
 
 /**
@@ -32,13 +37,19 @@ import { usageHandlers } from './usage.ts';
 export default definePlugin({
   name: 'admin',
   stage: 'observe',
-  async setup(_options, tools: InternalTools) {
+  options: z.strictObject({
+    /** Number of days for which a new token of the admin API works unless whoever makes it says otherwise. At most 365. */
+    tokenDays: z.int().min(1).max(tokenDays.longest).default(tokenDays.default),
+  }),
+  async setup({ tokenDays: defaultDays }, tools: InternalTools) {
     const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
     const sessions = new Sessions(stores, password, tools.users);
     const audit = new Audit(stores);
     onClose(await followUsers(tools.users, log));
+    const tokens = openAdminTokens(stores, (error) => log.error({ error }, error.message));
+    const actorOf = createActorOf(sessions, createTokenActorOf(tools, tokens));
     const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
     await switches.follow();
@@ -53,16 +64,22 @@ export default definePlugin({
       ...usageHandlers(tools, audit, () => live.running()),
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),
-      live({ ctx }) {
+      ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
+      live({ ctx, session }) {
         const token = sessionToken(ctx) ?? '';
+        const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
         ctx.set('x-accel-buffering', 'no');
-        return live.watch(async () => (await sessions.find(token, true)) !== undefined);
+        return live.watch(async () =>
+          session === undefined
+            ? ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now()
+            : (await sessions.find(token, true)) !== undefined,
+        );
       },
       async listAudit({ query: { limit, after } }) {
         return audit.page(limit, after);
       },
     };
-    const { serve, check } = createServe(tools, createActorOf(sessions));
+    const { serve, check } = createServe(tools, actorOf);
     addRoutes(tools, handlers, serve);
     tools.administer(async (ctx) => {
       const author = await check(ctx);
@@ -123,7 +140,7 @@ function addRoutes(
   for (const name of Object.keys(routes) as RouteName[]) {
     const spec = routes[name];
     // Each function fits its own route: the table as a whole cannot say so.
-    route(spec.method, spec.path, serve(spec, handlers[name] as Parameters<typeof serve>[1]));
+    route(spec.method, spec.path, serve(name, spec, handlers[name] as Parameters<typeof serve>[2]));
   }
   let document: object | undefined;
   route('GET', '/api/admin/openapi.json', (ctx) => {

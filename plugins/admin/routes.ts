@@ -12,6 +12,8 @@ export interface RouteSpec {
   readonly description?: string;
   /** Who may ask. */
   readonly needs: Needs;
+  /** True: the header `idempotency-key` makes repeated requests create one thing. */
+  readonly creates?: true;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
@@ -89,6 +91,7 @@ export const routes = {
     needs: { group: 'keys', act: 'write', who: 'everyone' },
     summary: 'Makes an API key',
     description: 'The full value is in this answer and nowhere else.',
+    creates: true,
     body: schemas.newKey,
     answer: schemas.keyWithValue,
     status: 201,
@@ -163,6 +166,7 @@ export const routes = {
     path: '/api/admin/owners',
     needs: { group: 'owners', act: 'write', who: 'administrators' },
     summary: 'Makes an organisation, a team, a member or a service account',
+    creates: true,
     body: schemas.newOwner,
     answer: schemas.owner,
     status: 201,
@@ -287,6 +291,32 @@ export const routes = {
     summary: 'A page of what was changed by whom, newest first',
     query: schemas.auditQuery,
     answer: schemas.auditPage,
+  },
+  listTokens: {
+    method: 'GET',
+    path: '/api/admin/tokens',
+    needs: { group: 'tokens', act: 'read', who: 'administrators' },
+    summary: 'All tokens of the admin API, newest first',
+    answer: schemas.tokenList,
+  },
+  createToken: {
+    method: 'POST',
+    path: '/api/admin/tokens',
+    needs: { group: 'tokens', act: 'write', who: 'administrators' },
+    summary: 'Makes a token of the admin API',
+    description:
+      'The full value is in this answer and nowhere else. Nobody can give a token more than they may themselves: another scope, role, organisation or a later end.',
+    creates: true,
+    body: schemas.newToken,
+    answer: schemas.tokenWithValue,
+    status: 201,
+  },
+  revokeToken: {
+    method: 'DELETE',
+    path: '/api/admin/tokens/:id',
+    needs: { group: 'tokens', act: 'write', who: 'administrators' },
+    summary: 'Ends a token of the admin API at once, on all gateways',
+    answer: schemas.done,
   },
 } as const satisfies Readonly<Record<string, RouteSpec>>;
 

@@ -4,9 +4,10 @@ import { GatewayError, type RouteContext } from 'sluice';
 import { createClientAddress, toGatewayError, type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
 import type { Actor } from './access/actor.ts';
-import { notLoggedIn, type ActorOf } from './access/identify.ts';
+import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts';
 import { checkAccess } from './access/judge.ts';
 import type { Author } from './audit.ts';
+import { IdempotentCreates } from './idempotent.ts';
 import { checkOrigin, createOutside, refuse, secure, type Outside } from './http.ts';
 import { readBody, readQuery } from './read.ts';
 import type { RouteName, RouteSpec, routes } from './routes.ts';
@@ -59,16 +60,41 @@ export type Handlers<Name extends RouteName = RouteName> = {
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
 /** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */
-export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 'log'>, actorOf: ActorOf) {
+export function createServe(
+  { settings, log, ...tools }: Pick<InternalTools, 'settings' | 'log' | 'stores' | 'upkeep'>,
+  actorOf: ActorOf,
+) {
+  const creates = new IdempotentCreates(tools);
   const outside = createOutside(settings.trustedProxies);
   const addressOf = createClientAddress(settings.trustedProxies);
 
-  async function answerTo(spec: RouteSpec, handler: AnyHandler, ctx: RouteContext): Promise<void> {
+  async function valueOf(
+    name: RouteName,
+    spec: RouteSpec,
+    handler: AnyHandler,
+    asked: Asked<unknown, unknown>,
+  ): Promise<object> {
+    const key = spec.creates === true ? asked.ctx.req.headers['idempotency-key'] : undefined;
+    if (typeof key !== 'string') return handler(asked);
+    const { actor, body } = asked;
+    const { value, isRepeated } = await creates.run({ actor, operation: name, key, body }, () =>
+      handler(asked),
+    );
+    if (isRepeated) asked.ctx.set('idempotent-replayed', 'true');
+    return value;
+  }
+
+  async function answerTo(
+    name: RouteName,
+    spec: RouteSpec,
+    handler: AnyHandler,
+    ctx: RouteContext,
+  ): Promise<void> {
     const request = ctx.req;
     const from = outside(request);
     const { https } = from;
     const sender = spec.needs.who === 'open' ? undefined : await actorOf(ctx, https);
-    if (spec.method !== 'GET') checkChange(ctx, from, sender?.session);
+    if (spec.method !== 'GET') checkChange(ctx, from, sender);
     if (sender !== undefined) checkAccess(sender.actor, spec.needs);
     const query = readQuery(request, spec.query ?? noQuery);
     const body = spec.body === undefined ? undefined : await readBody(request, spec.body);
@@ -84,17 +110,17 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
         return sender?.actor ?? notLoggedIn();
       },
     };
-    const value = await handler(asked);
+    const value = await valueOf(name, spec, handler, asked);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
     ctx.body = value;
   }
 
-  const serve = (spec: RouteSpec, handler: AnyHandler) =>
+  const serve = (name: RouteName, spec: RouteSpec, handler: AnyHandler) =>
     async function admin(ctx: RouteContext): Promise<void> {
       secure(ctx);
       try {
-        await answerTo(spec, handler, ctx);
+        await answerTo(name, spec, handler, ctx);
       } catch (error) {
         if (toGatewayError(error).code === 'client_closed_request') ctx.res.destroy();
         else refuse(ctx, error, log);
@@ -104,19 +130,24 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
   /** Checks a request to another plugin's route as one to a route of the table. */
   const check = async (ctx: RouteContext): Promise<Author> => {
     const from = outside(ctx.req);
-    const { actor, session } = await actorOf(ctx, from.https);
+    const sender = await actorOf(ctx, from.https);
+    const { actor, session } = sender;
     const isRead = ctx.method === 'GET';
-    if (!isRead) checkChange(ctx, from, session);
+    if (!isRead) checkChange(ctx, from, sender);
     checkAccess(actor, { group: 'plugins', act: isRead ? 'read' : 'write', who: 'gateway' });
     return { actor, session, ip: addressOf(ctx.req) };
   };
   return { serve, check };
 }
 
-/** Throws 403 for a change that another origin's page asks for, or that does not carry the CSRF token of its session. */
-function checkChange({ req }: RouteContext, from: Outside, session: Session | undefined): void {
+/**
+ * Throws 403 for a change that another origin's page asks for, or that does not carry the CSRF token of its session. No page sends a token of
+ * the admin API by itself, so that a request with one needs neither.
+ */
+function checkChange({ req }: RouteContext, from: Outside, sender: Identified | undefined): void {
+  if (sender !== undefined && sender.session === undefined) return;
   checkOrigin(req, from);
-  if (session !== undefined) checkIntent(req, session);
+  if (sender?.session !== undefined) checkIntent(req, sender.session);
 }
 
 function checkIntent({ headers }: IncomingMessage, session: Session): void {

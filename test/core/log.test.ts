@@ -41,6 +41,7 @@ describe('a line of the log', () => {
 describe('the log masks', () => {
   const shapes = {
     'our own keys, and those of many providers': 'sk-abcdefghijklmnop0123',
+    'tokens of the admin API': 'sla_abcdefghijklmnopabcdefghijklmnopabcdefgh',
     'keys with dashes in them': 'sk-ant-api03-abc_def-0123456789',
     'keys of search and map consoles': 'AIzaSyA1234567890abcdefghijklmnopqrstu',
     'bearer tokens': 'Bearer abcdef.123456',
@@ -86,7 +87,7 @@ describe('the log masks', () => {
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
         const text = pieces.join('');
         const plain =
-          /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
+          /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|sla_|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
         expect(maskSecrets(text)).toBe(text.replaceAll(plain, '$1$2$3$4…'));
       }),
       { numRuns: tries(20_000) },

@@ -582,6 +582,8 @@ describe('how it is written', () => {
       'the states of one account, and the table of who moves it from one to the next: every way in which a call ends needs them all',
     'core/front/reply.ts':
       'the states of one reply: what was sent decides what may still be, so that a part would need them all',
+    'plugins/admin/routes.ts':
+      'the one table of all routes of the admin API, from which handlers, scopes, the document and tests are made',
   };
 
   test('no plugin waits for a turn of the event loop', () => {

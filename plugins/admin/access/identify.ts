@@ -3,6 +3,7 @@ import { GatewayError, type RouteContext } from 'sluice';
 import { sessionToken, setSessionCookie } from '../http.ts';
 import type { Session, Sessions } from '../sessions.ts';
 import type { Actor } from './actor.ts';
+import type { TokenActorOf } from './by-token.ts';
 
 /** The sender of a request. */
 export interface Identified {
@@ -14,9 +15,12 @@ export interface Identified {
 /** Identifies the sender of a request. `https`: as the client sees it. Throws 401 when nobody is known. */
 export type ActorOf = (ctx: RouteContext, https: boolean) => Promise<Identified>;
 
-/** Returns the function that identifies senders. Every way to prove who asks is listed here. */
-export function createActorOf(sessions: Sessions): ActorOf {
-  return (ctx, https) => bySession(sessions, ctx, https);
+/** Returns the function that identifies senders. Every way to prove who asks is listed here. A token counts before a cookie. */
+export function createActorOf(sessions: Sessions, byToken: TokenActorOf): ActorOf {
+  return async (ctx, https) => {
+    const actor = await byToken(ctx);
+    return actor === undefined ? bySession(sessions, ctx, https) : { actor };
+  };
 }
 
 async function bySession(sessions: Sessions, ctx: RouteContext, https: boolean): Promise<Identified> {

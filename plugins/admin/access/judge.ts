@@ -1,7 +1,9 @@
 /** The one place that decides which actor may use which route. */
 import { GatewayError } from 'sluice';
 import type { Actor } from './actor.ts';
-import type { Needs } from './needs.ts';
+import type { Needs, Scope } from './needs.ts';
+
+export type { Scope } from './needs.ts';
 
 /** Throws 403 unless the actor may use a route with these needs. */
 export function checkAccess(actor: Actor, needs: Needs): void {
@@ -16,7 +18,7 @@ export function mayUse(actor: Actor, needs: Needs): boolean {
 
 function reasonAgainst(actor: Actor, { group, act, who }: Needs): string | undefined {
   if (who === 'open') return undefined;
-  if (actor.scopes !== undefined && !hasScope(actor.scopes, { group, act }))
+  if (actor.scopes !== undefined && !allows(actor.scopes, { group, act }))
     return `This token has no scope ${group}:${act}.`;
   if (who === 'self') return undefined;
   if (actor.role === 'auditor' && act === 'write') return 'Auditors read everything and change nothing.';
@@ -27,8 +29,12 @@ function reasonAgainst(actor: Actor, { group, act, who }: Needs): string | undef
   return undefined;
 }
 
-/** Returns true when the scopes allow the act. What may be written may be read. Everything is allowed to read what it is itself. */
-function hasScope(scopes: readonly string[], { group, act }: Pick<Needs, 'group' | 'act'>): boolean {
-  if (group === 'self') return act === 'read';
-  return scopes.includes(`${group}:write`) || (act === 'read' && scopes.includes(`${group}:read`));
+/** Returns true when the scopes allow the act. Everything is allowed to read what it is itself. */
+function allows(scopes: readonly string[], { group, act }: Pick<Needs, 'group' | 'act'>): boolean {
+  return group === 'self' ? act === 'read' : hasScope(scopes, `${group}:${act}`);
+}
+
+/** Returns true when the scopes cover this one. What may be written may be read. */
+export function hasScope(scopes: readonly string[], scope: Scope): boolean {
+  return scopes.includes(scope) || scopes.includes(scope.replace(/:read$/, ':write'));
 }

@@ -23,6 +23,14 @@ export const routeGroups = [
 /** One of the {@link routeGroups}. */
 export type RouteGroup = (typeof routeGroups)[number];
 
+/** What a token may be used for: an act in a group of routes. */
+export type Scope = `${Exclude<RouteGroup, 'self'>}:${'read' | 'write'}`;
+
+/** All scopes that a token may have. */
+export const scopes: readonly Scope[] = routeGroups
+  .filter((group) => group !== 'self')
+  .flatMap((group) => [`${group}:read`, `${group}:write`] as const);
+
 /**
  * Who may ask, at the least:
  * - `open`: everybody, before any sign-in.

@@ -14,4 +14,5 @@ export * from './overview.ts';
 export * from './owners.ts';
 export * from './processes.ts';
 export * from './session.ts';
+export * from './tokens.ts';
 export * from './usage.ts';

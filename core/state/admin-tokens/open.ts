@@ -1,0 +1,133 @@
+/** Tokens of the admin API, in the database. */
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { randomBase62, sentenceOf } from '../api-keys/records.ts';
+import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import { maxScopes, maxTokens, tokenDays, tokenPrefix, TokenMistake } from './index.ts';
+import type { AdminToken, AdminTokens, NewAdminToken } from './index.ts';
+
+/** Namespaces of the tokens, by the hashes of their values, and of the times of their last uses, by their ids. */
+const namespace = 'admin-tokens';
+const usesNamespace = 'admin-token-uses';
+
+const day = 86_400_000;
+
+/** For how long an expired token is kept, so that whoever sends it learns why it is refused, in milliseconds. */
+const keptExpiredMs = 30 * day;
+
+/** How often the use of a token is written down, in milliseconds. */
+const noteEvery = 60_000;
+
+/** Characters of a value behind its prefix: 238 bits. */
+const valueLength = 40;
+
+const shape = new RegExp(`^${tokenPrefix}[0-9A-Za-z]{${valueLength}}$`);
+
+const recordSchema: z.ZodType<AdminToken> = z.object({
+  id: z.string(),
+  name: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
+  suffix: z.string(),
+  role: z.enum(['admin', 'auditor']),
+  scopes: z.array(z.string().max(60)).min(1, 'must not be empty').max(maxScopes, 'has too many entries'),
+  organisation: z.string().max(100).exactOptional(),
+  createdBy: z.object({ kind: z.string(), id: z.string(), name: z.string() }),
+  createdAt: z.int(),
+  expiresAt: z.int(),
+});
+
+/** Opens the tokens that are kept in these stores. `report` gets the errors of records that cannot be read. */
+export function openAdminTokens(stores: Stores, report: ReportError = () => {}): AdminTokens {
+  const kept = stores.namespace<unknown>(namespace);
+  const uses = stores.namespace<number>(usesNamespace);
+  /** When this process wrote the use of each token down. */
+  const noted = new Map<string, number>();
+
+  function decode(row: string, value: unknown): AdminToken | undefined {
+    if (value === undefined) return undefined;
+    const result = recordSchema.safeParse(value);
+    if (result.success) return result.data;
+    report(
+      new Error(`The admin token stored as ${row.slice(0, 12)}… does not work: ${sentenceOf(result.error)}.`),
+    );
+    return undefined;
+  }
+
+  function noteUse({ id, expiresAt }: AdminToken): void {
+    const now = Date.now();
+    if (now - (noted.get(id) ?? 0) < noteEvery) return;
+    if (noted.size > maxTokens) noted.clear();
+    noted.set(id, now);
+    // Nobody waits for this: a request must not fail because its time could not be written.
+    uses
+      .set(id, now, expiresAt + keptExpiredMs - now)
+      .catch((cause: unknown) =>
+        report(new Error('The use of an admin token could not be noted.', { cause })),
+      );
+  }
+
+  async function all(): Promise<(readonly [row: string, token: AdminToken])[]> {
+    const found: (readonly [string, AdminToken])[] = [];
+    for await (const [row, value] of entriesOf(kept)) {
+      const token = decode(row, value);
+      if (token !== undefined) found.push([row, token]);
+    }
+    return found;
+  }
+
+  async function list(): Promise<readonly AdminToken[]> {
+    const tokens = (await all()).map(([, token]) => token);
+    const times = tokens.length === 0 ? [] : await uses.getMany(tokens.map(({ id }) => id));
+    return tokens
+      .map((token, index) => {
+        const lastUsedAt = times[index];
+        return lastUsedAt === undefined ? token : { ...token, lastUsedAt };
+      })
+      .toSorted((one, other) => other.createdAt - one.createdAt);
+  }
+
+  return {
+    async find(value) {
+      if (!shape.test(value)) return undefined;
+      const row = hash('sha256', value);
+      const token = decode(row, await kept.get(row));
+      if (token !== undefined && token.expiresAt > Date.now()) noteUse(token);
+      return token;
+    },
+    byId: async (id) => (await list()).find((token) => token.id === id),
+    list,
+    async create(fields) {
+      const value = `${tokenPrefix}${randomBase62(valueLength)}`;
+      const token = checked(fields, value);
+      const row = hash('sha256', value);
+      await kept.set(row, token, token.expiresAt + keptExpiredMs - token.createdAt);
+      // Counted after the writing, so that several who make one at once cannot exceed the maximum together.
+      if ((await all()).length > maxTokens) {
+        await kept.delete(row);
+        throw new TokenMistake(`There are ${maxTokens} tokens already. Revoke some that nobody needs.`);
+      }
+      return { token, value };
+    },
+    async revoke(id) {
+      const found = (await all()).find(([, token]) => token.id === id);
+      if (found === undefined || !(await kept.delete(found[0]))) return undefined;
+      await uses.delete(id);
+      return found[1];
+    },
+  };
+}
+
+/** Returns the record of a new token. Throws a {@link TokenMistake} that names the field. */
+function checked(fields: NewAdminToken, value: string): AdminToken {
+  const createdAt = Date.now();
+  const { expiresAt } = fields;
+  if (!(expiresAt > createdAt && expiresAt <= createdAt + tokenDays.longest * day))
+    throw new TokenMistake(`A token must expire within ${tokenDays.longest} days.`);
+  const result = recordSchema.safeParse({
+    ...fields,
+    id: `tok_${randomBase62(16)}`,
+    suffix: value.slice(-4),
+    createdAt,
+  });
+  if (result.success) return result.data;
+  throw new TokenMistake(`The token cannot be saved: ${sentenceOf(result.error)}.`);
+}

@@ -1,0 +1,197 @@
+/** Makes repeated requests with the same `idempotency-key` create one thing. */
+import { hash, randomBytes } from 'node:crypto';
+import { setTimeout as pass } from 'node:timers/promises';
+import { GatewayError, type JsonObject } from 'sluice';
+import {
+  entriesOf,
+  openSealer,
+  toGatewayError,
+  type InternalTools,
+  type Sealer,
+  type Stores,
+} from 'sluice/internal';
+import type { Actor } from './access/actor.ts';
+
+const namespace = 'admin-idempotent';
+
+/** For how long the answer to a request is kept, in milliseconds. */
+const keptMs = 24 * 3_600_000;
+
+/** Maximum number of requests that are remembered at once. */
+const maxKept = 10_000;
+
+/** Number of requests between two counts of what is remembered. */
+const requestsPerCount = 100;
+
+/**
+ * For how long a request that runs is waited for, how often is looked, and after how long its gateway is taken for dead, in milliseconds.
+ */
+const patience = { longest: 10_000, pause: 100, dead: 60_000 };
+
+/** Longest key, in characters. */
+const maxKeyLength = 255;
+
+/** A request that was sent with a key. `sealed` is the answer, which may hold a secret. Without it the request runs, or was lost. */
+interface Kept {
+  /** Tells the requests of two twins apart. */
+  readonly claim: string;
+  /** Hash of what was asked. */
+  readonly body: string;
+  readonly startedAt: number;
+  readonly sealed?: string;
+  /** True: the request failed, and it is not known whether it has made something. */
+  readonly isLost?: true;
+}
+
+/** A request that creates something. */
+export interface Creation {
+  readonly actor: Actor;
+  /** Name of the operation. */
+  readonly operation: string;
+  /** The value of its header `idempotency-key`. */
+  readonly key: string;
+  readonly body: unknown;
+}
+
+/** The answer to a request. `isRepeated` when it is that of an earlier one. */
+export interface CreationAnswer {
+  readonly value: object;
+  readonly isRepeated: boolean;
+}
+
+/** Remembers requests that create something for a day, for all gateways on one database. Answers are sealed. */
+export class IdempotentCreates {
+  readonly #stores: Stores;
+  readonly #kept;
+  readonly #upkeep: InternalTools['upkeep'];
+  #sealer: Promise<Sealer> | undefined;
+  #requests = 0;
+  #rows = 0;
+
+  constructor({ stores, upkeep }: Pick<InternalTools, 'stores' | 'upkeep'>) {
+    this.#stores = stores;
+    this.#kept = stores.namespace<Kept>(namespace);
+    this.#upkeep = upkeep;
+  }
+
+  /**
+   * Runs `create`, unless the same actor has sent this request before: then its answer is returned. Throws 422 where the body is another one,
+   * and 409 where the first request still runs or its outcome is unknown.
+   */
+  async run(creation: Creation, create: () => Promise<object> | object): Promise<CreationAnswer> {
+    const { actor, operation, key } = creation;
+    if (!/^[!-~]{1,255}$/.test(key))
+      throw new GatewayError(
+        'invalid_value',
+        `The header idempotency-key takes 1 to ${maxKeyLength} visible ASCII characters without spaces.`,
+        { param: 'idempotency-key' },
+      );
+    await this.#checkRoom();
+    const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
+    const body = hash('sha256', JSON.stringify(creation.body ?? null));
+    const claim = randomBytes(12).toString('hex');
+    const first: Kept = { claim, body, startedAt: Date.now() };
+    if (!(await this.#stores.add<Kept>(namespace, row, first, keptMs))) {
+      const earlier = await this.#earlier(row, body);
+      if (earlier !== undefined) return { value: earlier, isRepeated: true };
+      // The first request was refused, and is forgotten: this one may try.
+      if (!(await this.#stores.add<Kept>(namespace, row, first, keptMs))) throw stillRuns();
+    }
+    return { value: await this.#first(row, claim, create), isRepeated: false };
+  }
+
+  /** Runs the first request with a key, and keeps its answer. */
+  async #first(row: string, claim: string, create: () => Promise<object> | object): Promise<object> {
+    try {
+      const value = await create();
+      const sealed = (await this.#open()).seal(namespace, row, value as JsonObject);
+      await this.#write(row, claim, (kept) => ({ ...kept, sealed }));
+      return value;
+    } catch (error) {
+      // Nothing was made by a request that is refused. Of any other failure nobody knows how far it came.
+      if (toGatewayError(error).status < 500) await this.#kept.delete(row).catch(() => {});
+      else await this.#write(row, claim, (kept) => ({ ...kept, isLost: true })).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #write(row: string, claim: string, change: (kept: Kept) => Kept): Promise<void> {
+    await this.#stores.change<Kept>(namespace, row, (kept) =>
+      kept.claim === claim ? { value: change(kept), ttl: kept.startedAt + keptMs - Date.now() } : undefined,
+    );
+  }
+
+  /** Returns the answer to the first request with a key; undefined when that was refused. */
+  async #earlier(row: string, body: string): Promise<object | undefined> {
+    const end = Date.now() + patience.longest;
+    for (;;) {
+      // oxlint-disable no-await-in-loop -- looks again after a pause
+      const kept = await this.#kept.get(row);
+      if (kept === undefined) return undefined;
+      if (kept.body !== body)
+        throw new GatewayError(
+          'idempotency_key_reused',
+          'This idempotency-key came with another body within the last 24 hours. Send another key with another request.',
+          { param: 'idempotency-key' },
+        );
+      if (kept.isLost === true) throw lost();
+      if (kept.sealed !== undefined) {
+        const answer = (await this.#open()).open(namespace, row, kept.sealed);
+        if (answer === undefined) throw lost();
+        return answer;
+      }
+      if (kept.startedAt + patience.dead < Date.now()) throw lost();
+      if (Date.now() >= end) throw stillRuns();
+      await pass(patience.pause, undefined, { ref: false });
+      // oxlint-enable no-await-in-loop
+    }
+  }
+
+  /** Throws 429 when too many requests are remembered. */
+  async #checkRoom(): Promise<void> {
+    if (this.#requests % requestsPerCount === 0) {
+      let rows = 0;
+      for await (const [row] of entriesOf(this.#kept)) rows += row === '' ? 0 : 1;
+      this.#rows = rows;
+      this.#upkeep.set({
+        what: 'idempotency-keys',
+        rule: 'Answers to requests with an idempotency-key are removed after 24 hours.',
+        rows,
+        overdueSeconds: 0,
+      });
+    }
+    if (this.#rows + (this.#requests % requestsPerCount) >= maxKept)
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `More than ${maxKept} requests with an idempotency-key came within 24 hours. Send this one without the header, or later.`,
+        { retryAfter: 3_600 },
+      );
+    this.#requests += 1;
+  }
+
+  #open(): Promise<Sealer> {
+    this.#sealer ??= openSealer(this.#stores).catch((error: unknown) => {
+      this.#sealer = undefined;
+      throw error;
+    });
+    return this.#sealer;
+  }
+}
+
+function stillRuns(): GatewayError {
+  return new GatewayError(
+    'conflict',
+    'The first request with this idempotency-key still runs. Try again in a moment.',
+    {
+      retryAfter: 2,
+    },
+  );
+}
+
+function lost(): GatewayError {
+  return new GatewayError(
+    'idempotency_outcome_unknown',
+    'The first request with this idempotency-key failed, or its answer cannot be shown again, and may have created something. Look for it in the list before you try again with another key.',
+    { param: 'idempotency-key' },
+  );
+}

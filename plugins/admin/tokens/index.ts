@@ -1,0 +1,126 @@
+/** Admin endpoints for tokens of the admin API. */
+import { GatewayError, type JsonObject } from 'sluice';
+import { TokenMistake, type AdminToken, type AdminTokens, type ApiKeys } from 'sluice/internal';
+import type { Actor } from '../access/actor.ts';
+import { hasScope, type Scope } from '../access/judge.ts';
+import type { Audit } from '../audit.ts';
+import type { TokenView } from '../schemas/index.ts';
+import type { Handlers } from '../serve.ts';
+
+const day = 86_400_000;
+
+/** What the routes about tokens need. */
+export interface TokenTools {
+  readonly tokens: AdminTokens;
+  readonly owners: Pick<ApiKeys['owners'], 'find'>;
+  /** Days that a token lasts where nobody says otherwise. */
+  readonly defaultDays: number;
+}
+
+/** The routes about tokens of the admin API. */
+export function tokenHandlers(
+  { tokens, owners, defaultDays }: TokenTools,
+  audit: Audit,
+): Handlers<'listTokens' | 'createToken' | 'revokeToken'> {
+  const seen = (actor: Actor, token: AdminToken): boolean =>
+    actor.organisation === undefined || actor.organisation === token.organisation;
+
+  return {
+    async listTokens({ actor }) {
+      const all = await tokens.list();
+      return { tokens: all.filter((token) => seen(actor, token)).map(viewOf) };
+    },
+    async createToken(asked) {
+      const { actor, body } = asked;
+      const { name, role, scopes, days = defaultDays } = body;
+      const organisation = body.organisation ?? actor.organisation;
+      await checkMint(actor, { role, scopes, organisation });
+      if (organisation !== undefined && owners.find(organisation)?.kind !== 'organisation')
+        throw new GatewayError('invalid_value', `There is no organisation ${organisation}.`, {
+          param: 'organisation',
+        });
+      const wanted = Date.now() + days * day;
+      const expiresAt = await lastMoment(actor, wanted, body.days);
+      const made = await orInvalid(
+        tokens.create({
+          name,
+          role,
+          scopes: [...new Set(scopes)],
+          createdBy: { kind: actor.kind, id: actor.id, name: actor.name },
+          expiresAt,
+          ...(organisation === undefined ? {} : { organisation }),
+        }),
+      );
+      await audit.note(asked, { action: 'token-create', target: made.token.id, after: told(made.token) });
+      return { token: viewOf(made.token), value: made.value };
+    },
+    async revokeToken(asked) {
+      const { actor, id } = asked;
+      const before = await tokens.byId(id);
+      if (before === undefined || !seen(actor, before) || (await tokens.revoke(id)) === undefined)
+        throw new GatewayError('not_found', `There is no token ${id.slice(0, 100)}.`);
+      await audit.note(asked, { action: 'token-revoke', target: id, before: told(before) });
+      return { ok: true };
+    },
+  };
+
+  /** A token that a token makes must not outlive it. */
+  async function lastMoment(actor: Actor, wanted: number, given: number | undefined): Promise<number> {
+    if (actor.kind !== 'token') return wanted;
+    const end = (await tokens.byId(actor.id))?.expiresAt ?? 0;
+    if (given !== undefined && wanted > end)
+      throw new GatewayError('invalid_value', 'A token cannot make one that expires after itself.', {
+        param: 'days',
+      });
+    return Math.min(wanted, end);
+  }
+}
+
+/** Throws 403 where an actor would give a token more than it may itself. */
+async function checkMint(
+  actor: Actor,
+  wanted: Pick<AdminToken, 'role' | 'scopes'> & { readonly organisation: string | undefined },
+): Promise<void> {
+  const missing =
+    actor.scopes === undefined
+      ? undefined
+      : wanted.scopes.find((one) => !hasScope(actor.scopes ?? [], one as Scope));
+  if (missing !== undefined)
+    throw new GatewayError(
+      'forbidden',
+      `This token has no scope ${missing}, and cannot give it to another.`,
+      {
+        param: 'scopes',
+      },
+    );
+  if (actor.role !== 'admin' && wanted.role === 'admin')
+    throw new GatewayError('forbidden', 'Only an admin can make a token of an admin.', { param: 'role' });
+  if (actor.organisation !== undefined && wanted.organisation !== actor.organisation)
+    throw new GatewayError('forbidden', 'You can make tokens of your own organisation alone.', {
+      param: 'organisation',
+    });
+}
+
+async function orInvalid<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof TokenMistake) throw new GatewayError('invalid_value', error.message);
+    throw error;
+  }
+}
+
+function viewOf({ scopes, ...token }: AdminToken): TokenView {
+  return { ...token, scopes: [...scopes], state: token.expiresAt <= Date.now() ? 'expired' : 'valid' };
+}
+
+/** What the audit keeps of a token. */
+function told({ name, role, scopes, organisation, expiresAt }: AdminToken): JsonObject {
+  return {
+    name,
+    role,
+    scopes: [...scopes],
+    expiresAt,
+    ...(organisation === undefined ? {} : { organisation }),
+  };
+}
