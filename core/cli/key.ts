@@ -21,8 +21,10 @@ Works on the config's database, also while the gateway runs: the gateway follows
 create   Creates a key. Prints its value to standard output, this once; all else goes to standard error,
          so that KEY=$(sluice key create --name ci) holds the value alone.
            --models       Models the key may use: names and * patterns, separated by commas. Default: all.
-           --budget       Most that the key may spend in a day, a month or in total, in dollars or tokens:
-                          25usd/month, 0.5usd/day, 2000000tokens/total. Repeat it for several budgets.
+           --budget       Most that the key may spend in the last hours (1h to 168h), a day, a week, a month or in total,
+                          in dollars or tokens: 2usd/5h, 25usd/month, 2000000tokens/total; in a time zone other than
+                          UTC: 0.5usd/day@Europe/Berlin. Repeat it for several budgets.
+           --tags         Words by which usage is attributed, separated by commas: at most 20.
            --rpm          Requests per minute.
            --tpm          Tokens per minute.
            --concurrency  Calls at the same time.
@@ -51,6 +53,7 @@ export const key: Command = {
       note: { type: 'string' },
       team: { type: 'string' },
       member: { type: 'string' },
+      tags: { type: 'string', multiple: true },
     });
     const [action, ...words] = positionals;
     if (action === 'create') {
@@ -101,9 +104,11 @@ interface CreateOptions {
   readonly note?: string | undefined;
   readonly team?: string | undefined;
   readonly member?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
 }
 
-type Field = keyof typeof apiKeyFields;
+/** Fields that no option sets are set by the admin API alone. */
+type Field = Exclude<keyof typeof apiKeyFields, 'endUserBudget' | 'callTags'>;
 
 /** The option of the command that sets each field of a key. */
 const optionOf: Readonly<Record<Field, string>> = {
@@ -118,6 +123,7 @@ const optionOf: Readonly<Record<Field, string>> = {
   expiresAt: '--expires',
   team: '--team',
   member: '--member',
+  tags: '--tags',
 };
 
 /** Reads the options into the fields of a key. Throws UsageError, naming the option, for what the admin API would refuse. */
@@ -136,6 +142,7 @@ function newKey(options: CreateOptions): NewApiKey {
     expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
     team: options.team,
     member: options.member,
+    tags: entriesOf(options.tags),
   };
   const parsed = z.object(apiKeyFields).partial().required({ name: true }).safeParse(fields);
   if (parsed.success) return parsed.data;
@@ -159,16 +166,21 @@ function numberOf(text: string | undefined): number | undefined {
 
 /** Reads `25.5usd/month` or `2000000tokens/day`. */
 export function budgetOf(text: string): Budget {
-  const [, whole = '', decimals = '', unit, period] =
-    /^(\d{1,9})(?:\.(\d{1,6}))?(usd|tokens)\/(day|month|total)$/.exec(text) ?? [];
+  const [, whole = '', decimals = '', unit, period = '', timeZone] =
+    /^(\d{1,9})(?:\.(\d{1,6}))?(usd|tokens)\/(day|week|month|total|[1-9]\d{0,2}h)(?:@([\w/+-]{1,64}))?$/.exec(
+      text,
+    ) ?? [];
   const isDollars = unit === 'usd';
   if (unit === undefined || (!isDollars && decimals !== ''))
     throw new UsageError(
-      `--budget "${text}" cannot be read. Write an amount, a unit and a period: 25usd/month, 0.5usd/day, 2000000tokens/total.`,
+      `--budget "${text}" cannot be read. Write an amount, a unit and a period: 25usd/month, 2usd/5h, 0.5usd/day@Europe/Berlin, 2000000tokens/total.`,
     );
   return {
     unit: isDollars ? 'micro-dollar' : 'token',
-    period: period as Budget['period'],
+    ...(/^\d/.test(period)
+      ? { period: 'hours', hours: Number(period.slice(0, -1)) }
+      : { period: period as Budget['period'] }),
+    ...(timeZone === undefined ? {} : { timeZone }),
     amount: isDollars ? Number(whole + decimals.padEnd(6, '0')) : Number(whole),
   };
 }
@@ -205,12 +217,17 @@ async function revoke(keys: ApiKeys, which: string): Promise<void> {
 }
 
 /** Describes the limits of a key on one line, in the words of the options that set them. */
+/** A budget as `--budget` takes it. */
+function budgetText({ unit, period, amount, hours, timeZone }: Budget): string {
+  const most = unit === 'token' ? `${amount}tokens` : `${amount / 1e6}usd`;
+  const zone = timeZone === undefined ? '' : `@${timeZone}`;
+  return `${most}/${period === 'hours' ? `${hours}h` : period}${zone}`;
+}
+
 function limitsOf(record: ApiKey): string {
   const { budgets = [], requestsPerMinute, tokensPerMinute, concurrency, addresses } = record;
   const limits = [
-    ...budgets.map(({ unit, period, amount }) =>
-      unit === 'token' ? `${amount}tokens/${period}` : `${amount / 1e6}usd/${period}`,
-    ),
+    ...budgets.map(budgetText),
     ...(requestsPerMinute === undefined ? [] : [`rpm ${requestsPerMinute}`]),
     ...(tokensPerMinute === undefined ? [] : [`tpm ${tokensPerMinute}`]),
     ...(concurrency === undefined ? [] : [`concurrency ${concurrency}`]),

@@ -68,7 +68,7 @@ export function openSurroundings(
   }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits' | 'members'>,
   processes: Processes & ProcessLines = alone(),
 ): Surroundings {
-  const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.ownersOf(keyId));
+  const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.effectiveById(keyId));
   const upkeep = new Upkeep();
   const stopTelling = tellResponses(stores.database, upkeep);
   const stopTellingKeys = tellKeyLists(stores.database, upkeep);

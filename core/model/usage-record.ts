@@ -50,6 +50,12 @@ export interface UsageRecord {
   readonly estimated?: boolean;
   /** Absent when the model has no price. */
   readonly microDollars?: number;
+  /** What budgets were charged, where the price rule of a team or organisation makes that another amount than `microDollars`, the cost. */
+  readonly chargedMicroDollars?: number;
+  /** Tags of the key, and those that the call brought. */
+  readonly tags?: readonly string[];
+  /** The end user that the call names: at most 128 characters, of a longer name a hash. */
+  readonly endUser?: string;
   /** The price that was used, as it stood in the table at that time. */
   readonly price?: JsonObject;
   /** Milliseconds: whole call, until the first byte for the client, and what the gateway itself took before it asked a provider. */

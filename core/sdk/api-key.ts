@@ -1,4 +1,4 @@
-import type { HeldBudget } from './budget.ts';
+import type { EndUserBudget, HeldBudget, PriceRule } from './budget.ts';
 import type { Owner } from './owner.ts';
 
 /**
@@ -21,6 +21,14 @@ export interface ApiKey {
   /** Exact names and patterns with `*`, for `matchesModel`. */
   readonly models?: readonly string[];
   readonly budgets?: readonly HeldBudget[];
+  /** Budget that each end user of the key has by itself. */
+  readonly endUserBudget?: EndUserBudget;
+  /** The rule of the nearest owner that has one, of a key whose call is on its way. */
+  readonly pricing?: PriceRule;
+  /** Words by which usage is attributed: at most 20 of at most 64 characters each. */
+  readonly tags?: readonly string[];
+  /** True where calls may bring further tags in `x-sluice-tags`. */
+  readonly callTags?: boolean;
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;

@@ -1,10 +1,23 @@
 /** Budgets of keys and of their owners. */
 
-/** How much may be spent with a key in a period. Days and months are those of UTC. */
+/**
+ * How much may be spent in a period.
+ *
+ * @example
+ * const budget: Budget = { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 2_000_000 };
+ */
 export interface Budget {
   readonly unit: 'micro-dollar' | 'token';
-  readonly period: 'day' | 'month' | 'total';
+  /**
+   * `hours`: the last hours at any time, a rolling window. Weeks begin on Monday. A budget by hours, or by days, weeks and months of a time zone
+   * other than UTC, counts what is spent from when it is set; the others also count what was spent before.
+   */
+  readonly period: 'hours' | 'day' | 'week' | 'month' | 'total';
   readonly amount: number;
+  /** Length of the window of `hours`: 1 to 168. */
+  readonly hours?: number;
+  /** The IANA time zone in which days, weeks and months begin. Default UTC. */
+  readonly timeZone?: string;
 }
 
 /**
@@ -16,4 +29,28 @@ export interface Budget {
 export interface HeldBudget extends Budget {
   /** Absent for a budget of the key. `name` is for sentences: `the team "research"`. */
   readonly owner?: { readonly id: string; readonly name: string };
+}
+
+/**
+ * What is charged to the budgets of a team or organisation and of its keys, instead of what the provider costs. The first model pattern that
+ * matches the requested model decides, else `factor`. Costs that are multiplied are rounded up to whole micro-dollars.
+ *
+ * @example
+ * const pricing: PriceRule = { factor: 1.2, models: [{ model: 'internal/*', factor: 0 }] };
+ */
+export interface PriceRule {
+  /** Multiplies the cost: 0 to 1,000. Default 1. */
+  readonly factor?: number;
+  /** Factors of models, by exact names and patterns with `*`. At most 200. */
+  readonly models?: readonly { readonly model: string; readonly factor: number }[];
+}
+
+/**
+ * A budget that each end user of a key or team has by itself. There is none in total, because their sums are removed when a period is over.
+ *
+ * @example
+ * const each: EndUserBudget = { unit: 'micro-dollar', period: 'day', amount: 500_000 };
+ */
+export interface EndUserBudget extends Budget {
+  readonly period: 'hours' | 'day' | 'week' | 'month';
 }

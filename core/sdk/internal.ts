@@ -186,7 +186,7 @@ export {
   tokenPrefix,
 } from '../state/admin-tokens/index.ts';
 export { openAdminTokens } from '../state/admin-tokens/open.ts';
-export { apiKeyFields, budgetField } from '../state/api-keys/fields.ts';
+export { apiKeyFields, budgetField, endUserBudgetField } from '../state/api-keys/fields.ts';
 export {
   type ApiKeyChanges,
   type ApiKeys,
@@ -255,4 +255,6 @@ export { normalEmail } from '../state/users/open.ts';
 export type { Credentials, SecondFactor } from '../state/users/credentials.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
+export { chargedHolders } from '../money/ledger/charged-holders.ts';
+export { charged as chargedMicroDollars, factorFor, multiplied } from '../money/ledger/pricing.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

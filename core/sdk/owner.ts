@@ -1,5 +1,5 @@
 /** Owners of API keys: organisations, teams, members and service accounts. */
-import type { Budget } from './budget.ts';
+import type { Budget, EndUserBudget, PriceRule } from './budget.ts';
 
 /**
  * What an owner is. A team belongs to an organisation or to nobody; so do members and service accounts.
@@ -28,6 +28,10 @@ export interface Owner {
   /** Exact names and patterns with `*`. */
   readonly models?: readonly string[];
   readonly budgets?: readonly Budget[];
+  /** Of a team or an organisation: what calls of its keys are charged to budgets. That of the team goes before that of the organisation. */
+  readonly pricing?: PriceRule;
+  /** Budget that each end user has by itself in all calls of the owner's keys. */
+  readonly endUserBudget?: EndUserBudget;
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;

@@ -14,11 +14,14 @@ export async function budgetStates(
 ): Promise<BudgetStateView[]> {
   if (budgets.length === 0) return [];
   const states = await ledger.states(keyId, budgets);
-  return states.map(({ unit, period, amount, since, spent, reserved }) => ({
+  return states.map(({ unit, period, amount, hours, timeZone, since, until, spent, reserved }) => ({
     unit,
     period,
     amount,
+    ...(hours === undefined ? {} : { hours }),
+    ...(timeZone === undefined ? {} : { timeZone }),
     since,
+    ...(until === undefined ? {} : { until }),
     spent,
     reserved,
   }));

@@ -1,5 +1,7 @@
 import { caller, GatewayError, type JsonObject } from 'sluice';
 import {
+  chargedMicroDollars,
+  factorFor,
   isObject,
   noPriceError,
   noServicePriceError,
@@ -44,9 +46,13 @@ export async function reserved(
     const unpriced = isPriced && services ? prices.unpricedService(model, services) : undefined;
     if (unpriced !== undefined) throw noServicePriceError(model, unpriced);
     tokens += most.tokens;
+    const factor = factorFor(key.pricing, model);
     // Each model's answers are charged together. Batches have no discount for services.
     const bare = mostOf(model, { ...needs, units }, target?.traits ?? {}, prices).microDollars ?? 0;
-    microDollars += Math.ceil(bare * shareOf(channel)) + (most.microDollars ?? 0) - bare;
+    microDollars += chargedMicroDollars(
+      Math.ceil(bare * shareOf(channel)) + (most.microDollars ?? 0) - bare,
+      factor,
+    );
   }
   return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);
 }

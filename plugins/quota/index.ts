@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type Operation } from 'sluice';
 import {
   CallClaims,
+  chargedHolders,
   noAmounts,
   sumOfAmounts,
   accountOf,
@@ -96,7 +97,11 @@ export default definePlugin({
         const read = requests * input;
         const all = services === undefined ? units : { ...units, services: times(services, requests) };
         const bounds = { calls: requests, longest: read, serviceTier, media: possible };
-        const microDollars = prices.most(call.model, read, written, all, bounds);
+        const cost = prices.most(call.model, read, written, all, bounds);
+        const microDollars =
+          cost === undefined
+            ? undefined
+            : accountOf(call).chargeOf(call.model, { microDollars: cost, tokens: 0 }).amounts.microDollars;
         if (microDollars === undefined && dollars) throw noPriceError(call.model);
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
@@ -171,7 +176,8 @@ export default definePlugin({
       const claim = key && new Claim(bookkeeper);
       if (key !== undefined && claim !== undefined) {
         claim.endWith(call);
-        claim.hold(await reserved(key, key.budgets ?? [], { microDollars, tokens: 0 }, true));
+        const { amounts } = accountOf(call).chargeOf(call.model, { microDollars, tokens: 0 });
+        claim.hold(await reserved(key, key.budgets ?? [], amounts, true));
       }
       accountOf(call).sendThrough((now, send) => new ToolMeter(now, microDollars, claim).send(send));
       return next(call);
@@ -218,7 +224,7 @@ export default definePlugin({
       }
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
-      if (key?.owners !== undefined) accountOf(call).belongTo(key.owners.map(({ id }) => id));
+      if (key !== undefined) accountOf(call).belongTo(chargedHolders(key));
       // Nobody without a budget waits for the database.
       if (key !== undefined && budgets.length > 0)
         return call.operation === 'tool' ? tool(call, next, key) : budgeted(call, next, key, budgets);

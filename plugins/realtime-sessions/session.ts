@@ -2,6 +2,8 @@ import { concat, concatMap, defer, from, throwError, type Observable, type Obser
 import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
 import {
   accountOf,
+  factorFor,
+  multiplied,
   Claim,
   noPriceError,
   sumUsage,
@@ -86,7 +88,8 @@ export class Session {
       throw noPriceError(this.#model);
     let reservation: Reservation;
     try {
-      const most = { microDollars: microDollars ?? 0, tokens: input + output };
+      const cost = { microDollars: microDollars ?? 0, tokens: input + output };
+      const most = multiplied(cost, factorFor(key.pricing, this.#model));
       reservation = await bookkeeper.reserve(key.id, budgets, most, lease);
     } catch (error) {
       if (error instanceof GatewayError) throw error;

@@ -115,7 +115,10 @@ const unlisted: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'sta
 type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 
 /** The record without bodies. */
-function draftOf(call: Call, { record, attempts: asked, usage, cost, answeredBy }: Account): Draft {
+function draftOf(
+  call: Call,
+  { record, attempts: asked, usage, cost, chargedMicroDollars, answeredBy }: Account,
+): Draft {
   const { startedAt, error, firstMs } = record;
   // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
@@ -139,6 +142,7 @@ function draftOf(call: Call, { record, attempts: asked, usage, cost, answeredBy 
   if (cost !== undefined) {
     draft.microDollars = cost.microDollars;
     if (cost.price !== undefined) draft.price = cost.price;
+    if (chargedMicroDollars !== undefined) draft.chargedMicroDollars = chargedMicroDollars;
   }
   const keyId = call.get(caller)?.id;
   const losses = record.losses();

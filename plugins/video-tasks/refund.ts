@@ -9,6 +9,7 @@ export function refundOf(task: Task, now: number): readonly Settlement[] {
     {
       ...(task.owner === '' ? {} : { keyId: task.owner }),
       charged,
+      isPriced: true,
       refundOf: task.chargedAt,
       record: {
         id: `refund_${task.id}`,

@@ -5,6 +5,7 @@ import type { Budget, HeldBudget } from '../../core/sdk/budget.ts';
 import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
+import { seriesIn } from '../../core/money/ledger/windows.ts';
 import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
@@ -292,13 +293,131 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect((await ledger.states(key, budgets)).map(({ reserved }) => reserved)).toEqual([0, 0, 60]);
       await ledger.settle([settlementOf(key, claim, 50), settlementOf(key, undefined, 7)]);
       expect(await ledger.states(key, budgets)).toEqual([
-        { ...budgets[0], since: newYear, spent: 7, reserved: 0, ahead: 0 },
-        { ...budgets[1], since: newYear, spent: 7, reserved: 0, ahead: 0 },
+        { ...budgets[0], since: newYear, until: Date.UTC(2027, 0, 2), spent: 7, reserved: 0, ahead: 0 },
+        { ...budgets[1], since: newYear, until: Date.UTC(2027, 1, 1), spent: 7, reserved: 0, ahead: 0 },
         { ...budgets[2], since: 0, spent: 57, reserved: 0, ahead: 0 },
       ]);
       setTime(newYear - 1);
       expect((await ledger.states(key, budgets)).map(({ spent }) => spent)).toEqual([50, 50, 57]);
     });
+
+    describe('of a rolling window', () => {
+      const rolling: Budget = { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 100 };
+      const minute = hour / 60;
+      const charge = async (key: string, amount: number): Promise<void> => {
+        const claim = await ledger.reserve(key, [rolling], { microDollars: amount, tokens: 0 });
+        await ledger.settle([
+          { ...settlementOf(key, claim, amount), owners: [], series: seriesIn(key, [rolling]) },
+        ]);
+      };
+
+      test('is refused until enough of what was spent is older than the window, and says when', async () => {
+        setTime(noon);
+        const key = newKey();
+        await charge(key, 60);
+        setTime(noon + 2 * hour);
+        await charge(key, 40);
+        const refusal = await charge(key, 61).catch((error: unknown) => error);
+        expect(refusal).toMatchObject({ status: 429, retryAfter: 5 * 3_600 + 5 * 60 });
+        const other = await charge(key, 30).catch((error: unknown) => error);
+        expect(other).toMatchObject({ status: 429, retryAfter: 3 * 3_600 + 5 * 60 });
+        expect((other as Error).message).toBe(
+          'The 5-hour budget of this API key ($0.0001) is used up: $0.0001 spent. Enough of it is free at 2026-11-21 17:05 UTC.',
+        );
+        setTime(noon + 5 * hour + 5 * minute - 1);
+        await expect(charge(key, 30)).rejects.toMatchObject({ status: 429 });
+        setTime(noon + 5 * hour + 5 * minute);
+        await charge(key, 60);
+        await expect(charge(key, 1)).rejects.toMatchObject({ status: 429 });
+      });
+
+      test('never holds more than the amount, whenever it is looked at', { timeout: 60_000 }, async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.array(fc.tuple(fc.integer({ min: 0, max: 90 }), fc.integer({ min: 1, max: 60 })), {
+              minLength: 5,
+              maxLength: 25,
+            }),
+            async (calls) => {
+              const key = newKey();
+              const made: { readonly at: number; readonly amount: number }[] = [];
+              let now = noon;
+              for (const [minutes, amount] of calls) {
+                now += minutes * minute + 777;
+                setTime(now);
+                // oxlint-disable-next-line no-await-in-loop -- one call after the other
+                const isServed = await charge(key, amount).then(
+                  () => true,
+                  () => false,
+                );
+                if (isServed) made.push({ at: now, amount });
+                const inWindow = (length: number): number =>
+                  made.reduce((sum, one) => sum + (one.at > now - length ? one.amount : 0), 0);
+                expect(inWindow(5 * hour)).toBeLessThanOrEqual(100);
+                // Nothing that is older than the window and one bucket counts.
+                if (!isServed) expect(inWindow(5 * hour + 5 * minute) + amount).toBeGreaterThan(100);
+              }
+            },
+          ),
+          { numRuns: tries(10) },
+        );
+      });
+
+      test('counts claims of running calls for as long as the window', async () => {
+        setTime(noon);
+        const key = newKey();
+        const claim = await ledger.reserve(key, [rolling], { microDollars: 90, tokens: 0 }, 100 * hour);
+        expect(await standing(key, rolling)).toEqual([0, 90]);
+        await expect(charge(key, 20)).rejects.toMatchObject({ status: 429 });
+        setTime(noon + 6 * hour);
+        expect(await standing(key, rolling)).toEqual([0, 0]);
+        await ledger.release([claim.id]);
+      });
+    });
+
+    test('counts in the week, from Monday, whether or not there was a budget', async () => {
+      const sunday = Date.UTC(2026, 10, 22, 23);
+      const weekly: Budget = { unit: 'micro-dollar', period: 'week', amount: 100 };
+      const key = newKey();
+      setTime(Date.UTC(2026, 10, 16, 1));
+      await ledger.settle([settlementOf(key, undefined, 30)]);
+      setTime(sunday);
+      await ledger.settle([settlementOf(key, undefined, 40)]);
+      expect(await standing(key, weekly)).toEqual([70, 0]);
+      await expect(ledger.reserve(key, [weekly], { microDollars: 31, tokens: 0 })).rejects.toThrow(
+        'The weekly budget of this API key ($0.0001) does not allow this call: $0.00007 spent, and it may come to $0.000031. A smaller output limit needs less. It begins anew at 2026-11-23 00:00 UTC.',
+      );
+      setTime(sunday + hour);
+      expect(await standing(key, weekly)).toEqual([0, 0]);
+    });
+
+    test.each(['day', 'week', 'month'] as const)(
+      'counts in the %s of a time zone, also where the clocks change',
+      async (period) => {
+        const budget: Budget = {
+          unit: 'micro-dollar',
+          period,
+          timeZone: 'Europe/Berlin',
+          amount: 100,
+        };
+        // Sunday, 25 October 2026 has 25 hours in Berlin, and ends at 23:00 of UTC; so does Saturday, 31 October.
+        const first = Date.UTC(2026, 9, period === 'month' ? 31 : 25, 22, 59);
+        const key = newKey();
+        const settle = (amount: number) =>
+          ledger.settle([
+            { ...settlementOf(key, undefined, amount), owners: [], series: seriesIn(key, [budget]) },
+          ]);
+        setTime(first);
+        await settle(60);
+        expect(await standing(key, budget)).toEqual([60, 0]);
+        await expect(ledger.reserve(key, [budget], { microDollars: 41, tokens: 0 })).rejects.toMatchObject({
+          status: 429,
+        });
+        setTime(first + 60_000);
+        await settle(7);
+        expect(await standing(key, budget)).toEqual([7, 0]);
+      },
+    );
 
     test('counts for a key without budgets too, so that one given later knows it', async () => {
       const key = newKey();

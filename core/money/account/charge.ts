@@ -6,7 +6,10 @@ import type { HeldReservation } from './claim.ts';
 
 /** Cost of what a call has used. */
 export interface Charge {
+  /** What is charged. */
   readonly amounts: Amounts;
+  /** Cost in micro-dollars, where a price rule makes the charge another amount. */
+  readonly cost?: number;
   /** As the provider told it, or estimated from what was seen. Absent when no provider gave anything. */
   readonly usage?: Usage;
   /** Absent when the model has no price: its tokens are counted all the same. */
@@ -21,6 +24,7 @@ export interface Charge {
  */
 export function sumOfCharges(before: Charge, more: Charge): Charge {
   const amounts = sum(before.amounts, more.amounts);
+  const cost = costOf(before) + costOf(more);
   const reservation = covering(amounts, before.reservation, more.reservation);
   const usage =
     before.usage === undefined || more.usage === undefined
@@ -30,9 +34,15 @@ export function sumOfCharges(before: Charge, more: Charge): Charge {
     ...before,
     ...more,
     amounts,
+    ...(cost === amounts.microDollars ? {} : { cost }),
     ...(usage === undefined ? {} : { usage }),
     ...(reservation === undefined ? {} : { reservation }),
   };
+}
+
+/** Returns the cost of what was charged, in micro-dollars. */
+export function costOf({ amounts, cost }: Charge): number {
+  return cost ?? amounts.microDollars;
 }
 
 /** Returns the reservation that covers the amounts; the later one where none does, because a provider charged more than it was allowed. */

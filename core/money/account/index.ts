@@ -6,9 +6,12 @@ import type { Call } from '../../sdk/call.ts';
 import type { Handler, Next } from '../../sdk/define.ts';
 import type { Observing } from '../../sdk/followed-reply.ts';
 import { none, smaller } from '../ledger/amounts.ts';
+import type { Amounts } from '../../model/usage-record.ts';
+import type { ChargedHolders } from '../ledger/charged-holders.ts';
+import { factorFor, multiplied } from '../ledger/pricing.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
-import { sumOfCharges, type Charge } from './charge.ts';
+import { costOf, sumOfCharges, type Charge } from './charge.ts';
 import type { Claim, HeldReservation } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
@@ -65,7 +68,7 @@ export class Account implements CallAccount, EndedCall {
   #step: Handler | undefined = undefined;
   #isBooked = false;
   #recorder: Recorder | undefined = undefined;
-  #owners: readonly string[] = [];
+  #holders: ChargedHolders = { owners: [], series: [] };
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
   #settleJobs: (() => void)[] | undefined = undefined;
@@ -146,8 +149,10 @@ export class Account implements CallAccount, EndedCall {
       microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
       tokens: Math.ceil((usage.input + usage.output) * share),
     };
+    const priced = this.chargeOf(model, amounts);
     this.charge({
-      amounts: free === undefined ? amounts : smaller(amounts, free.most),
+      ...priced,
+      amounts: free === undefined ? priced.amounts : smaller(priced.amounts, free.most),
       usage,
       ...(cost?.price === undefined ? {} : { price: cost.price }),
       ...(free === undefined ? {} : { reservation: free }),
@@ -186,10 +191,10 @@ export class Account implements CallAccount, EndedCall {
   get cost(): CallCost | undefined {
     const { usage } = this;
     const charged = this.#charged;
-    if (usage === undefined) return { microDollars: charged?.amounts.microDollars ?? 0 };
+    if (usage === undefined) return { microDollars: charged === undefined ? 0 : costOf(charged) };
     if (charged === undefined) return this.priced(this.#record.model, usage, this.#record.attempt);
-    const { price, amounts } = charged;
-    return price === undefined ? undefined : { microDollars: amounts.microDollars, price };
+    const { price } = charged;
+    return price === undefined ? undefined : { microDollars: costOf(charged), price };
   }
 
   /** Charges that were settled apart. */
@@ -208,9 +213,21 @@ export class Account implements CallAccount, EndedCall {
     this.#record.watcher = make();
   }
 
-  /** Sets the ids of the owners of the caller's key, who are charged too. */
-  belongTo(owners: readonly string[]): void {
-    this.#owners = owners;
+  /** Sets who is charged beside the caller's key, and by which price. */
+  belongTo(holders: ChargedHolders): void {
+    this.#holders = holders;
+  }
+
+  /** Returns the charge for what costs so much: the price rule of the owners of the key decides. */
+  chargeOf(model: string, cost: Amounts): Pick<Charge, 'amounts' | 'cost'> {
+    const amounts = multiplied(cost, factorFor(this.#holders.pricing, model));
+    return amounts === cost ? { amounts } : { amounts, cost: cost.microDollars };
+  }
+
+  /** Micro-dollars that budgets are charged, where that is another amount than the cost. */
+  get chargedMicroDollars(): number | undefined {
+    const charged = this.#charged;
+    return charged?.cost === undefined ? undefined : charged.amounts.microDollars;
   }
 
   /** Sets how the usage record is made with which the charge is settled. */
@@ -322,7 +339,7 @@ export class Account implements CallAccount, EndedCall {
       return {
         charged: amounts,
         record,
-        ...(keyId === undefined ? {} : { keyId, owners: this.#owners }),
+        ...(keyId === undefined ? {} : { keyId, owners: this.#holders.owners, series: this.#holders.series }),
         ...(reservation === undefined ? {} : { reservation: reservation.id }),
       };
     } catch (error) {

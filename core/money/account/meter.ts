@@ -69,10 +69,10 @@ export abstract class ReplyMeter implements Observing {
     const cost = sumOfCosts(parts.map((part) => account.priced(this.model, part, this.answered)));
     const reservation = this.#claim?.handOver();
     account.charge({
-      amounts: {
+      ...account.chargeOf(this.model, {
         microDollars: cost?.microDollars ?? microDollars,
         tokens: usage === undefined ? 0 : usage.input + usage.output,
-      },
+      }),
       ...(usage === undefined ? {} : { usage }),
       ...(cost?.price === undefined ? {} : { price: cost.price }),
       ...(reservation === undefined ? {} : { reservation }),

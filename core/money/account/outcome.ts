@@ -2,7 +2,7 @@ import type { AttemptEvent } from '../../model/event.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { CallAttempt, CallCost, CallOutcome, CallTimes } from '../../sdk/author/outcome.ts';
 import type { CallAttempts } from './attempts.ts';
-import type { Charge } from './charge.ts';
+import { costOf as costOfCharge, type Charge } from './charge.ts';
 import { rounded, type CallRecord } from './record.ts';
 
 /** The parts of an account from which an outcome is made. */
@@ -55,7 +55,7 @@ function costOf({ cost, apart }: Accounted, usage: Usage | undefined): CallCost 
   if (apart === undefined) return cost;
   const price = apart.price ?? cost?.price;
   if (price === undefined) return undefined;
-  return { microDollars: apart.amounts.microDollars + (cost?.microDollars ?? 0), price };
+  return { microDollars: costOfCharge(apart) + (cost?.microDollars ?? 0), price };
 }
 
 function attemptOf(

@@ -3,12 +3,11 @@ import type { HeldBudget } from '../../sdk/budget.ts';
 import { difference, fits, none, smaller, sum } from './amounts.ts';
 import type { Clock } from './clock.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';
+import { sharedSpan } from './windows.ts';
+import type { Span } from '../../model/time-zones.ts';
 
 /** Share of its lease for which an allotment is used without being renewed. The rest is for clocks that differ in speed. */
 const trustedShare = 0.9;
-
-/** Milliseconds of a day of UTC. */
-const day = 86_400_000;
 
 /** The times of both clocks before the database was asked: a lease begins no earlier. */
 export type SentAt = Readonly<Record<'now' | 'wall', number>>;
@@ -28,8 +27,8 @@ export class Allotment {
   renewAt: number;
   readonly #clock: Clock;
   readonly #budgets: readonly HeldBudget[];
-  /** Day of UTC, since 1970, in which it was made: the periods of budgets end with days. */
-  readonly #day: number;
+  /** The time in which its calls count in the same day, and in the same parts of rolling windows, as the reservation itself. */
+  readonly #span: Span;
   /** Reserved amounts of running calls, by the ids of their reservations. */
   readonly #claims = new Map<string, Amounts>();
   /** For calls to come. */
@@ -54,7 +53,7 @@ export class Allotment {
     this.lease = lease;
     this.#budgets = budgets;
     this.#clock = clock;
-    this.#day = Math.floor(sent.wall / day);
+    this.#span = sharedSpan(budgets, sent.wall);
     this.#free = sum(most, ahead);
     this.#usedAt = sent.now;
     this.renewAt = sent.now + lease / 3;
@@ -86,11 +85,11 @@ export class Allotment {
     return this.#budgets === budgets && this.isTrusted;
   }
 
-  /** False when its lease may have run out, or the day in which it was made is over. */
+  /** False when its lease may have run out, or the time is over in which its calls may count as the reservation does. */
   get isTrusted(): boolean {
-    return (
-      isWithin(this.lease, this.#renewedAt, this.#clock) && Math.floor(this.#clock.wall() / day) === this.#day
-    );
+    const wall = this.#clock.wall();
+    const { start, end } = this.#span;
+    return isWithin(this.lease, this.#renewedAt, this.#clock) && wall >= start && wall < end;
   }
 
   /** Milliseconds since a call last reserved something of it. */

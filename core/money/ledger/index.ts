@@ -1,5 +1,6 @@
 import type { Amounts, UsageRecord } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
+import type { HolderSeries } from './windows.ts';
 import type { Work } from '../../state/database/sql.ts';
 
 /** A call's claim on its key's budgets until it is settled or its lease has run out. */
@@ -38,10 +39,14 @@ export interface Settlement {
   readonly keyId?: string;
   /** Ids of the owners of the key, who are charged the same. Absent: the owners that the key has when it is settled. */
   readonly owners?: readonly string[];
+  /** The series in which the charge is summed too. Given with `owners`. */
+  readonly series?: readonly HolderSeries[];
   readonly reservation?: string;
   /** The allotment that the call's reservation was part of, and what is taken off it in the same transaction. */
   readonly allotment?: AllotmentDraw;
   readonly charged: Amounts;
+  /** True where the price rule of the owners is in `charged` already, as in a refund of what was charged. */
+  readonly isPriced?: true;
   readonly record: UsageRecord;
   /** `charged` is given back: to the periods that hold this time (milliseconds since 1970), which is when it was charged. */
   readonly refundOf?: number;
@@ -56,8 +61,10 @@ export interface ClaimChanges {
 
 /** One budget as it stands. */
 export interface BudgetState extends HeldBudget {
-  /** Milliseconds since 1970: when the period began; 0 for `total`. */
+  /** Milliseconds since 1970: when the period, or the window of `hours`, began; 0 for `total`. */
   readonly since: number;
+  /** When the next period begins; absent for `hours` and `total`. */
+  readonly until?: number;
   readonly spent: number;
   /** What running calls may come to, and charges that wait. */
   readonly reserved: number;

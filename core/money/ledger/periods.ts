@@ -3,24 +3,19 @@ import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget, HeldBudget } from '../../sdk/budget.ts';
 import { fits } from './amounts.ts';
 import type { Reservation } from './index.ts';
+import { freeAt, spanOf, type Bucket } from './windows.ts';
 
-/** The periods for which every key's spending is summed. */
+/** The periods of UTC for which every key's spending is summed. */
 export const periods = ['day', 'month', 'total'] as const satisfies readonly Budget['period'][];
 
+/** One of them. */
+export type SummedPeriod = (typeof periods)[number];
+
 /** When the period began that holds a time; both in milliseconds since 1970, days and months of UTC. 0 for `total`. */
-export function periodStart(period: Budget['period'], at: number): number {
+export function periodStart(period: SummedPeriod, at: number): number {
   if (period === 'total') return 0;
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), period === 'day' ? date.getUTCDate() : 1);
-}
-
-/** When the next period begins; undefined for `total`. */
-function nextStart(period: Budget['period'], at: number): number | undefined {
-  if (period === 'total') return undefined;
-  const date = new Date(periodStart(period, at));
-  if (period === 'day') date.setUTCDate(date.getUTCDate() + 1);
-  else date.setUTCMonth(date.getUTCMonth() + 1);
-  return date.getTime();
 }
 
 /**
@@ -148,26 +143,71 @@ export class BudgetExhausted extends GatewayError {
   readonly claimed: boolean;
   /** True when allotments that may make room for the call were recalled, here or in other processes. */
   recalls = false;
+  /** The rolling window that is full, and how much of it must become free. */
+  readonly full: FullWindow | undefined;
 
-  constructor(message: string, claimed: boolean) {
-    super('insufficient_quota', message);
+  constructor(message: string, claimed: boolean, full?: FullWindow, retryAfter?: number) {
+    super('insufficient_quota', message, retryAfter === undefined ? {} : { retryAfter });
     this.claimed = claimed;
+    this.full = full;
   }
 }
 
-const periodWords = { day: 'daily', month: 'monthly', total: 'total' } as const;
+/** A rolling window without room for a call. */
+interface FullWindow {
+  readonly budget: HeldBudget;
+  readonly since: number;
+  readonly needed: number;
+  /** The refusal without the time. */
+  readonly sentence: string;
+}
+
+/**
+ * Returns the refusal with the time at which enough of a rolling window is free again for the call, if no other call takes it. `buckets`: what
+ * was spent in the window, oldest first.
+ */
+export function withFreeTime(
+  refusal: BudgetExhausted,
+  full: FullWindow,
+  buckets: readonly Bucket[],
+  now: number,
+): BudgetExhausted {
+  const free = freeAt(full.budget.hours ?? 1, buckets, full.needed);
+  if (free === undefined) return refusal;
+  const told = new BudgetExhausted(
+    `${full.sentence} Enough of it is free at ${timeOf(free)} UTC.`,
+    refusal.claimed,
+    full,
+    Math.max(1, Math.ceil((free - now) / 1_000)),
+  );
+  told.recalls = refusal.recalls;
+  return told;
+}
+
+const periodWords = { day: 'daily', week: 'weekly', month: 'monthly', total: 'total' } as const;
+
+function nameOf({ period, hours = 1 }: Budget): string {
+  return period === 'hours' ? `${hours}-hour` : periodWords[period];
+}
+
+/** `2026-11-26 21:40`. */
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** Returns when the budget of a period begins anew, for a sentence. */
+function beginsAnew(budget: Budget, at: number): string {
+  if (budget.period === 'total') return 'It does not begin anew.';
+  if (budget.period === 'hours') return 'What was spent counts for that long.';
+  return `It begins anew at ${timeOf(spanOf(budget, at).end)} UTC.`;
+}
 
 /** 429 that names the budget, what is left of it, and when it begins anew. */
 function exhausted(budget: HeldBudget & Taken, most: Amounts, at: number): BudgetExhausted {
-  const { unit, period, amount, spent } = budget;
+  const { unit, amount, spent } = budget;
   const reserved = budget.reserved + budget.ahead;
   const holder = budget.owner?.name ?? 'this API key';
-  const name = `The ${periodWords[period]} budget of ${holder} (${shown(unit, amount)})`;
-  const again = nextStart(period, at);
-  const when =
-    again === undefined
-      ? 'It does not begin anew.'
-      : `It begins anew at ${new Date(again).toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
+  const name = `The ${nameOf(budget)} budget of ${holder} (${shown(unit, amount)})`;
   const used = `${shown(unit, spent)} spent`;
   const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for what is running` : '';
   const left = leftOf(budget);
@@ -175,7 +215,12 @@ function exhausted(budget: HeldBudget & Taken, most: Amounts, at: number): Budge
     left <= 0
       ? `${name} is used up: ${used}${claimed}.`
       : `${name} does not allow this call: ${used}${claimed}, and it may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
-  return new BudgetExhausted(`${sentence} ${when}`, spent + counted(unit, most) <= amount);
+  const call = counted(unit, most);
+  const full =
+    budget.period === 'hours' && call <= amount
+      ? { budget, since: spanOf(budget, at).start, needed: call - left, sentence }
+      : undefined;
+  return new BudgetExhausted(`${sentence} ${beginsAnew(budget, at)}`, spent + call <= amount, full);
 }
 
 function shown(unit: Budget['unit'], amount: number): string {

@@ -3,7 +3,15 @@ import type { PostgresSession } from '../../state/database/postgres.ts';
 import { none } from './amounts.ts';
 import type { AllotmentDraw, AllotmentReturns, Reservation } from './index.ts';
 import { periodStart, reservedAt } from './periods.ts';
-import { ownerClaims, standingAt, type ChargeRow, type ClaimTable, type StandingRow } from './sql.ts';
+import {
+  ownerClaims,
+  standingAt,
+  windowsAt,
+  type ChargeRow,
+  type ClaimTable,
+  type StandingRow,
+} from './sql.ts';
+import type { Window } from './windows.ts';
 
 /** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
 const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -15,6 +23,7 @@ export type Asking = Pick<PostgresSession, 'query'>;
 export class PostgresClaims {
   readonly #isOfOwners: boolean;
   readonly #standing: string;
+  readonly #windows: string;
   readonly #claim: string;
   readonly #giveBack: string;
   readonly #draw: string;
@@ -41,12 +50,17 @@ export class PostgresClaims {
       month: '$3',
       now: clock,
     });
+    this.#windows = windowsAt(claims, {
+      asked:
+        'SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (holder, series, label, since)',
+      now: clock,
+    });
     // One array for each column but the last.
     this.#claim = `INSERT INTO ${table}
-        (id, ${holder}, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease, expires)
+        (id, ${holder}, micro_dollars, tokens, day, month, made, allotment, free_micro_dollars, free_tokens, lease, expires)
       SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-          $8::bigint[], $9::bigint[], $10::bigint[])
-        AS given (id, ${holder}, micro_dollars, tokens, day, month, allotment, free_micro_dollars, free_tokens, lease)
+          $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+        AS given (id, ${holder}, micro_dollars, tokens, day, month, made, allotment, free_micro_dollars, free_tokens, lease)
       ON CONFLICT (${identity}) DO UPDATE SET
         micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
         free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`;
@@ -71,6 +85,22 @@ export class PostgresClaims {
     return session.query(this.#standing, [holders, periodStart('day', now), periodStart('month', now)]);
   }
 
+  /** Returns what these holders have spent and reserved in windows of their own. */
+  async windows(
+    session: Asking,
+    holders: readonly string[],
+    windows: readonly Window[],
+  ): Promise<readonly StandingRow[]> {
+    const asked = windows.filter(({ holder }) => holders.includes(holder));
+    if (asked.length === 0) return [];
+    return session.query(this.#windows, [
+      asked.map(({ holder }) => holder),
+      asked.map(({ series }) => series),
+      asked.map(({ label }) => label),
+      asked.map(({ since }) => since),
+    ]);
+  }
+
   /** Inserts the claims of reservations, or replaces those that are there. A reservation whose id does not hold its time counts as made at `now`. */
   async claim(session: Asking, reservations: readonly Reservation[], now: number): Promise<void> {
     const held = reservations.flatMap((one) =>
@@ -85,6 +115,7 @@ export class PostgresClaims {
       held.map(({ most, ahead = none }) => most.tokens + ahead.tokens),
       made.map((at) => periodStart('day', at)),
       made.map((at) => periodStart('month', at)),
+      made,
       held.map(({ ahead }) => (ahead === undefined ? 0 : 1)),
       held.map(({ ahead = none }) => ahead.microDollars),
       held.map(({ ahead = none }) => ahead.tokens),

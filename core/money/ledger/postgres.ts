@@ -14,6 +14,7 @@ import {
 } from './periods.ts';
 import { columns, PostgresClaims } from './postgres-claims.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
+import { toldWhen, windowedIn } from './postgres-windows.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
 import { workInPostgres } from '../../state/database/sql.ts';
@@ -25,6 +26,7 @@ const mostTogether = 500;
 
 const ofKeys = new PostgresClaims(keyClaims);
 const ofOwners = new PostgresClaims(ownerClaims);
+const windowed = windowedIn(ofKeys, ofOwners);
 
 /**
  * Claims on budgets of one holder stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database.
@@ -73,6 +75,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const rows = [
         ...(await ofKeys.standing(session, keys, now)),
         ...(await ofOwners.standing(session, owners, now)),
+        ...(await windowed(session, together, now)),
       ];
       const claims: Reservation[] = [];
       /** What this transaction has claimed of each holder's budgets. */
@@ -107,11 +110,15 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
           owners.filter((id) => short.has(id)),
         )),
       ]);
-      return outcomes.map((outcome) => {
-        if (!('fitting' in outcome)) return outcome;
-        outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
-        return outcome.fitting;
-      });
+      const told: (Reservation | Error)[] = [];
+      for (const [index, outcome] of outcomes.entries()) {
+        if ('fitting' in outcome) {
+          outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
+          // oxlint-disable-next-line no-await-in-loop -- one session answers one after the other
+          told.push(await toldWhen(session, outcome.fitting, together[index]?.keyId ?? '', now));
+        } else told.push(outcome);
+      }
+      return told;
     });
 
   /** Serves a line until nobody stands in it. */
@@ -218,6 +225,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const rows = [
         ...(await ofKeys.standing(database, [keyId], now)),
         ...(await ofOwners.standing(database, owners, now)),
+        ...(await windowed(database, [{ keyId, budgets }], now)),
       ];
       return statesOf(keyId, budgets, rows, now);
     },

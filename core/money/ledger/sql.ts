@@ -1,6 +1,7 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget, HeldBudget } from '../../sdk/budget.ts';
+import type { HeldBudget } from '../../sdk/budget.ts';
 import { counted, holderOf, periods, periodStart, reservedAt } from './periods.ts';
+import { bucketOf, isEndUser, labelOf, spanOf, type Bucket, type HolderSeries } from './windows.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
@@ -44,6 +45,44 @@ export function standingAt(
   ].join(' UNION ALL ');
 }
 
+/** SQL for the values of {@link windowsAt}. `asked` is a table of windows: `holder`, `series`, `label` and `since`. */
+export type WindowNames = Readonly<Record<'asked' | 'now', string>>;
+
+/**
+ * What holders have spent and reserved in windows: rows as those of {@link standingAt}. One statement, as there. What was given back more than
+ * was charged in a bucket, which was charged before the series began, makes no room.
+ */
+export function windowsAt({ table, holder }: ClaimTable, { asked, now }: WindowNames): string {
+  const atLeastNone = (column: string): string =>
+    `SUM(CASE WHEN s.${column} > 0 THEN s.${column} ELSE 0 END)`;
+  return `WITH asked AS (${asked})
+    SELECT 'spent' AS what, asked.label AS period, asked.holder AS holder, ${atLeastNone('micro_dollars')} AS micro_dollars,
+      ${atLeastNone('tokens')} AS tokens, 0 AS free_micro_dollars, 0 AS free_tokens
+    FROM asked JOIN ledger_spent AS s ON s.key_id = asked.holder AND s.period = asked.series AND s.since >= asked.since
+    GROUP BY asked.label, asked.holder
+    UNION ALL
+    SELECT 'reserved', asked.label, asked.holder, SUM(c.micro_dollars), SUM(c.tokens), SUM(c.free_micro_dollars), SUM(c.free_tokens)
+    FROM asked JOIN ${table} AS c ON c.${holder} = asked.holder AND c.expires > ${now} AND c.made >= asked.since
+    GROUP BY asked.label, asked.holder`;
+}
+
+/** SQL for what a holder spent in each bucket of a series from a moment on, oldest first. */
+export function bucketsAt(holder: string, series: string, since: string): string {
+  return `SELECT since, micro_dollars, tokens FROM ledger_spent
+    WHERE key_id = ${holder} AND period = ${series} AND since >= ${since} ORDER BY since`;
+}
+
+/** Returns rows of {@link bucketsAt} in the unit of a budget. */
+export function bucketsOf(
+  { unit }: Pick<HeldBudget, 'unit'>,
+  rows: readonly StandingRow[],
+): readonly Bucket[] {
+  return rows.map((row) => ({
+    since: Number(row['since']),
+    spent: Number(row[unit === 'token' ? 'tokens' : 'micro_dollars']),
+  }));
+}
+
 /** Milliseconds of a day of UTC: it knows no other days. */
 const dayLength = 86_400_000;
 
@@ -58,7 +97,8 @@ export function statesOf(
   now: number,
 ): readonly BudgetState[] {
   const found = (what: string, budget: HeldBudget, prefix = ''): number => {
-    const { unit, period } = budget;
+    const { unit } = budget;
+    const period = labelOf(budget);
     const holder = holderOf(budget, keyId);
     const row = rows.find(
       (one) => one['what'] === what && one['period'] === period && one['holder'] === holder,
@@ -70,9 +110,11 @@ export function statesOf(
   };
   return budgets.map((budget) => {
     const ahead = found('reserved', budget, 'free_');
+    const { start, end } = spanOf(budget, now);
     return {
       ...budget,
-      since: periodStart(budget.period, now),
+      since: start,
+      ...(Number.isFinite(end) ? { until: end } : {}),
       spent: found('spent', budget),
       reserved: found('reserved', budget) - ahead,
       ahead,
@@ -83,7 +125,7 @@ export function statesOf(
 /** One row to add to what is spent. */
 export type ChargeRow = readonly [
   holder: string,
-  period: Budget['period'],
+  period: string,
   since: number,
   microDollars: number,
   tokens: number,
@@ -100,13 +142,16 @@ export function chargesOf(
 ): readonly ChargeRow[] {
   const uncharged = new Set(fresh);
   const days = new Days();
-  for (const { keyId, owners = [], reservation, allotment, charged, record, refundOf } of settlements) {
+  for (const one of settlements) {
+    const { keyId, owners = [], series = [], reservation, allotment, charged, record, refundOf } = one;
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
     const at = refundOf ?? reservedAt(reservation ?? allotment?.id ?? '') ?? now;
     const sign = refundOf === undefined ? 1 : -1;
-    for (const holder of [keyId, ...owners]) days.add(holder, at, sign * microDollars, sign * tokens);
+    for (const holder of [keyId, ...owners])
+      if (!isEndUser(holder)) days.add(holder, at, sign * microDollars, sign * tokens);
+    for (const summed of series) days.addTo(summed, at, sign * microDollars, sign * tokens);
   }
   return days.rows();
 }
@@ -126,38 +171,66 @@ export function drawsOf(
   return [...draws.values()];
 }
 
+type Sum = { microDollars: number; tokens: number };
+
 /** Sums by key or owner, and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
 class Days {
-  readonly #byHolder = new Map<string, Map<number, { microDollars: number; tokens: number }>>();
+  readonly #byHolder = new Map<string, Map<number, Sum>>();
+  /** By holder, and by series. */
+  readonly #series = new Map<string, Map<string, Map<number, Sum>>>();
   #day = 0;
 
   add(holder: string, at: number, microDollars: number, tokens: number): void {
     if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
     let days = this.#byHolder.get(holder);
     if (days === undefined) this.#byHolder.set(holder, (days = new Map()));
-    const total = days.get(this.#day);
-    if (total === undefined) days.set(this.#day, { microDollars, tokens });
-    else {
-      total.microDollars += microDollars;
-      total.tokens += tokens;
-    }
+    addTo(days, this.#day, microDollars, tokens);
+  }
+
+  addTo({ holder, series }: HolderSeries, at: number, microDollars: number, tokens: number): void {
+    let all = this.#series.get(holder);
+    if (all === undefined) this.#series.set(holder, (all = new Map()));
+    let buckets = all.get(series);
+    if (buckets === undefined) all.set(series, (buckets = new Map()));
+    addTo(buckets, bucketOf(series, at).start, microDollars, tokens);
   }
 
   rows(): readonly ChargeRow[] {
-    const rows: ChargeRow[] = [];
-    for (const holder of [...this.#byHolder.keys()].toSorted()) {
-      for (const period of periods) {
-        const sums = new Map<number, ChargeRow>();
-        for (const [day, { microDollars, tokens }] of this.#byHolder.get(holder) ?? []) {
-          const since = periodStart(period, day);
-          const [, , , dollars = 0, before = 0] = sums.get(since) ?? [];
-          sums.set(since, [holder, period, since, dollars + microDollars, before + tokens]);
-        }
-        rows.push(...[...sums.values()].toSorted(([, , a], [, , b]) => a - b));
-      }
-    }
-    return rows;
+    const holders = new Set([...this.#byHolder.keys(), ...this.#series.keys()]);
+    return [...holders].toSorted().flatMap((holder) => [...this.#daysOf(holder), ...this.#seriesOf(holder)]);
   }
+
+  #daysOf(holder: string): readonly ChargeRow[] {
+    const days = this.#byHolder.get(holder);
+    if (days === undefined) return [];
+    return periods.flatMap((period) => {
+      const sums = new Map<number, Sum>();
+      for (const [day, { microDollars, tokens }] of days)
+        addTo(sums, periodStart(period, day), microDollars, tokens);
+      return rowsOf(holder, period, sums);
+    });
+  }
+
+  #seriesOf(holder: string): readonly ChargeRow[] {
+    const all = [...(this.#series.get(holder) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return all.flatMap(([series, sums]) => rowsOf(holder, series, sums));
+  }
+}
+
+function addTo(sums: Map<number, Sum>, since: number, microDollars: number, tokens: number): void {
+  const total = sums.get(since);
+  if (total === undefined) sums.set(since, { microDollars, tokens });
+  else {
+    total.microDollars += microDollars;
+    total.tokens += tokens;
+  }
+}
+
+/** Rows of one period, the oldest first. */
+function rowsOf(holder: string, period: string, sums: ReadonlyMap<number, Sum>): readonly ChargeRow[] {
+  return [...sums]
+    .toSorted(([one], [other]) => one - other)
+    .map(([since, { microDollars, tokens }]) => [holder, period, since, microDollars, tokens] as const);
 }
 
 function isAmount(value: number): boolean {

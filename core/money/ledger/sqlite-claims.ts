@@ -4,11 +4,13 @@ import type { Amounts } from '../../model/usage-record.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';
 import { periodStart } from './periods.ts';
-import { ownerClaims, standingAt, type ClaimTable, type StandingRow } from './sql.ts';
+import { ownerClaims, standingAt, windowsAt, type ClaimTable, type StandingRow } from './sql.ts';
+import type { Window } from './windows.ts';
 
 /** Reads and writes claims. Nothing here begins a transaction. */
 export class SqliteClaims {
   readonly #standing: StatementSync;
+  readonly #windows: StatementSync;
   readonly #claim: StatementSync;
   readonly #giveBack: StatementSync;
   readonly #draw: StatementSync;
@@ -26,9 +28,15 @@ export class SqliteClaims {
     this.#standing = prepare(
       standingAt(claims, { holders: '= $holder', day: '$day', month: '$month', now: '$now' }),
     );
+    this.#windows = prepare(
+      windowsAt(claims, {
+        asked: `SELECT $holder AS holder, value ->> 'series' AS series, value ->> 'label' AS label, value ->> 'since' AS since FROM json_each($windows)`,
+        now: '$now',
+      }),
+    );
     this.#claim = prepare(
-      `INSERT INTO ${table} (id, ${holder}, micro_dollars, tokens, day, month, lease, expires, allotment, free_micro_dollars, free_tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${identity}) DO UPDATE SET
+      `INSERT INTO ${table} (id, ${holder}, micro_dollars, tokens, day, month, made, lease, expires, allotment, free_micro_dollars, free_tokens)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${identity}) DO UPDATE SET
          micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
          free_micro_dollars = excluded.free_micro_dollars, free_tokens = excluded.free_tokens, lease = excluded.lease, expires = excluded.expires`,
     );
@@ -61,13 +69,19 @@ export class SqliteClaims {
     });
   }
 
+  /** Returns what a holder has spent and reserved in windows of its own. */
+  windows(holder: string, windows: readonly Window[], now: number): readonly StandingRow[] {
+    const asked = windows.filter((one) => one.holder === holder);
+    return asked.length === 0 ? [] : this.#windows.all({ holder, windows: JSON.stringify(asked), now });
+  }
+
   /** Claims what a reservation holds on a holder's budgets. `at`: when the reservation was made first. */
   claim({ id, most, lease, ahead }: Reservation, holder: string, at: number, now: number): void {
     const free = ahead ?? none;
     const { microDollars, tokens } = sum(most, free);
     const [day, month] = [periodStart('day', at), periodStart('month', at)];
     const allotment = ahead === undefined ? 0 : 1;
-    const held = [microDollars, tokens, day, month, lease, now + lease] as const;
+    const held = [microDollars, tokens, day, month, at, lease, now + lease] as const;
     this.#claim.run(id, holder, ...held, allotment, free.microDollars, free.tokens);
   }
 

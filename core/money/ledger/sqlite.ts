@@ -3,13 +3,26 @@ import type { DatabaseSync } from 'node:sqlite';
 import {
   BudgetExhausted,
   firstThatFits,
+  holderOf,
   includesOwners,
   ownersIn,
   reservationOf,
   reservedAt,
   shortOf,
+  withFreeTime,
 } from './periods.ts';
-import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
+import {
+  bucketsAt,
+  bucketsOf,
+  chargesOf,
+  checked,
+  drawsOf,
+  keyClaims,
+  ownerClaims,
+  recalled,
+  statesOf,
+} from './sql.ts';
+import { labelOf, windowsOf } from './windows.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
@@ -34,6 +47,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
        micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
   );
 
+  const spentBuckets = connection.prepare(bucketsAt('?', '?', '?'));
   const allRecalled = connection.prepare(recalled);
 
   const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
@@ -41,10 +55,27 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const claimsOf = (id: string): readonly SqliteClaims[] =>
     includesOwners(id) ? [ofKeys, ofOwners] : [ofKeys];
 
+  const windowed = (keyId: string, budgets: readonly HeldBudget[], now: number) => {
+    const windows = windowsOf(keyId, budgets, now);
+    if (windows.length === 0) return [];
+    return [...new Set(windows.map(({ holder }) => holder))].map((holder) =>
+      (holder === keyId ? ofKeys : ofOwners).windows(holder, windows, now),
+    );
+  };
+
+  /** Adds to a refusal when enough of its rolling window is free. */
+  const toldWhen = (refusal: BudgetExhausted, keyId: string, now: number): BudgetExhausted => {
+    const { full } = refusal;
+    if (full === undefined) return refusal;
+    const rows = spentBuckets.all(holderOf(full.budget, keyId), labelOf(full.budget), full.since);
+    return withFreeTime(refusal, full, bucketsOf(full.budget, rows), now);
+  };
+
   const standingOf = (keyId: string, budgets: readonly HeldBudget[], now: number) => {
     return [
       ofKeys.standing(keyId, now),
       ...ownersIn(budgets).map((owner) => ofOwners.standing(owner, now)),
+      ...windowed(keyId, budgets, now),
     ].flat();
   };
 
@@ -83,7 +114,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
         const recalls = fitting !== amounts[0] && recall(shortOf(states, most, keyId), keyId, now);
         if (fitting instanceof BudgetExhausted) {
           fitting.recalls = recalls;
-          return fitting;
+          return toldWhen(fitting, keyId, now);
         }
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
         claimNow(reservation, now, now);

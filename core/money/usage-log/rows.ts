@@ -185,11 +185,19 @@ export async function insertRecordsInPostgres(
 }
 
 /** What only tells more of a record, as JSON. The price is part of its kind, where it has one. */
-function detailsOf(
-  { reason, cause, price, losses, attempts, units }: UsageRecord,
-  hasKind: boolean,
-): string | null {
-  const more = { reason, cause, price: hasKind ? undefined : price, losses, attempts, units };
+function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
+  const { reason, cause, price, losses, attempts, units, chargedMicroDollars, tags, endUser } = record;
+  const more = {
+    reason,
+    cause,
+    price: hasKind ? undefined : price,
+    losses,
+    attempts,
+    units,
+    chargedMicroDollars,
+    tags,
+    endUser,
+  };
   for (const name in more)
     if (more[name as keyof typeof more] !== undefined) return clean(JSON.stringify(more));
   return null;

@@ -74,8 +74,8 @@ export interface ApiKeys {
   byId(id: string): Promise<ApiKey | undefined>;
   /** The owners of keys. Their limits bind the keys that `find`, `lookUp` and `current` return. */
   readonly owners: Owners;
-  /** Returns the ids of the owners of the key with this id; none for a key that is gone. */
-  ownersOf(id: string): Promise<readonly string[]>;
+  /** Returns the key with this id with its owners, as `effective` does; undefined for a key that is gone. */
+  effectiveById(id: string): Promise<ApiKey | undefined>;
   /** Returns the names of keys by their ids, also of keys that were deleted. Ids that never were a key's are left out. */
   names(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */

@@ -11,6 +11,7 @@ import { KeysInUse, NAMESPACE } from './in-use.ts';
 import type { ApiKeys, FoundApiKey } from './index.ts';
 import { LastUses } from './last-uses.ts';
 import { OldSecrets } from './old-secrets.ts';
+import { fromStored } from './stored-form.ts';
 import { recordSchema, SECRET, sentenceOf } from './records.ts';
 import { keyWrites } from './writes.ts';
 
@@ -56,7 +57,7 @@ export function createApiKeys(
   let failing = false;
 
   function decode(row: string, value: unknown): ApiKey | undefined {
-    const result = recordSchema.safeParse(value);
+    const result = recordSchema.safeParse(fromStored(value));
     if (result.success && result.data.hash === row) return result.data;
     const problem = result.error === undefined ? 'it is the record of another key' : sentenceOf(result.error);
     report(new Error(`The API key stored as ${row.slice(0, 12)}… does not work: ${problem}.`));
@@ -201,9 +202,9 @@ export function createApiKeys(
         names.set(id, name);
       return names;
     },
-    async ownersOf(id) {
+    async effectiveById(id) {
       const key = await directory.byId(id);
-      return key === undefined ? [] : (owners.effective(key).owners ?? []).map((owner) => owner.id);
+      return key === undefined ? undefined : owners.effective(key);
     },
     ...keyWrites({ owners, stores, decode, inUse, directory, lastUses, oldSecrets, deletedNames }),
     oldSecretsOf: (keys) => oldSecrets.of(keys),

@@ -2,8 +2,12 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiKey } from '../../sdk/api-key.ts';
+import { apiKeyFields, budgetShape, endUserBudgetField } from './fields.ts';
 
-type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt' | 'owners'>;
+type Editable = Omit<
+  ApiKey,
+  'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt' | 'owners' | 'pricing'
+>;
 
 /** The fields to change. `undefined` takes away what may be absent. */
 export type ApiKeyChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
@@ -31,12 +35,14 @@ export const recordSchema: z.ZodType<ApiKey> = z.object({
   budgets: z
     .array(
       z.object({
-        unit: z.enum(['micro-dollar', 'token']),
-        period: z.enum(['day', 'month', 'total']),
+        ...budgetShape.shape,
         amount: z.int('must be a whole number').min(0, 'must not be negative'),
       }),
     )
     .exactOptional(),
+  endUserBudget: endUserBudgetField.exactOptional(),
+  tags: apiKeyFields.tags.exactOptional(),
+  callTags: z.boolean().exactOptional(),
   requestsPerMinute: whole,
   tokensPerMinute: whole,
   concurrency: whole,

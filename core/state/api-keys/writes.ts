@@ -8,6 +8,7 @@ import { NAMESPACE, type DecodeKey, type KeysInUse } from './in-use.ts';
 import type { ApiKeys, NewApiKey } from './index.ts';
 import type { LastUses } from './last-uses.ts';
 import { longestGraceMs, type OldSecrets } from './old-secrets.ts';
+import { toStored } from './stored-form.ts';
 import { checkRecord, checkSecret, present, randomBase62, recognition, shown } from './records.ts';
 
 /** What the writing of keys needs. */
@@ -59,7 +60,7 @@ export function keyWrites({
       made = checkRecord(make(current));
       if (made.team !== current.team || made.member !== current.member) owners.checkOwners(made);
       beside = besideOf?.(current);
-      return { value: made, key: made.hash, ...(beside !== undefined && { beside }) };
+      return { value: toStored(made), key: made.hash, ...(beside !== undefined && { beside }) };
     });
     if (written === undefined || made === undefined) return undefined;
     if (beside !== undefined) oldSecrets.written(beside);
@@ -119,7 +120,7 @@ export function keyWrites({
         );
       }
       const since = inUse.revision;
-      if (!(await stores.add<unknown>(NAMESPACE, record.hash, record)))
+      if (!(await stores.add<unknown>(NAMESPACE, record.hash, toStored(record))))
         throw new Error('There is a key with this value already.');
       inUse.remember(record.hash, record, since);
       return { record, value };

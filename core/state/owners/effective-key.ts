@@ -30,11 +30,14 @@ export function effectiveKey(key: ApiKey, owners: readonly (Owner | undefined)[]
   const lists = [key, ...present].flatMap(({ models }) => (models === undefined ? [] : [models]));
   const [first, ...others] = lists;
   const models = first && others.reduce(intersectPatterns, first);
+  // The nearest: that of a team goes before that of its organisation.
+  const pricing = present.find((owner) => owner.pricing !== undefined)?.pricing;
   return {
     ...key,
     owners: present,
     enabled: key.enabled && isUsable,
     ...(held.length === 0 ? {} : { budgets: [...(key.budgets ?? []), ...held] }),
     ...(models === undefined ? {} : { models }),
+    ...(pricing === undefined ? {} : { pricing }),
   };
 }

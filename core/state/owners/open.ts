@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 import { ownerFields } from '../api-keys/fields.ts';
+import { fromStored, toStored } from '../api-keys/stored-form.ts';
 import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
 import { effectiveKey } from './effective-key.ts';
@@ -30,6 +31,8 @@ const recordSchema: z.ZodType<Owner> = z.object({
   organisation: ownerFields.organisation.exactOptional(),
   models: ownerFields.models.exactOptional(),
   budgets: ownerFields.budgets.exactOptional(),
+  pricing: ownerFields.pricing.exactOptional(),
+  endUserBudget: ownerFields.endUserBudget.exactOptional(),
   requestsPerMinute: ownerFields.requestsPerMinute.exactOptional(),
   tokensPerMinute: ownerFields.tokensPerMinute.exactOptional(),
   concurrency: ownerFields.concurrency.exactOptional(),
@@ -91,7 +94,7 @@ class StoredOwners implements Owners {
       kind,
       createdAt: Date.now(),
     });
-    await this.#stores.add<unknown>(NAMESPACE, owner.id, owner);
+    await this.#stores.add<unknown>(NAMESPACE, owner.id, toStored(owner));
     this.#put(owner.id, owner);
     return owner;
   }
@@ -103,7 +106,7 @@ class StoredOwners implements Owners {
       if (current === undefined) return undefined;
       const { kind, createdAt } = current;
       made = this.#checked(present({ ...current, ...changes, id, kind, createdAt }));
-      return { value: made };
+      return { value: toStored(made) };
     });
     if (made === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
     this.#put(id, made);
@@ -192,7 +195,7 @@ class StoredOwners implements Owners {
   }
 
   #decode(id: string, value: unknown): Owner | undefined {
-    const result = recordSchema.safeParse(value);
+    const result = recordSchema.safeParse(fromStored(value));
     if (result.success && result.data.id === id) return result.data;
     this.#report(new Error(`The owner stored as ${id.slice(0, 40)} cannot be read: its keys do not work.`));
     return undefined;
@@ -201,7 +204,9 @@ class StoredOwners implements Owners {
   #checked(fields: object): Owner {
     const result = recordSchema.safeParse(fields);
     if (!result.success) throw new OwnerMistake(`The owner cannot be saved: ${sentenceOf(result.error)}.`);
-    const { kind, organisation } = result.data;
+    const { kind, organisation, pricing } = result.data;
+    if (pricing !== undefined && kind !== 'team' && kind !== 'organisation')
+      throw new OwnerMistake('A price rule belongs to a team or an organisation.');
     if (organisation !== undefined) {
       if (kind === 'organisation') throw new OwnerMistake('An organisation cannot belong to another.');
       if (this.#owners.get(organisation)?.kind !== 'organisation')

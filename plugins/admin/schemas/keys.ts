@@ -10,6 +10,10 @@ const fields = apiKeyFields;
 export const newKey = z.strictObject({
   name: fields.name,
   ...newKeyLimits,
+  tags: fields.tags.exactOptional().describe('words by which usage is attributed'),
+  callTags: fields.callTags
+    .exactOptional()
+    .describe('true where calls may bring further tags in x-sluice-tags'),
   expiresAt: fields.expiresAt.exactOptional(),
   team: fields.team.exactOptional().describe('the id of its team'),
   member: fields.member.exactOptional().describe('the id of its member or service account'),
@@ -19,6 +23,8 @@ export const newKey = z.strictObject({
 export const keyChanges = z.strictObject({
   name: fields.name.exactOptional(),
   ...changedKeyLimits,
+  tags: fields.tags.nullable().exactOptional(),
+  callTags: fields.callTags.nullable().exactOptional(),
   expiresAt: fields.expiresAt.nullable().exactOptional(),
   team: fields.team.nullable().exactOptional(),
   member: fields.member.nullable().exactOptional(),
@@ -43,6 +49,8 @@ export const key = z.object({
   suffix: z.string().describe('the last characters of the secret'),
   state: z.enum(['valid', 'disabled', 'expired']),
   ...limitsView,
+  tags: z.array(z.string()).optional(),
+  callTags: z.boolean().optional(),
   expiresAt: time.optional(),
   team: z.string().optional(),
   member: z.string().optional(),

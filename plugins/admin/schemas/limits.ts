@@ -1,17 +1,25 @@
 /** Schemas of the limits that keys and their owners have. */
 import { z } from 'zod';
-import { apiKeyFields, budgetField, ownerFields } from 'sluice/internal';
+import { apiKeyFields, budgetField, endUserBudgetField, ownerFields } from 'sluice/internal';
 import { count, time } from './values.ts';
 
 type Fields = Pick<
   typeof apiKeyFields,
-  'note' | 'models' | 'budgets' | 'requestsPerMinute' | 'tokensPerMinute' | 'concurrency' | 'addresses'
+  | 'note'
+  | 'models'
+  | 'budgets'
+  | 'endUserBudget'
+  | 'requestsPerMinute'
+  | 'tokensPerMinute'
+  | 'concurrency'
+  | 'addresses'
 >;
 
 const newLimits = (fields: Fields) => ({
   note: fields.note.exactOptional(),
   models: fields.models.exactOptional().describe('exact names and patterns with *'),
   budgets: fields.budgets.exactOptional(),
+  endUserBudget: fields.endUserBudget.exactOptional().describe('the budget that each end user has by itself'),
   requestsPerMinute: fields.requestsPerMinute.exactOptional(),
   tokensPerMinute: fields.tokensPerMinute.exactOptional(),
   concurrency: fields.concurrency.exactOptional(),
@@ -22,6 +30,7 @@ const changedLimits = (fields: Fields) => ({
   note: fields.note.nullable().exactOptional(),
   models: fields.models.nullable().exactOptional(),
   budgets: fields.budgets.nullable().exactOptional(),
+  endUserBudget: fields.endUserBudget.nullable().exactOptional(),
   requestsPerMinute: fields.requestsPerMinute.nullable().exactOptional(),
   tokensPerMinute: fields.tokensPerMinute.nullable().exactOptional(),
   concurrency: fields.concurrency.nullable().exactOptional(),
@@ -41,7 +50,10 @@ export const budgetState = z.object({
   unit: budgetField.shape.unit,
   period: budgetField.shape.period,
   amount: count,
-  since: time.describe('when the period began; 0 for total'),
+  hours: z.number().optional().describe('length of the window of the period hours'),
+  timeZone: z.string().optional().describe('where days, weeks and months begin; absent for UTC'),
+  since: time.describe('when the period or the window began; 0 for total'),
+  until: time.optional().describe('when the next period begins; absent for hours and total'),
   spent: count,
   reserved: count.describe('claimed by calls that run'),
 });
@@ -50,6 +62,7 @@ export const budgetState = z.object({
 export const limitsView = {
   models: z.array(z.string()).optional(),
   budgets: z.array(budgetState),
+  endUserBudget: endUserBudgetField.optional(),
   requestsPerMinute: count.optional(),
   tokensPerMinute: count.optional(),
   concurrency: count.optional(),

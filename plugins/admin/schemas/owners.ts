@@ -13,6 +13,9 @@ export const newOwner = z.strictObject({
   name: fields.name,
   organisation: fields.organisation.exactOptional().describe('the id of the organisation that it belongs to'),
   ...newOwnerLimits,
+  pricing: fields.pricing
+    .exactOptional()
+    .describe('what budgets of a team or organisation and of its keys are charged instead of the cost'),
   enabled: z.boolean().exactOptional(),
 });
 
@@ -21,6 +24,7 @@ export const ownerChanges = z.strictObject({
   name: fields.name.exactOptional(),
   organisation: fields.organisation.nullable().exactOptional(),
   ...changedOwnerLimits,
+  pricing: fields.pricing.nullable().exactOptional(),
   enabled: z.boolean().exactOptional(),
 });
 
@@ -32,6 +36,7 @@ export const owner = z.object({
   note: z.string().optional(),
   organisation: z.string().optional(),
   ...limitsView,
+  pricing: fields.pricing.optional(),
   enabled: z.boolean(),
   createdAt: time,
 });

@@ -102,10 +102,10 @@ describe('sluice key', () => {
 test('a key is created with every limit that the dashboard can set, under the same rules', async () => {
   const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
   const limits =
-    '--budget 25.5usd/month --budget 2000000tokens/day --rpm 60 --tpm 90000 --concurrency 4 --addresses 10.0.0.0/8,192.0.2.1';
+    '--budget 25.5usd/month --budget 2000000tokens/day --budget 1usd/5h --budget 9usd/week@Asia/Tokyo --tags a,b --rpm 60 --tpm 90000 --concurrency 4 --addresses 10.0.0.0/8,192.0.2.1';
   expect(await key('create', '--name', 'ci', ...limits.split(' '))).toMatchObject({ code: 0 });
   expect((await key('list')).stdout).toContain(
-    '25.5usd/month, 2000000tokens/day, rpm 60, tpm 90000, concurrency 4, from 10.0.0.0/8 192.0.2.1',
+    '25.5usd/month, 2000000tokens/day, 1usd/5h, 9usd/week@Asia/Tokyo, rpm 60, tpm 90000, concurrency 4, from 10.0.0.0/8 192.0.2.1',
   );
   for (const [option, value, sentence] of [
     ['--rpm', '0', '--rpm must be at least 1.'],
@@ -130,17 +130,29 @@ test.each([
   ['0.000001usd/total', { unit: 'micro-dollar', period: 'total', amount: 1 }],
   ['1234.5usd/month', { unit: 'micro-dollar', period: 'month', amount: 1_234_500_000 }],
   ['0usd/day', { unit: 'micro-dollar', period: 'day', amount: 0 }],
+  ['2usd/5h', { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 2_000_000 }],
+  [
+    '0.5usd/week@Europe/Berlin',
+    { unit: 'micro-dollar', period: 'week', timeZone: 'Europe/Berlin', amount: 500_000 },
+  ],
   ['7tokens/day', { unit: 'token', period: 'day', amount: 7 }],
 ])('--budget reads %s without a rounding error', (text, budget) => {
   expect(budgetOf(text)).toEqual(budget);
 });
 
-test.each(['', '1', 'usd/day', '1.5tokens/day', '-1usd/day', '1usd/week', '1.0000001usd/day', '1e3usd/day'])(
-  '--budget refuses "%s"',
-  (text) => {
-    expect(() => budgetOf(text)).toThrow('cannot be read');
-  },
-);
+test.each([
+  '',
+  '1',
+  'usd/day',
+  '1.5tokens/day',
+  '-1usd/day',
+  '1usd/year',
+  '1usd/0h',
+  '1.0000001usd/day',
+  '1e3usd/day',
+])('--budget refuses "%s"', (text) => {
+  expect(() => budgetOf(text)).toThrow('cannot be read');
+});
 
 test('--expires takes a time from now, or the end of a day', () => {
   const now = Date.parse('2027-01-01T12:00:00Z');

@@ -44,10 +44,19 @@ const owners = `
   CREATE INDEX ledger_owner_reservations_recalled ON ledger_owner_reservations (id) WHERE allotment = 2;
 `;
 
+/**
+ * When a claim was made, for periods other than days and months of UTC. Gateways of the version before do not note it: their claims count in
+ * every period. They refuse keys with budgets of such periods.
+ */
+const made = ['ledger_reservations', 'ledger_owner_reservations']
+  .map((table) => `ALTER TABLE ${table} ADD COLUMN made BIGINT NOT NULL DEFAULT ${Number.MAX_SAFE_INTEGER};`)
+  .join('\n');
+
 /** The tables of the ledger. */
 export const ledgerSteps: readonly Step[] = [
   { name: 'ledger-1', sqlite: tables, postgres: tables },
   { name: 'ledger-2', sqlite: allotments, postgres: allotments },
   // Gateways of the version before know no owners: calls through them are neither held to the limits of owners nor charged to them.
   { name: 'ledger-3', isAddition: true, sqlite: owners, postgres: owners },
+  { name: 'ledger-4', isAddition: true, sqlite: made, postgres: made },
 ];

@@ -83,11 +83,18 @@ export function Tags({ values, most = 4 }: { readonly values: readonly string[];
   );
 }
 
-const periods = { day: 'today', month: 'this month', total: 'in total' } as const;
+const periods = { day: 'today', week: 'this week', month: 'this month', total: 'in total' } as const;
+
+/** The period of a budget, in words. */
+function periodOf({ period, hours, timeZone }: BudgetStateView): string {
+  if (period === 'hours') return hours === 1 ? 'in the last hour' : `in the last ${hours} hours`;
+  return timeZone === undefined ? periods[period] : `${periods[period]} (${timeZone})`;
+}
 
 /** How much of a budget is spent, and how much running calls have claimed. */
 export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
-  const { amount, spent, reserved, unit, period } = budget;
+  const { amount, spent, reserved, unit } = budget;
+  const period = periodOf(budget);
   const show = unit === 'token' ? brief : money;
   const share = (value: number): number => (amount === 0 ? 100 : Math.min(100, (value / amount) * 100));
   const kind = spent >= amount ? 'bad' : spent >= amount * 0.8 ? 'warn' : '';
@@ -95,20 +102,17 @@ export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
   const exact =
     unit === 'token' ? `${count(spent)} of ${count(amount)} tokens` : `${money(spent)} of ${money(amount)}`;
   return (
-    <div
-      className="budget"
-      title={`${exact} spent ${periods[period]}, ${show(reserved)} claimed by running calls`}
-    >
+    <div className="budget" title={`${exact} spent ${period}, ${show(reserved)} claimed by running calls`}>
       <span className="text">
         <span>
           {show(spent)} <span className="muted">of {show(amount) + what}</span>
         </span>
-        <span className="muted">{periods[period]}</span>
+        <span className="muted">{period}</span>
       </span>
       <span
         className={`bar ${kind}`}
         role="progressbar"
-        aria-label={`Budget ${periods[period]}`}
+        aria-label={`Budget ${period}`}
         aria-valuenow={Math.round(share(spent))}
         aria-valuemin={0}
         aria-valuemax={100}

@@ -6,7 +6,9 @@ export interface BudgetDraft {
   /** Dollars or tokens, as typed. */
   readonly amount: string;
   readonly unit: 'micro-dollar' | 'token';
-  readonly period: 'day' | 'month' | 'total';
+  readonly period: 'hours' | 'day' | 'week' | 'month' | 'total';
+  readonly hours?: number;
+  readonly timeZone?: string;
 }
 
 /** A key while it is typed: texts as they stand in the fields. */
@@ -35,11 +37,13 @@ export function draftOf(key: KeyView | undefined): KeyDraft {
     note: key?.note ?? '',
     models: key?.models?.join('\n') ?? '',
     addresses: key?.addresses?.join('\n') ?? '',
-    budgets: (key?.budgets ?? []).map(({ amount, unit, period }, id) => ({
+    budgets: (key?.budgets ?? []).map(({ amount, unit, period, hours, timeZone }, id) => ({
       id,
       amount: unit === 'token' ? String(amount) : String(amount / 1e6),
       unit,
       period,
+      ...(hours !== undefined && { hours }),
+      ...(timeZone !== undefined && { timeZone }),
     })),
     requestsPerMinute: text(key?.requestsPerMinute),
     tokensPerMinute: text(key?.tokensPerMinute),
@@ -66,11 +70,17 @@ export function readDraft(draft: KeyDraft): { readonly key: NewKey } | { readonl
   };
   const name = draft.name.trim();
   if (name === '') problems.name = 'must not be empty';
-  const budgets = draft.budgets.map(({ amount, unit, period }) => {
+  const budgets = draft.budgets.map(({ amount, unit, period, hours, timeZone }) => {
     const number = Number(amount.trim().replaceAll(/[\s,_$]/g, ''));
     if (amount.trim() === '' || !Number.isFinite(number) || number < 0)
       problems.budgets = 'need an amount of 0 or more';
-    return { unit, period, amount: unit === 'token' ? number : Math.round(number * 1e6) };
+    return {
+      unit,
+      period,
+      ...(hours !== undefined && { hours }),
+      ...(timeZone !== undefined && { timeZone }),
+      amount: unit === 'token' ? number : Math.round(number * 1e6),
+    };
   });
   const expiresAt = draft.expiresAt === '' ? undefined : new Date(draft.expiresAt).getTime();
   const models = list(draft.models);
@@ -107,7 +117,13 @@ export function changesOf(before: KeyView, after: NewKey): KeyChanges {
     'addresses',
     'expiresAt',
   ] as const;
-  const oldBudgets = before.budgets.map(({ unit, period, amount }) => ({ unit, period, amount }));
+  const oldBudgets = before.budgets.map(({ unit, period, hours, timeZone, amount }) => ({
+    unit,
+    period,
+    hours,
+    timeZone,
+    amount,
+  }));
   const budgets = after.budgets ?? [];
   const changed = fields.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
   return {
