@@ -21,7 +21,28 @@ export function openapiDocument(): object {
     paths,
     components: {
       schemas: { Failure: schemaOf(failure) },
+      responses: {
+        Failure: {
+          description: 'Refused, or failed',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
+        },
+      },
+      parameters: {
+        IdempotencyKey: {
+          name: 'idempotency-key',
+          in: 'header',
+          required: false,
+          description:
+            'Makes repeated requests create one thing. The same key and body within 24 hours get the same answer, with the header idempotent-replayed; another body is 422, and a request whose outcome is unknown 409.',
+          schema: { type: 'string', minLength: 1, maxLength: 255 },
+        },
+      },
       securitySchemes: {
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token of the admin API, which begins with sla_. It counts before a cookie.',
+        },
         session: { type: 'apiKey', in: 'cookie', name: 'sluice-session' },
         csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token' },
       },
@@ -41,11 +62,13 @@ function operationOf(name: string, spec: RouteSpec): object {
     type = 'application/json',
     status = 200,
   } = spec;
+  const isOpen = needs.who === 'open';
   return {
     operationId: name,
     summary,
     ...(description === undefined ? {} : { description }),
-    security: needs.who === 'open' ? [] : [method === 'GET' ? { session: [] } : { session: [], csrf: [] }],
+    security: isOpen ? [] : [{ token: [] }, method === 'GET' ? { session: [] } : { session: [], csrf: [] }],
+    ...(isOpen ? {} : { 'x-scope': `${needs.group}:${needs.act}` }),
     parameters: [
       ...[...path.matchAll(/:(\w+)/g)].map(([, parameter]) => ({
         name: parameter,
@@ -54,6 +77,7 @@ function operationOf(name: string, spec: RouteSpec): object {
         schema: { type: 'string' },
       })),
       ...queryParameters(spec),
+      ...(spec.creates === true ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ],
     ...(body === undefined
       ? {}
@@ -63,12 +87,23 @@ function operationOf(name: string, spec: RouteSpec): object {
         description: 'Done',
         content: { [type]: { schema: type === 'text/csv' ? { type: 'string' } : schemaOf(answer) } },
       },
-      default: {
-        description: 'Refused, or failed',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
-      },
+      ...Object.fromEntries(
+        refusalsOf(spec).map((one) => [one, { $ref: '#/components/responses/Failure' }] as const),
+      ),
+      default: { $ref: '#/components/responses/Failure' },
     },
   };
+}
+
+/** Statuses with which a route refuses requests. */
+function refusalsOf({ needs, path, creates }: RouteSpec): readonly number[] {
+  return [
+    400,
+    ...(needs.who === 'open' ? [] : [401, 403]),
+    ...(path.includes(':') ? [404] : []),
+    ...(creates === true ? [409, 422] : []),
+    429,
+  ];
 }
 
 function queryParameters({ query }: RouteSpec): object[] {

@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { openapiDocument } from '../../../plugins/admin/openapi.ts';
 import { routes, type RouteSpec } from '../../../plugins/admin/routes.ts';
@@ -41,8 +42,11 @@ test('only the login is open', () => {
   const open = Object.entries<RouteSpec>(routes).filter(([, spec]) => spec.needs.who === 'open');
   expect(open.map(([name]) => name)).toEqual(['login']);
   expect(document.paths['/api/admin/login']?.['post']?.security).toEqual([]);
-  expect(document.paths['/api/admin/keys']?.['get']?.security).toEqual([{ session: [] }]);
-  expect(document.paths['/api/admin/keys']?.['post']?.security).toEqual([{ session: [], csrf: [] }]);
+  expect(document.paths['/api/admin/keys']?.['get']?.security).toEqual([{ token: [] }, { session: [] }]);
+  expect(document.paths['/api/admin/keys']?.['post']?.security).toEqual([
+    { token: [] },
+    { session: [], csrf: [] },
+  ]);
 });
 
 test('every reference leads somewhere', () => {
@@ -52,5 +56,26 @@ test('every reference leads somewhere', () => {
       .split('/')
       .reduce<unknown>((inner, step) => (inner as Record<string, unknown> | undefined)?.[step], document);
     expect({ path, found }).toEqual({ path, found: expect.anything() });
+  }
+});
+
+test('it is valid OpenAPI 3.1', async () => {
+  const validator = new Validator();
+  // As it is sent: the validator changes what it is given.
+  expect(
+    await validator.validate(structuredClone(document) as unknown as Record<string, unknown>),
+  ).toMatchObject({ valid: true });
+  expect(validator.version).toBe('3.1');
+});
+
+test('routes that create something take an idempotency-key, and say what it is refused with', () => {
+  const creating = Object.entries<RouteSpec>(routes).filter(([, { creates }]) => creates === true);
+  expect(creating.map(([name]) => name)).toEqual(
+    expect.arrayContaining(['createKey', 'createOwner', 'createToken']),
+  );
+  for (const [, { path, method }] of creating) {
+    const operation = document.paths[path]?.[method.toLowerCase()];
+    expect(operation?.parameters).toContainEqual({ $ref: '#/components/parameters/IdempotencyKey' });
+    expect(operation).toMatchObject({ responses: { 409: expect.anything(), 422: expect.anything() } });
   }
 });
