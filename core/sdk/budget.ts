@@ -27,8 +27,8 @@ export interface Budget {
  * const ofTeam = key.budgets?.find(({ owner }) => owner?.name.startsWith('the team'));
  */
 export interface HeldBudget extends Budget {
-  /** Absent for a budget of the key. `name` is for sentences: `the team "research"`. */
-  readonly owner?: { readonly id: string; readonly name: string };
+  /** Absent for a budget of the key. `name` is for sentences: `the team "research"`. `scope`: of an end user, the id of the key or owner that sets the budget. */
+  readonly owner?: { readonly id: string; readonly name: string; readonly scope?: string };
 }
 
 /**

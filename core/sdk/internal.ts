@@ -255,6 +255,7 @@ export { normalEmail } from '../state/users/open.ts';
 export type { Credentials, SecondFactor } from '../state/users/credentials.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
+export { attributionOf, endUserBudgets, withEndUsers } from '../money/account/attribution.ts';
 export { chargedHolders } from '../money/ledger/charged-holders.ts';
 export { charged as chargedMicroDollars, factorFor, multiplied } from '../money/ledger/pricing.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

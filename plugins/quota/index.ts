@@ -1,12 +1,15 @@
 /** Budgets: reserves what a call may cost, and refuses it when the budget is spent. */
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKey, type Operation } from 'sluice';
+import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import {
   CallClaims,
   chargedHolders,
   noAmounts,
   sumOfAmounts,
   accountOf,
+  attributionOf,
+  endUserBudgets,
+  withEndUsers,
   Claim,
   mostHedges,
   noPriceError,
@@ -14,7 +17,6 @@ import {
   noTierPriceError,
   toolPrice,
   type Amounts,
-  type Budget,
   type Call,
   type CallEdits,
   type Handler,
@@ -110,7 +112,7 @@ export default definePlugin({
     /** Reserves amounts, or less where only that has room. Throws 429 where nothing has, 503 where the database does not tell. */
     const reserved = async (
       { id }: Pick<ApiKey, 'id'>,
-      budgets: readonly Budget[],
+      budgets: readonly HeldBudget[],
       most: Amounts,
       mayShare: boolean,
       less?: Amounts,
@@ -140,7 +142,7 @@ export default definePlugin({
     const reserve = async (
       call: Call,
       { id }: ApiKey,
-      budgets: readonly Budget[],
+      budgets: readonly HeldBudget[],
       claim: Claim,
       before: Amounts = noAmounts,
     ): Promise<Call> => {
@@ -160,7 +162,9 @@ export default definePlugin({
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       // What is settled elsewhere has a reservation of its own.
-      const mayShare = before === noAmounts && !accountOf(call).settlesElsewhere;
+      // Each end user would need an allotment.
+      const isOfOne = budgets.every(({ owner }) => owner?.scope === undefined);
+      const mayShare = isOfOne && before === noAmounts && !accountOf(call).settlesElsewhere;
       const reservation = await reserved({ id }, budgets, most, mayShare, less);
       claim.hold(reservation);
       const isHeld = less !== undefined && isLess(reservation.most, most);
@@ -183,7 +187,7 @@ export default definePlugin({
       return next(call);
     };
 
-    const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
+    const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly HeldBudget[]) => {
       const claim = new Claim(bookkeeper);
       claim.endWith(call);
       const sent = await reserve(call, key, budgets, claim);
@@ -223,8 +227,14 @@ export default definePlugin({
         );
       }
       const key = call.get(caller);
-      const budgets = key?.budgets ?? [];
-      if (key !== undefined) accountOf(call).belongTo(chargedHolders(key));
+      const account = accountOf(call);
+      if (call.operation !== 'tool') account.attributeTo(attributionOf(key, call));
+      const ofEndUser = key === undefined ? [] : endUserBudgets(key, account.attribution.endUser);
+      const budgets = ofEndUser.length === 0 ? (key?.budgets ?? []) : [...(key?.budgets ?? []), ...ofEndUser];
+      if (key !== undefined) {
+        const holders = chargedHolders(key);
+        account.belongTo(ofEndUser.length === 0 ? holders : withEndUsers(holders, ofEndUser));
+      }
       // Nobody without a budget waits for the database.
       if (key !== undefined && budgets.length > 0)
         return call.operation === 'tool' ? tool(call, next, key) : budgeted(call, next, key, budgets);

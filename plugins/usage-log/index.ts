@@ -117,7 +117,7 @@ type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 /** The record without bodies. */
 function draftOf(
   call: Call,
-  { record, attempts: asked, usage, cost, chargedMicroDollars, answeredBy }: Account,
+  { record, attempts: asked, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
 ): Draft {
   const { startedAt, error, firstMs } = record;
   // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
@@ -144,6 +144,8 @@ function draftOf(
     if (cost.price !== undefined) draft.price = cost.price;
     if (chargedMicroDollars !== undefined) draft.chargedMicroDollars = chargedMicroDollars;
   }
+  if (attribution.tags !== undefined) draft.tags = attribution.tags;
+  if (attribution.endUser !== undefined) draft.endUser = attribution.endUser;
   const keyId = call.get(caller)?.id;
   const losses = record.losses();
   const failures = record.failures(attemptOf);

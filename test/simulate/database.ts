@@ -11,6 +11,7 @@ import {
   shortOf,
 } from '../../core/money/ledger/periods.ts';
 import { chargesOf, drawsOf, statesOf, type StandingRow } from '../../core/money/ledger/sql.ts';
+import { windowsOf, type Window } from '../../core/money/ledger/windows.ts';
 import type {
   AllotmentReturns,
   BudgetState,
@@ -28,6 +29,7 @@ export interface Row {
   free: Amounts;
   readonly day: number;
   readonly month: number;
+  readonly made: number;
   readonly lease: number;
   expires: number;
   /** 1: an allotment, 2: one that was recalled. */
@@ -146,7 +148,10 @@ export class MemoryDatabase {
     return statesOf(
       keyId,
       budgets,
-      [...holders].flatMap((holder) => this.#standing(holder, now)),
+      [
+        ...[...holders].flatMap((holder) => this.#standing(holder, now)),
+        ...windowsOf(keyId, budgets, now).flatMap((window) => this.#windowed(window)),
+      ],
       now,
     );
   }
@@ -182,6 +187,28 @@ export class MemoryDatabase {
     return rows;
   }
 
+  #windowed({ holder, series, label, since }: Window): readonly StandingRow[] {
+    const spent = { micro_dollars: 0, tokens: 0 };
+    for (const [place, sums] of this.#spent) {
+      const [whose, of, start] = place.split(' ');
+      if (whose !== holder || of !== series || Number(start) < since) continue;
+      spent.micro_dollars += Math.max(0, sums.microDollars);
+      spent.tokens += Math.max(0, sums.tokens);
+    }
+    const reserved = { micro_dollars: 0, tokens: 0, free_micro_dollars: 0, free_tokens: 0 };
+    for (const row of this.#live()) {
+      if (row.holder !== holder || row.made < since) continue;
+      reserved.micro_dollars += row.microDollars;
+      reserved.tokens += row.tokens;
+      reserved.free_micro_dollars += row.free.microDollars;
+      reserved.free_tokens += row.free.tokens;
+    }
+    return [
+      { what: 'spent', period: label, holder, ...spent },
+      { what: 'reserved', period: label, holder, ...reserved },
+    ];
+  }
+
   /** Rows that count. */
   *#live(): Generator<Row> {
     for (const rows of this.#rows.values()) for (const row of rows) if (row.expires > this.#wall()) yield row;
@@ -201,6 +228,7 @@ export class MemoryDatabase {
       free: ahead ?? none,
       day: periodStart('day', at),
       month: periodStart('month', at),
+      made: at,
       lease,
       expires: this.#wall() + lease,
       allotment: ahead === undefined ? 0 : 1,

@@ -12,6 +12,7 @@ import { factorFor, multiplied } from '../ledger/pricing.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { costOf, sumOfCharges, type Charge } from './charge.ts';
+import type { Attribution } from './attribution.ts';
 import type { Claim, HeldReservation } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
@@ -68,6 +69,7 @@ export class Account implements CallAccount, EndedCall {
   #step: Handler | undefined = undefined;
   #isBooked = false;
   #recorder: Recorder | undefined = undefined;
+  #attribution: Attribution = {};
   #holders: ChargedHolders = { owners: [], series: [] };
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
@@ -216,6 +218,15 @@ export class Account implements CallAccount, EndedCall {
   /** Sets who is charged beside the caller's key, and by which price. */
   belongTo(holders: ChargedHolders): void {
     this.#holders = holders;
+  }
+
+  /** Sets by what the call is attributed in its record. */
+  attributeTo(attribution: Attribution): void {
+    this.#attribution = attribution;
+  }
+
+  get attribution(): Attribution {
+    return this.#attribution;
   }
 
   /** Returns the charge for what costs so much: the price rule of the owners of the key decides. */

@@ -14,7 +14,8 @@ import {
 } from './periods.ts';
 import { columns, PostgresClaims } from './postgres-claims.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
-import { toldWhen, windowedIn } from './postgres-windows.ts';
+import { countEndUsers, toldWhen, windowedIn } from './postgres-windows.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
 import { workInPostgres } from '../../state/database/sql.ts';
@@ -70,8 +71,10 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
     database.transaction(async (session) => {
       const keys = [...new Set(together.map(({ keyId }) => keyId))];
       const owners = ownersIn(together.flatMap(({ budgets }) => budgets));
-      await session.query(inLine, [[...keys, ...owners]]);
+      const scopes = together.flatMap(({ budgets }) => budgets.flatMap(({ owner }) => owner?.scope ?? []));
+      await session.query(inLine, [[...keys, ...owners, ...scopes]]);
       const now = Date.now();
+      const refusals = await countEndUsers(session, together, now);
       const rows = [
         ...(await ofKeys.standing(session, keys, now)),
         ...(await ofOwners.standing(session, owners, now)),
@@ -81,7 +84,10 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       /** What this transaction has claimed of each holder's budgets. */
       const claimed = new Map<string, Amounts>();
       const short = new Set<string>();
-      const outcomes = together.map(({ keyId, budgets, amounts, lease, wanted }) => {
+      const outcomes = together.map((call) => {
+        const { keyId, budgets, amounts, lease, wanted } = call;
+        const tooMany = refusals.get(call);
+        if (tooMany !== undefined) return tooMany;
         const states = statesOf(keyId, budgets, rows, now).map((state) => ({
           ...state,
           reserved: state.reserved + counted(state.unit, claimed.get(holderOf(state, keyId)) ?? none),
@@ -112,7 +118,8 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       ]);
       const told: (Reservation | Error)[] = [];
       for (const [index, outcome] of outcomes.entries()) {
-        if ('fitting' in outcome) {
+        if (outcome instanceof GatewayError) told.push(outcome);
+        else if ('fitting' in outcome) {
           outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
           // oxlint-disable-next-line no-await-in-loop -- one session answers one after the other
           told.push(await toldWhen(session, outcome.fitting, together[index]?.keyId ?? '', now));

@@ -2,12 +2,22 @@
 import type { Database } from '../../state/database/index.ts';
 import { rows, sqlOf } from '../../state/database/sql.ts';
 import { startSweeping } from '../../state/database/sweeping.ts';
+import { endUserPrefix } from './windows.ts';
 import type { Upkeep } from '../../state/upkeep.ts';
 
 const day = 86_400_000;
 
 /** How long spending by day and by month is kept, in days. Budgets look at the current day and month alone. */
-const kept = { day: 62, month: 400 } as const;
+const kept = { day: 62, month: 400, 'hours:%': 8, 'day@%': 62 } as const;
+
+/** The same of end users, whose sums are of use in their period alone. */
+const keptOfEndUsers = { 'hours:%': 8, 'day@%': 2, 'week@%': 8, 'month@%': 32 } as const;
+
+/** Each period, the days for which it is kept, and the SQL for whose sums these are. */
+const removed = [
+  ...Object.entries(kept).map(([period, days]) => [period, days, 'NOT LIKE'] as const),
+  ...Object.entries(keptOfEndUsers).map(([period, days]) => [period, days, 'LIKE'] as const),
+];
 
 /** Keys that one step looks at. */
 const batch = 200;
@@ -39,23 +49,24 @@ export function startLedgerPruning(
       tell();
       const found = await run(() =>
         rows(
-          "SELECT key_id FROM ledger_spent WHERE key_id > ? AND period = 'total' ORDER BY key_id LIMIT ?",
+          'SELECT DISTINCT key_id FROM ledger_spent WHERE key_id > ? ORDER BY key_id LIMIT ?',
           after,
           batch,
         ),
       );
       const last = found.at(-1)?.['key_id'];
       if (last !== undefined)
-        for (const period of ['day', 'month'] as const)
+        for (const [period, days, users] of removed)
           await run(() =>
             rows(
-              'DELETE FROM ledger_spent WHERE key_id > ? AND key_id <= ? AND period = ? AND since < ?',
+              `DELETE FROM ledger_spent WHERE key_id > ? AND key_id <= ? AND key_id ${users} '${endUserPrefix}%' AND period LIKE ? AND since < ?`,
               after,
               String(last),
               period,
-              Date.now() - kept[period] * day,
+              Date.now() - days * day,
             ),
           );
+      await run(() => rows('DELETE FROM ledger_end_users WHERE until < ?', Date.now() - day));
       const isFull = found.length === batch;
       after = isFull ? String(last) : '';
       if (!isFull) doneAt = Date.now();

@@ -23,6 +23,8 @@ import {
   statesOf,
 } from './sql.ts';
 import { labelOf, windowsOf } from './windows.ts';
+import { addEndUser, endUsersIn, maxEndUsers, tooManyEndUsers } from './end-users.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
@@ -79,6 +81,21 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
     ].flat();
   };
 
+  const knownEndUser = connection.prepare(
+    'SELECT 1 FROM ledger_end_users WHERE scope = ? AND until = ? AND holder = ?',
+  );
+  const newEndUser = connection.prepare(addEndUser(['?', '?', '?', '?', '?', '?']));
+
+  /** Counts the end user of a call. Returns the refusal where there are too many. */
+  const countEndUser = (budgets: readonly HeldBudget[], now: number): GatewayError | undefined => {
+    for (const { scope, until, holder } of endUsersIn(budgets, now)) {
+      if (knownEndUser.get(scope, until, holder) !== undefined) continue;
+      if (newEndUser.run(scope, until, holder, scope, until, maxEndUsers).changes === 0)
+        return tooManyEndUsers(until, now);
+    }
+    return undefined;
+  };
+
   const claimNow = (reservation: Reservation, at: number, now: number): void => {
     ofKeys.claim(reservation, reservation.keyId, at, now);
     for (const owner of reservation.owners ?? []) ofOwners.claim(reservation, owner, at, now);
@@ -116,11 +133,13 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
           fitting.recalls = recalls;
           return toldWhen(fitting, keyId, now);
         }
+        const tooMany = countEndUser(budgets, now);
+        if (tooMany !== undefined) return tooMany;
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
         claimNow(reservation, now, now);
         return reservation;
       });
-      if (outcome instanceof BudgetExhausted) throw outcome;
+      if (outcome instanceof GatewayError) throw outcome;
       return outcome;
     },
     giveBack: ({ resized, ended }) =>

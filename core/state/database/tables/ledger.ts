@@ -52,6 +52,14 @@ const made = ['ledger_reservations', 'ledger_owner_reservations']
   .map((table) => `ALTER TABLE ${table} ADD COLUMN made BIGINT NOT NULL DEFAULT ${Number.MAX_SAFE_INTEGER};`)
   .join('\n');
 
+/** The end users that keys and owners have had in the periods of their budgets, of which there is a maximum. */
+const endUsers = `
+  CREATE TABLE ledger_end_users (
+    scope TEXT NOT NULL, until BIGINT NOT NULL, holder TEXT NOT NULL, PRIMARY KEY (scope, until, holder)
+  );
+  CREATE INDEX ledger_end_users_until ON ledger_end_users (until);
+`;
+
 /** The tables of the ledger. */
 export const ledgerSteps: readonly Step[] = [
   { name: 'ledger-1', sqlite: tables, postgres: tables },
@@ -59,4 +67,5 @@ export const ledgerSteps: readonly Step[] = [
   // Gateways of the version before know no owners: calls through them are neither held to the limits of owners nor charged to them.
   { name: 'ledger-3', isAddition: true, sqlite: owners, postgres: owners },
   { name: 'ledger-4', isAddition: true, sqlite: made, postgres: made },
+  { name: 'ledger-5', isAddition: true, sqlite: endUsers, postgres: endUsers },
 ];
