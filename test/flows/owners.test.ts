@@ -113,6 +113,96 @@ describe('a team and its organisation', () => {
     }
   });
 
+  test('are charged by the price rule of the team, in each format, and the record keeps the cost too', async () => {
+    const acme = await owner({
+      kind: 'organisation',
+      name: 'Seller',
+      budgets: [dollars(1e12)],
+      pricing: { factor: 3 },
+    });
+    const team = await owner({
+      kind: 'team',
+      name: 'customers',
+      organisation: acme.id,
+      budgets: [dollars(1e12), { ...dollars(1e12), period: 'hours', hours: 5 }],
+      pricing: { factor: 1.5, models: [{ model: 'messages-*', factor: 2 }] },
+    });
+    expect(team).toMatchObject({ pricing: { factor: 1.5 }, budgets: [{ period: 'day' }, { hours: 5 }] });
+    const key = await keyOf({ team: team.id, budgets: [dollars(1e12)], tags: ['red'] });
+    let charged = 0;
+    for (const format of formatNames)
+      for (const stream of [false, true]) {
+        expect((await call(key, format, `${format}-fine`, stream)).status).toBe(200);
+        charged += cost * (format === 'messages' ? 2 : 1.5);
+      }
+    await eventually(async () => expect(await spentBy(team.id)).toBe(charged));
+    expect(await spentBy(acme.id)).toBe(charged);
+    const { budgets } = await admin.ask('findOwner', { id: team.id });
+    expect(budgets[1]).toMatchObject({ period: 'hours', hours: 5, spent: charged, reserved: 0 });
+    expect((await admin.ask('findKey', { id: key.id })).budgets[0]?.spent).toBe(charged);
+    const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+    expect(records).toHaveLength(2 * formatNames.length);
+    for (const { model, microDollars, chargedMicroDollars, tags } of records)
+      expect({ microDollars, chargedMicroDollars, tags }).toEqual({
+        microDollars: cost,
+        chargedMicroDollars: cost * (model.startsWith('messages') ? 2 : 1.5),
+        tags: ['red'],
+      });
+    // What a call may come to is reserved by the same rule.
+    await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(charged + cost)] } });
+    expect((await call(key, 'messages', 'messages-fine', true)).status).toBe(429);
+    await admin.ask('updateOwner', { id: team.id, body: { budgets: null, pricing: null } });
+    await admin.ask('updateOwner', { id: acme.id, body: { pricing: { factor: 0 } } });
+    expect((await call(key, 'messages', 'messages-fine', true)).status).toBe(200);
+  });
+
+  test('give each end user a budget of its own, which calls without an end user share', async () => {
+    const team = await owner({
+      kind: 'team',
+      name: 'shop',
+      endUserBudget: { unit: 'token', period: 'day', amount: 20 },
+    });
+    const key = await keyOf({ team: team.id, callTags: true });
+    const ask = async (user: string | undefined, tags?: string): Promise<number> => {
+      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key.key}`,
+          'content-type': 'application/json',
+          ...(tags === undefined ? {} : { 'x-sluice-tags': tags }),
+        },
+        body: JSON.stringify({
+          model: 'chat-completions-fine',
+          messages: [{ role: 'user', content: '.' }],
+          max_tokens: 1,
+          ...(user === undefined ? {} : { user }),
+        }),
+      });
+      await response.text();
+      return response.status;
+    };
+    const most = async (user: string | undefined): Promise<number> => {
+      let served = 0;
+      // Each call is settled before the next: what it may come to is more than its charge.
+      await eventually(async () => {
+        const status = await ask(user);
+        if (status === 200) served += 1;
+        expect(status).toBe(429);
+      });
+      return served;
+    };
+    // A call costs more than is reserved for it, so that one or two are served.
+    for (const user of ['ada', 'bob', undefined]) expect(await most(user)).toBeGreaterThanOrEqual(1);
+    expect(await ask('carol', 'blue, green')).toBe(200);
+    expect(await ask('dora', 'x'.repeat(65))).toBe(400);
+    expect(await ask('dora', Array.from({ length: 21 }, (_, index) => `t${index}`).join())).toBe(400);
+    await eventually(async () => {
+      const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+      expect(records.find(({ endUser }) => endUser === 'carol')).toMatchObject({ tags: ['blue', 'green'] });
+    });
+    expect(await call(await keyOf({}), 'messages', 'messages-fine', false)).toMatchObject({ status: 200 });
+  });
+
   test('have limits of rates for all of their keys together', async () => {
     const team = await owner({ kind: 'team', name: 'slow', requestsPerMinute: 2 });
     const keys = [

@@ -58,13 +58,17 @@ function detailsIn({ details, price }: Row): JsonObject {
 }
 
 /** What of the details has the shape that it was written in. */
-function told({ reason, cause, price, losses, attempts, units }: JsonObject): object {
+function told(details: JsonObject): object {
+  const { reason, cause, price, losses, attempts, units, chargedMicroDollars, tags, endUser } = details;
   return {
     reason: typeof reason === 'string' ? reason : undefined,
     cause: isObject(cause) ? cause : undefined,
     price: isObject(price) ? price : undefined,
     units: isObject(units) ? units : undefined,
     losses: Array.isArray(losses) ? losses.filter((loss) => typeof loss === 'string') : undefined,
+    chargedMicroDollars: typeof chargedMicroDollars === 'number' ? chargedMicroDollars : undefined,
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : undefined,
+    endUser: typeof endUser === 'string' ? endUser : undefined,
     attempts: Array.isArray(attempts) ? attempts.filter(isObject) : undefined,
   };
 }

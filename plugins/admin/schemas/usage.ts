@@ -108,7 +108,12 @@ export const usageRecord = z.object({
     .optional()
     .describe('what was used besides tokens'),
   estimated: z.boolean().optional(),
-  microDollars: count.optional().describe('absent when the model has no price'),
+  microDollars: count.optional().describe('the cost; absent when the model has no price'),
+  chargedMicroDollars: count
+    .optional()
+    .describe('what budgets were charged by the price rule of a team or organisation; absent without one'),
+  tags: z.array(z.string()).optional().describe('tags of the key and of the call'),
+  endUser: z.string().optional().describe('the end user that the call names'),
   price: jsonObject.optional(),
   ms: z.number(),
   firstMs: z.number().optional(),
