@@ -14,6 +14,7 @@ import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
 import type { Credentials } from '../state/users/credentials.ts';
 import type { Users } from '../state/users/index.ts';
+import type { Operations } from '../sdk/author/operations.ts';
 import type { Upkeep } from '../state/upkeep.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
@@ -78,6 +79,8 @@ export interface InternalTools {
   /** How everything stands that is kept, and by which rule. */
   readonly upkeep: Upkeep;
   readonly rates: Rates;
+  /** How the gateway stands: see `PluginTools.operations`. */
+  readonly operations: Operations;
   /** What is known of channels' health. */
   readonly health: Health;
   /** How much this process has to do. */

@@ -16,6 +16,8 @@ import { openCredentials, type Credentials } from '../state/users/credentials.ts
 import type { Users } from '../state/users/index.ts';
 import { openUsers } from '../state/users/open.ts';
 import { Upkeep } from '../state/upkeep.ts';
+import type { Operations } from '../sdk/author/operations.ts';
+import { openOperations } from './operations.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
 import { openRates } from '../money/rates/open.ts';
@@ -44,6 +46,8 @@ export interface Surroundings {
   readonly detached: DetachedCalls;
   /** How everything stands that is kept. */
   readonly upkeep: Upkeep;
+  /** How the gateway stands, for plugins. */
+  readonly operations: Operations;
   /** Ends what is done for the upkeep. */
   readonly stopUpkeep: () => void;
 }
@@ -83,6 +87,15 @@ export function openSurroundings(
     defaults: members.defaults,
     report: (error) => log.error({ error }, 'a user cannot be read'),
   });
+  const rates = openRates(
+    shared,
+    (error) => {
+      if (error === undefined) log.info({}, 'the shared store answers again');
+      else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not answer');
+    },
+    {},
+    processes.rates,
+  );
   return {
     log,
     stores,
@@ -92,21 +105,14 @@ export function openSurroundings(
     ledger,
     bookkeeper: startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged')),
     usageLog: openUsageLog(stores),
-    rates: openRates(
-      shared,
-      (error) => {
-        if (error === undefined) log.info({}, 'the shared store answers again');
-        else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not answer');
-      },
-      {},
-      processes.rates,
-    ),
+    rates,
     health: ownHealth,
     load: new TargetLoads(),
     overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
     processes,
     detached: new DetachedCalls(),
     upkeep,
+    operations: openOperations({ apiKeys, health: ownHealth, ledger, processes, rates, stores, upkeep }),
     stopUpkeep: () => {
       stopPruning();
       stopTelling();

@@ -173,6 +173,7 @@ export class Primary {
       watching: this.#watch !== undefined,
       ...(this.#lastReload === undefined ? {} : { lastReload: this.#lastReload }),
       crashes: this.#restarts.crashes,
+      ...(this.#restarts.lastCrashAt === undefined ? {} : { lastCrashAt: this.#restarts.lastCrashAt }),
       workers: [...this.#workers].map(({ status }) => status),
     };
   }

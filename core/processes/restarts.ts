@@ -26,6 +26,7 @@ export class Restarts {
   readonly #options: RestartOptions;
   readonly #givenUp = Promise.withResolvers<string>();
   #crashes = 0;
+  #lastCrashAt: number | undefined;
   #earlyEnds = 0;
   #isSound = false;
 
@@ -36,6 +37,11 @@ export class Restarts {
   /** Number of workers that ended on their own. */
   get crashes(): number {
     return this.#crashes;
+  }
+
+  /** When the last of them ended, in milliseconds since 1970. */
+  get lastCrashAt(): number | undefined {
+    return this.#lastCrashAt;
   }
 
   /** Resolves to a reason when no worker serves and new ones end again and again. */
@@ -55,6 +61,7 @@ export class Restarts {
     const { isStopping, log } = this.#options;
     if (isStopping()) return;
     this.#crashes += 1;
+    this.#lastCrashAt = Date.now();
     const lasted = Date.now() - lost.since;
     this.#earlyEnds = lasted < soundAfter ? this.#earlyEnds + 1 : 0;
     log().error(

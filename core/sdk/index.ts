@@ -21,6 +21,7 @@ export {
 } from './author/plugin.ts';
 export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';
 export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
+export type { BudgetStanding, Operations, OperationsStatus, TargetStanding } from './author/operations.ts';
 export type {
   Catalog,
   DetachedCall,

@@ -46,6 +46,7 @@ const clouds: ReadonlyMap<string, string> = new Map([
 
 /** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */
 const optionalPackages: ReadonlyMap<string, readonly string[]> = new Map([
+  ['plugins/alerts/', ['nodemailer']],
   [
     'plugins/mcp/',
     ['@modelcontextprotocol/client', '@modelcontextprotocol/client/stdio', '@modelcontextprotocol/server'],
@@ -435,7 +436,8 @@ describe('one of a kind', () => {
     'core/conformance/index.ts', // the gateway under trial,
     'core/sdk/testing/channel-cases/scene.ts', // and under test,
     'core/state/database/postgres-pool.ts', // the database,
-    'core/state/links/shared-connection.ts', // and the shared store
+    'core/state/links/shared-connection.ts', // the shared store,
+    'plugins/alerts/expiries.ts', // and whose certificates are watched
   ];
 
   test('connections are opened where it is known whose addresses they lead to', () => {

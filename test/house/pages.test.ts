@@ -111,6 +111,21 @@ describe('the pages are true', () => {
     },
   );
 
+  const shownByAlerts = blocksOf('docs/guides/alerts.md', 'ts').map(
+    (block, index) => [index, block] as const,
+  );
+
+  test.each(shownByAlerts)('configuration %i in docs/guides/alerts.md is sound', async (_index, shown) => {
+    const folder = operatorFolder({ 'gateway.config.ts': shown });
+    const outcome = await sluice(['check'], {}, folder);
+    expect(outcome).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining('The config is sound.'),
+    });
+    expect(outcome.stdout).toContain('alerts');
+  });
+
   test('the plugin in the README refuses the word and nothing else', async () => {
     const plugin = blocksOf('README.md', 'ts').find((block) => block.includes('definePlugin')) ?? '';
     const folder = operatorFolder({

@@ -8,6 +8,7 @@ import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
 import type { WatchPlugins } from './plugin-time.ts';
 import type { PluginMetrics } from './metrics.ts';
+import type { Operations } from './operations.ts';
 import type { Services } from './services.ts';
 import type { FetchClientUrl } from './client-url.ts';
 import type { VectorLimits, VectorStore } from './vectors.ts';
@@ -226,6 +227,8 @@ export interface PluginTools {
   readonly prices: Prices;
   /** Asks services that the operator has named. */
   readonly http: Services;
+  /** Tells how the gateway stands: database, channels, workers, budgets. For looks in the background. */
+  readonly operations: Operations;
   /** Declares what the plugin counts, for `GET /metrics`. */
   readonly metrics: PluginMetrics;
   /** Sends requests to URLs that clients gave: to public addresses alone. */

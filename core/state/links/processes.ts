@@ -38,6 +38,8 @@ export interface ProcessesStatus {
   };
   /** Workers that ended by themselves since the start. */
   readonly crashes: number;
+  /** When the last of them ended, in milliseconds since 1970. */
+  readonly lastCrashAt?: number;
   readonly workers: readonly WorkerStatus[];
 }
 

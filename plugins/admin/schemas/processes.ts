@@ -12,6 +12,7 @@ export const status = z.object({
   watching: z.boolean().describe('changes of files are followed'),
   lastReload: reloadOutcome.extend({ at: time, ms: z.number() }).optional(),
   crashes: count.describe('workers that ended by themselves'),
+  lastCrashAt: time.optional().describe('when the last of them ended'),
   worker: count.describe('the one that answers'),
   workers: z.array(
     z.object({

@@ -1,0 +1,63 @@
+/** What plugins are told of how the gateway stands. */
+import cluster from 'node:cluster';
+import { hostname } from 'node:os';
+import type { Operations, OperationsStatus } from '../sdk/author/operations.ts';
+import type { Ledger } from '../money/ledger/index.ts';
+import type { Rates } from '../money/rates/index.ts';
+import type { Health } from '../sdk/health.ts';
+import type { ApiKeys } from '../state/api-keys/index.ts';
+import type { Processes } from '../state/links/processes.ts';
+import type { Stores } from '../state/stores.ts';
+import type { Upkeep } from '../state/upkeep.ts';
+
+/** Parts of a gateway that know how it stands. */
+interface Parts {
+  readonly apiKeys: Pick<ApiKeys, 'page'>;
+  readonly health: Pick<Health, 'report' | 'sharing'>;
+  readonly ledger: Pick<Ledger, 'states'>;
+  readonly processes: Pick<Processes, 'status' | 'worker'>;
+  readonly rates: Pick<Rates, 'state'>;
+  readonly stores: Pick<Stores, 'health'>;
+  readonly upkeep: Pick<Upkeep, 'all'>;
+}
+
+/** Opens a view of the parts, which are read when somebody asks. */
+export function openOperations(parts: Parts): Operations {
+  const { apiKeys, ledger } = parts;
+  return {
+    gateway: `${hostname()}:${cluster.isWorker ? process.ppid : process.pid}`,
+    status: () => statusOf(parts),
+    budgets: ({ id, budgets }) => (budgets === undefined ? Promise.resolve([]) : ledger.states(id, budgets)),
+    keys: (limit, after) => apiKeys.page(limit, after),
+  };
+}
+
+async function statusOf({ health, processes, rates, stores, upkeep }: Parts): Promise<OperationsStatus> {
+  const [database, { lastReload, lastCrashAt, workers }] = await Promise.all([
+    stores.health().then(
+      () => 'up' as const,
+      () => 'down' as const,
+    ),
+    processes.status(),
+  ]);
+  const serving = workers.filter(({ state }) => state === 'serving').map(({ worker }) => worker);
+  return {
+    database,
+    sharedStore: rates.state === 'ok' && health.sharing !== 'degraded' ? 'up' : 'down',
+    targets: health.report().map(({ channel, key, model, standing, last }) => ({
+      channel,
+      key,
+      ...(model === undefined ? {} : { model }),
+      state: standing,
+      ...(last === undefined ? {} : { code: last.code }),
+    })),
+    upkeep: upkeep
+      .all()
+      .map(({ what, warning }) => ({ what, ...(warning === undefined ? {} : { warning }) })),
+    ...(lastReload === undefined
+      ? {}
+      : { lastReload: { ok: lastReload.ok, problems: lastReload.problems, at: lastReload.at } }),
+    ...(lastCrashAt === undefined ? {} : { lastCrashAt }),
+    isFirst: processes.worker === Math.min(...serving),
+  };
+}

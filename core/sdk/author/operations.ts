@@ -1,0 +1,84 @@
+/** How a gateway stands, for plugins that watch it in the background. */
+import type { ApiKey } from '../api-key.ts';
+import type { HeldBudget } from '../budget.ts';
+
+/**
+ * A budget as it stands now.
+ *
+ * @example
+ * const isHalfSpent = (budget: BudgetStanding): boolean => budget.spent * 2 >= budget.amount;
+ */
+export interface BudgetStanding extends HeldBudget {
+  /** When the period began, in milliseconds since 1970; 0 for a total. */
+  readonly since: number;
+  /** What was spent in it, in the unit of the budget. */
+  readonly spent: number;
+  /** What is reserved for calls that run. */
+  readonly reserved: number;
+}
+
+/**
+ * A key of a channel, or one model behind it, that is not simply up.
+ *
+ * @example
+ * const isDown = ({ state }: TargetStanding): boolean => state === 'resting' || state === 'probing';
+ */
+export interface TargetStanding {
+  /** The channel's id. */
+  readonly channel: string;
+  /** The id of the channel's key; empty where there is none. */
+  readonly key: string;
+  /** The provider's name of the model; absent for what holds for the key as a whole. */
+  readonly model?: string;
+  /**
+   * `cooling`: the provider asked for patience. `resting`: the circuit is open after failures. `probing`: one call finds out whether it answers
+   * again. `up`: it serves, and has failed before.
+   */
+  readonly state: 'up' | 'cooling' | 'resting' | 'probing';
+  /** The error code of the last failure. */
+  readonly code?: string;
+}
+
+/**
+ * How a gateway stands at a moment.
+ *
+ * @example
+ * const { database, targets } = await tools.operations.status();
+ */
+export interface OperationsStatus {
+  /** Whether the database takes writes. */
+  readonly database: 'up' | 'down';
+  /** Whether the store that gateways share answers; `up` where there is none. */
+  readonly sharedStore: 'up' | 'down';
+  /** Targets that have failed. */
+  readonly targets: readonly TargetStanding[];
+  /** What is kept in the database by a rule, with what the operator should know where something is behind. */
+  readonly upkeep: readonly { readonly what: string; readonly warning?: string }[];
+  /** The last reload; absent where there was none. */
+  readonly lastReload?: { readonly ok: boolean; readonly problems: readonly string[]; readonly at: number };
+  /** When a worker ended by itself last, in milliseconds since 1970; absent where none has. */
+  readonly lastCrashAt?: number;
+  /** True in one of the workers of a gateway: that with the lowest number among those that serve. */
+  readonly isFirst: boolean;
+}
+
+/**
+ * How the gateway stands, for looks in the background every few seconds: never for each call.
+ *
+ * @example
+ * const timer = setInterval(async () => {
+ *   const { database } = await tools.operations.status();
+ *   if (database === 'down') tools.log.warn({}, 'the database is down');
+ * }, 10_000);
+ * tools.onClose(() => clearInterval(timer));
+ */
+export interface Operations {
+  /** Names this gateway among those on one database, the same in all of its workers: its host, and the id of its main process. */
+  readonly gateway: string;
+  /** Asks the database with a write, and the main process. Never rejects. */
+  status(): Promise<OperationsStatus>;
+  /** How the budgets of a key, and of its owners, stand: a read of the database. */
+  budgets(key: ApiKey): Promise<readonly BudgetStanding[]>;
+  /** A page of all API keys, newest first. `after` is the `next` of the page before; the last page has none. */
+  keys(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
+}

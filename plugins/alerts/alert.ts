@@ -1,0 +1,135 @@
+/** What alerts, the messages about them and the entry that keeps both are made of. */
+import { z } from 'zod';
+
+/** Kinds of alerts. Their names are permanent. */
+export const kinds = [
+  'budget',
+  'channel-down',
+  'error-rate',
+  'expiry',
+  'reload-refused',
+  'database-lost',
+  'shared-store-lost',
+  'upkeep-behind',
+  'worker-died',
+  'test',
+] as const;
+/** The name of a kind of alerts. */
+export type Kind = (typeof kinds)[number];
+
+/** From the least to the most urgent. */
+export const severities = ['info', 'warning', 'critical'] as const;
+/** How urgent an alert is. */
+export type Severity = (typeof severities)[number];
+
+const conditionFields = {
+  /** The kind with the subject, and what else tells one alert from another. */
+  id: z.string(),
+  kind: z.enum(kinds),
+  /** What it is about: a budget, a channel, a gateway. */
+  subject: z.string(),
+  severity: z.enum(severities),
+  /** One sentence. */
+  text: z.string(),
+  /** The view of the page that shows more. */
+  view: z.string(),
+  /** Ids and names of the teams that it concerns. */
+  teams: z.array(z.string()).optional(),
+  /** True: it is told once, however often it comes back, and its end is not told. */
+  once: z.boolean().optional(),
+};
+/** Something that an operator should know, as one look has found it. Its alert is open for as long as looks find it. */
+export const condition = z.object(conditionFields);
+/** A checked {@link condition}. */
+export type Condition = z.output<typeof condition>;
+
+const time = z.number();
+
+/** An alert, with what became of it. Times are in milliseconds since 1970. */
+export const alert = z.object({
+  ...conditionFields,
+  state: z.enum(['firing', 'resolved']),
+  /** When it was found first since it was resolved last. */
+  since: time,
+  resolvedAt: time.optional(),
+  /** How often it was found anew. */
+  count: z.int(),
+  /** Looks in a row that did not find it. */
+  missed: z.int(),
+  /** When and what destinations were told last. */
+  notifiedAt: time.optional(),
+  notified: z.enum(['firing', 'resolved']).optional(),
+  acknowledgedAt: time.optional(),
+});
+/** A checked {@link alert}. */
+export type Alert = z.output<typeof alert>;
+
+/** One alert in a message. */
+const item = z.object({ ...conditionFields, state: z.enum(['firing', 'resolved']), at: time });
+/** One alert in a message. */
+export type Item = z.output<typeof item>;
+
+/** A message to one destination that was not delivered yet. */
+const message = z.object({
+  /** Stays the same over all tries, so that a receiver can tell a repetition. */
+  id: z.string(),
+  destination: z.string(),
+  items: z.array(item),
+  /** Further alerts that had no room in the message. */
+  more: z.int(),
+  tries: z.int(),
+  nextAt: time,
+  createdAt: time,
+});
+/** A message to one destination that was not delivered yet. */
+export type Message = z.output<typeof message>;
+
+/** For whom nothing is sent until a time. */
+const mute = z.object({ id: z.string().optional(), kind: z.enum(kinds).optional(), until: time });
+/** Alerts of which nothing is sent until a time. */
+export type Mute = z.output<typeof mute>;
+
+/** What all processes know together: one entry in the database. */
+export const book = z.object({
+  /** The process that may send. Whoever takes the lease writes its name here, and nobody else's changes count from then on. */
+  writer: z.string(),
+  alerts: z.array(alert),
+  outbox: z.array(message),
+  mutes: z.array(mute),
+  /** Last deliveries by destination. */
+  deliveries: z.record(z.string(), z.object({ at: time, error: z.string().optional() })),
+});
+/** A checked {@link book}. */
+export type Book = z.output<typeof book>;
+
+/** The book before anything has happened. */
+export const emptyBook: Book = { writer: '', alerts: [], outbox: [], mutes: [], deliveries: {} };
+
+/** Maximum numbers of things that are kept. */
+export const limits = {
+  alerts: 500,
+  outbox: 200,
+  perDestination: 50,
+  items: 20,
+  mutes: 100,
+  conditions: 500,
+};
+
+/** Returns the item of a message that tells of an alert. */
+export function itemOf(
+  { id, kind, subject, severity, text, view, teams, once, state }: Alert,
+  at: number,
+): Item {
+  return {
+    id,
+    kind,
+    subject,
+    severity,
+    text,
+    view,
+    state,
+    at,
+    ...(teams === undefined ? {} : { teams }),
+    ...(once === undefined ? {} : { once }),
+  };
+}

@@ -1,0 +1,144 @@
+/** Finds budgets that are spent up to a level: those of keys that call, and of their owners. */
+import type { ApiKey, BudgetStanding, Operations } from 'sluice';
+import { limits, type Condition } from './alert.ts';
+
+/** Keys that wait to be looked at, and keys that one look asks the database for. */
+const maxWaiting = 10_000;
+const perLook = 100;
+
+/** A budget that was found is looked at again after so many milliseconds, because its period may have ended. */
+const lookAgainAfter = 300_000;
+
+/** A refusal counts as all of the budget when this share of it is spent, because what is left is too little for a call. */
+const refusedFrom = 0.9;
+
+/** Key and what is known of its calls since the last look. */
+interface Waiting {
+  readonly key: ApiKey;
+  isRefused: boolean;
+  /** Further looks: what a call came to is charged a moment after it has ended. */
+  looks: number;
+}
+
+/** Highest level that a budget has reached in its period. */
+interface Reached {
+  readonly key: ApiKey;
+  readonly since: number;
+  readonly amount: number;
+  readonly level: number;
+  readonly condition: Condition;
+  lookedAt: number;
+}
+
+/** The budgets that this process knows of. Nothing is read while a call runs: its key is noted, and looked at in the background. */
+export class BudgetWatch {
+  readonly #levels: readonly number[];
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #reached = new Map<string, Reached>();
+
+  constructor(levels: readonly number[]) {
+    this.#levels = levels.toSorted((one, other) => other - one);
+  }
+
+  /** A call of a key has ended. `isRefused`: because a budget had no room. */
+  note(key: ApiKey, isRefused: boolean): void {
+    if (this.#levels.length === 0 || key.budgets === undefined || key.budgets.length === 0) return;
+    const waiting = this.#waiting.get(key.id);
+    if (waiting !== undefined) {
+      waiting.looks = 2;
+      waiting.isRefused ||= isRefused;
+    } else if (this.#waiting.size < maxWaiting) this.#waiting.set(key.id, { key, isRefused, looks: 2 });
+  }
+
+  /** Returns the conditions of all budgets that have reached a level. */
+  async look({ budgets }: Pick<Operations, 'budgets'>, now: number): Promise<readonly Condition[]> {
+    for (const reached of this.#reached.values())
+      if (now - reached.lookedAt >= lookAgainAfter) {
+        reached.lookedAt = now;
+        this.note(reached.key, false);
+      }
+    for (const [id, waiting] of [...this.#waiting].slice(0, perLook)) {
+      // oxlint-disable-next-line no-await-in-loop -- one question at a time: nobody waits for the answer
+      for (const budget of await budgets(waiting.key)) this.#weigh(waiting, budget, now);
+      this.#waiting.delete(id);
+      waiting.looks -= 1;
+      // Behind the others, so that each gets its turn.
+      if (waiting.looks > 0) this.#waiting.set(id, waiting);
+    }
+    return [...this.#reached.values()].map(({ condition }) => condition);
+  }
+
+  #weigh({ key, isRefused }: Waiting, budget: BudgetStanding, now: number): void {
+    const { amount, owner, spent, unit } = budget;
+    const since = sinceOf(budget);
+    const name = `${owner?.id ?? key.id} ${unit} ${periodOf(budget)}`;
+    const share = isRefused && spent >= refusedFrom * amount ? 1 : amount === 0 ? 1 : spent / amount;
+    const before = this.#reached.get(name);
+    const level = this.#levels.find((one) => share * 100 >= one);
+    const isSame = before?.since === since && before.amount === amount;
+    if (isSame && (isRolling(budget) ? before.level === level : before.level >= (level ?? 0))) {
+      before.lookedAt = now;
+      return;
+    }
+    this.#reached.delete(name);
+    if (level === undefined) return;
+    if (this.#reached.size >= limits.conditions)
+      this.#reached.delete(this.#reached.keys().next().value ?? '');
+    const condition = conditionOf(key, budget, level, name);
+    this.#reached.set(name, { key, since, amount, level, condition, lookedAt: now });
+  }
+}
+
+function conditionOf(key: ApiKey, budget: BudgetStanding, level: number, name: string): Condition {
+  const { amount, owner, spent, unit } = budget;
+  const holder = owner?.name ?? `the API key "${key.name}"`;
+  const teams = teamsOf(key, budget);
+  return {
+    id: `budget ${name} ${sinceOf(budget)} ${amount} ${level}`,
+    kind: 'budget',
+    subject: `${holder} (${owner?.id ?? key.id}), ${periodOf(budget)}`,
+    severity: level >= 100 ? 'critical' : level >= 80 ? 'warning' : 'info',
+    text: `The ${adjectiveOf(budget)} budget of ${holder} is spent to ${level} %: ${shown(unit, spent)} of ${shown(unit, amount)}.`,
+    view: 'keys',
+    // A rolling window has no periods: what falls below a level may reach it again.
+    ...(isRolling(budget) ? {} : { once: true }),
+    ...(teams.length === 0 ? {} : { teams }),
+  };
+}
+
+/** Ids and names of the teams that a budget concerns: none for that of an organisation. */
+function teamsOf({ owners = [] }: ApiKey, { owner }: BudgetStanding): string[] {
+  const isOfOrganisation = owners.some(({ id, kind }) => id === owner?.id && kind === 'organisation');
+  return isOfOrganisation
+    ? []
+    : owners.filter(({ kind }) => kind === 'team').flatMap(({ id, name }) => [id, name]);
+}
+
+function isRolling({ period }: BudgetStanding): boolean {
+  return period === 'hours';
+}
+
+/** When the period began, by which alerts of one period are told from those of the next. */
+function sinceOf(budget: BudgetStanding): number {
+  return isRolling(budget) ? 0 : budget.since;
+}
+
+function periodOf({ hours, period, timeZone }: BudgetStanding): string {
+  const name = period === 'hours' ? `${hours ?? 0} hours` : period;
+  return timeZone === undefined ? name : `${name} in ${timeZone}`;
+}
+
+function adjectiveOf({ hours, period }: BudgetStanding): string {
+  const words = {
+    hours: `${hours ?? 0}-hour`,
+    day: 'daily',
+    week: 'weekly',
+    month: 'monthly',
+    total: 'total',
+  };
+  return words[period];
+}
+
+function shown(unit: BudgetStanding['unit'], amount: number): string {
+  return unit === 'token' ? `${amount.toLocaleString('en-US')} tokens` : `$${(amount / 1e6).toFixed(2)}`;
+}

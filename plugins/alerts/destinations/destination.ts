@@ -1,0 +1,27 @@
+/** What each destination of alerts gets and gives. */
+import type { Services } from 'sluice';
+import type { Message } from '../alert.ts';
+
+/** How long a delivery may take. */
+export interface Deadline {
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+/** What destinations need. */
+export interface DestinationTools {
+  readonly http: Services;
+  /** Base URL of the gateway. */
+  readonly url?: string | undefined;
+  readonly timeout: number;
+}
+
+/** A destination that takes messages. */
+export interface OpenDestination {
+  /** True: one message for each alert. */
+  readonly takesOne?: boolean;
+  /** Rejects with a sentence that has no secret. */
+  send(message: Message, deadline: Deadline): Promise<void>;
+  close?(): void;
+}

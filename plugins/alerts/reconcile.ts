@@ -1,0 +1,91 @@
+/** Compares what a look has found with the alerts there are: opens, closes and counts alerts, and says which are to be told. */
+import { itemOf, limits, type Alert, type Book, type Condition, type Item, type Mute } from './alert.ts';
+
+/** Looks in a row that must not find a condition before its alert is resolved: a worker that has just started knows little yet. */
+const missesToResolve = 2;
+
+/** The alerts after a look, and what is to be sent. */
+export interface Reconciled {
+  readonly alerts: readonly Alert[];
+  readonly items: readonly Item[];
+}
+
+/**
+ * Returns the alerts after a look. `wasTold` says that a condition with `once` was told before its alert was forgotten. An alert is told at
+ * most once within `throttle` milliseconds; what was told as firing is told as resolved.
+ */
+export function reconcile(
+  { alerts, mutes }: Pick<Book, 'alerts' | 'mutes'>,
+  found: readonly Condition[],
+  { now, throttle, wasTold }: { now: number; throttle: number; wasTold: (id: string) => boolean },
+): Reconciled {
+  const conditions = new Map(found.map((one) => [one.id, one] as const));
+  const items: Item[] = [];
+  const kept = alerts.map((alert) => {
+    const condition = conditions.get(alert.id);
+    conditions.delete(alert.id);
+    const next = condition === undefined ? absent(alert, now) : present(alert, condition, now);
+    return told(next, { now, throttle, mutes, items });
+  });
+  const fresh = [...conditions.values()]
+    .filter(({ id, once = false }) => !(once && wasTold(id)))
+    .map((one): Alert => ({ ...one, state: 'firing', since: now, count: 1, missed: 0 }))
+    .map((alert) => told(alert, { now, throttle, mutes, items }));
+  return { alerts: bounded([...kept, ...fresh]), items };
+}
+
+function present(alert: Alert, found: Condition, now: number): Alert {
+  const current = { ...alert, ...found, missed: 0 };
+  if (alert.state === 'firing') return current;
+  const { resolvedAt: _, acknowledgedAt: __, ...rest } = current;
+  return { ...rest, state: 'firing', since: now, count: alert.count + 1 };
+}
+
+function absent(alert: Alert, now: number): Alert {
+  if (alert.state === 'resolved') return alert;
+  const missed = alert.missed + 1;
+  return missed < missesToResolve
+    ? { ...alert, missed }
+    : { ...alert, missed, state: 'resolved', resolvedAt: now };
+}
+
+/** Adds what is to be told of an alert to the items, and notes it. */
+function told(
+  alert: Alert,
+  context: { now: number; throttle: number; mutes: readonly Mute[]; items: Item[] },
+): Alert {
+  const { now, throttle, mutes, items } = context;
+  const { state, notified, notifiedAt, once = false } = alert;
+  if (state === 'resolved') {
+    if (notified !== 'firing') return alert;
+    // That a budget is less spent, or its period over, is no news.
+    if (!once && alert.kind !== 'budget' && !isMuted(alert, mutes, now)) items.push(itemOf(alert, now));
+    return { ...alert, notified: 'resolved' };
+  }
+  const isDue = notifiedAt === undefined || (!once && notified !== 'firing' && now - notifiedAt >= throttle);
+  if (!isDue || alert.missed > 0 || alert.acknowledgedAt !== undefined || isMuted(alert, mutes, now))
+    return alert;
+  items.push(itemOf(alert, now));
+  return { ...alert, notified: 'firing', notifiedAt: now };
+}
+
+/** True while nothing is to be sent about an alert. */
+export function isMuted(
+  { id, kind }: Pick<Alert, 'id' | 'kind'>,
+  mutes: readonly Mute[],
+  now: number,
+): boolean {
+  return mutes.some((mute) => mute.until > now && (mute.id === id || mute.kind === kind));
+}
+
+/** Drops the oldest beyond the limit, resolved ones first. */
+function bounded(alerts: readonly Alert[]): readonly Alert[] {
+  const excess = alerts.length - limits.alerts;
+  if (excess <= 0) return alerts;
+  const order = alerts.toSorted(
+    (one, other) =>
+      Number(one.state === 'firing') - Number(other.state === 'firing') || one.since - other.since,
+  );
+  const dropped = new Set(order.slice(0, excess));
+  return alerts.filter((alert) => !dropped.has(alert));
+}

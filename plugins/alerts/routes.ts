@@ -1,0 +1,144 @@
+/** Routes for administrators: the list of alerts, acknowledge, mute, and a test of a destination. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { GatewayError, type PluginTools, type RouteContext } from 'sluice';
+import { kinds, limits, type Book, type Item } from './alert.ts';
+import type { AlertWatch } from './watch.ts';
+
+/** Maximum number of characters of a request. */
+const maxBody = 8 * 1_024;
+
+const named = z.strictObject({ id: z.string().min(1).max(2_000) });
+const testing = z.strictObject({ destination: z.string().min(1).max(40) });
+const muting = z
+  .strictObject({
+    id: z.string().min(1).max(2_000).optional(),
+    kind: z.enum(kinds).optional(),
+    /** 0 ends it. */
+    minutes: z.number().min(0).max(43_200),
+  })
+  .refine(({ id, kind }) => (id === undefined) !== (kind === undefined), 'Give an "id" or a "kind".');
+
+/** Adds the routes. */
+export function addRoutes(
+  { adminRoute, log }: Pick<PluginTools, 'adminRoute' | 'log'>,
+  watch: AlertWatch,
+): void {
+  const { book, deliveries } = watch;
+  const testsUnderWay = new Set<string>();
+
+  adminRoute('GET', '/api/alerts', async (ctx) => {
+    ctx.body = viewOf(await book.read(), deliveries.names);
+  });
+
+  adminRoute('POST', '/api/alerts/test', async (ctx) => {
+    const { destination } = await readBody(ctx, testing);
+    if (!deliveries.names.includes(destination))
+      throw new GatewayError('not_found', `There is no destination "${destination}".`);
+    if (testsUnderWay.has(destination))
+      throw new GatewayError('rate_limit_exceeded', 'A test of this destination is under way.', {
+        retryAfter: 5,
+      });
+    testsUnderWay.add(destination);
+    try {
+      const now = Date.now();
+      const error = await deliveries.send({
+        id: `msg_${randomUUID().replaceAll('-', '')}`,
+        destination,
+        items: [testItem(destination, now)],
+        more: 0,
+        tries: 1,
+        nextAt: now,
+        createdAt: now,
+      });
+      ctx.body = { ok: error === undefined, ...(error === undefined ? {} : { error }) };
+    } finally {
+      testsUnderWay.delete(destination);
+    }
+  });
+
+  adminRoute('POST', '/api/alerts/acknowledge', async (ctx) => {
+    const { id } = await readBody(ctx, named);
+    const changed = await book.administer((current) => {
+      const isOpen = current.alerts.some((one) => one.id === id && one.state === 'firing');
+      if (!isOpen) return undefined;
+      const at = Date.now();
+      const alerts = current.alerts.map((one) => (one.id === id ? { ...one, acknowledgedAt: at } : one));
+      return { ...current, alerts };
+    });
+    if (changed === undefined) throw new GatewayError('not_found', 'There is no open alert with this id.');
+    log.info({ alert: id }, 'an alert was acknowledged');
+    ctx.body = viewOf(changed, deliveries.names);
+  });
+
+  adminRoute('POST', '/api/alerts/mute', async (ctx) => {
+    const { id, kind, minutes } = await readBody(ctx, muting);
+    const now = Date.now();
+    const changed = await book.administer((current) => {
+      const others = current.mutes.filter((one) => one.until > now && (one.id !== id || one.kind !== kind));
+      if (minutes === 0) return { ...current, mutes: others };
+      if (others.length >= limits.mutes) return undefined;
+      const mute = {
+        until: now + minutes * 60_000,
+        ...(id === undefined ? {} : { id }),
+        ...(kind === undefined ? {} : { kind }),
+      };
+      return { ...current, mutes: [...others, mute] };
+    });
+    if (changed === undefined)
+      throw new GatewayError('conflict', `At most ${limits.mutes} alerts can be muted.`);
+    log.info({ alert: id, kind, minutes }, 'alerts were muted');
+    ctx.body = viewOf(changed, deliveries.names);
+  });
+}
+
+function testItem(destination: string, at: number): Item {
+  return {
+    id: `test ${destination}`,
+    kind: 'test',
+    subject: destination,
+    severity: 'info',
+    state: 'firing',
+    at,
+    text: `This is a test of the destination "${destination}".`,
+    view: 'processes',
+    once: true,
+  };
+}
+
+/** What administrators see: the newest alerts first. */
+function viewOf({ alerts, deliveries, mutes, outbox }: Book, names: readonly string[]): object {
+  return {
+    alerts: alerts
+      .toSorted((one, other) => other.since - one.since)
+      .map(({ missed: _missed, once: _once, ...shown }) => shown),
+    mutes,
+    destinations: names.map((name) => ({
+      name,
+      waiting: outbox.filter(({ destination }) => destination === name).length,
+      ...(deliveries[name] === undefined ? {} : { last: deliveries[name] }),
+    })),
+  };
+}
+
+async function readBody<Schema extends z.ZodType>(
+  { req }: RouteContext,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  req.setEncoding('utf8');
+  let text = '';
+  for await (const piece of req as AsyncIterable<string>) {
+    text += piece;
+    if (text.length > maxBody)
+      throw new GatewayError('request_too_large', `A body has at most ${maxBody} characters here.`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new GatewayError('invalid_json', 'The body is no JSON.');
+  }
+  const read = schema.safeParse(value);
+  if (!read.success) throw new GatewayError('invalid_request', z.prettifyError(read.error));
+  return read.data;
+}
