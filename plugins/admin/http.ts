@@ -20,6 +20,9 @@ export function secure(ctx: RouteContext): void {
   ctx.set(securityHeaders);
 }
 
+/** Message to a client about an error whose details are in the log alone. */
+export const internalFailure = 'The gateway failed at this: its log says why.';
+
 /** Answers with what went wrong. What is no refusal is told to the log alone. */
 export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   const error = toGatewayError(thrown);
@@ -27,7 +30,7 @@ export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   ctx.set(error.headers);
   if (error.retryAfter !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfter)));
   const { code, param } = error;
-  const message = code === 'internal_error' ? 'The gateway failed at this: its log says why.' : error.message;
+  const message = code === 'internal_error' ? internalFailure : error.message;
   ctx.status = error.status;
   ctx.body = { error: param === undefined ? { code, message } : { code, message, param } };
 }

@@ -17,6 +17,7 @@ import { mayUse } from './access/judge.ts';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
+import { keysBulkHandler } from './keys-bulk.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
 import { ownerHandlers } from './owners.ts';
@@ -57,9 +58,11 @@ export default definePlugin({
     onClose(notices.on('draining', () => live.letGo()));
     onClose(() => live.close());
 
+    const keys = keyHandlers(tools, audit);
     const handlers: Handlers = {
       ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates)),
-      ...keyHandlers(tools, audit),
+      ...keys,
+      ...keysBulkHandler(keys, log),
       ...ownerHandlers(tools, audit),
       ...usageHandlers(tools, audit, () => live.running()),
       ...channelHandlers(tools, switches, audit),

@@ -73,8 +73,8 @@ export function keyHandlers(
   };
 
   return {
-    async listKeys({ query: { limit, after, search } }) {
-      const { keys, next } = await apiKeys.page(limit, after, search);
+    async listKeys({ query: { limit, after, search, owner } }) {
+      const { keys, next } = await apiKeys.page(limit, after, search, owner);
       const views: KeyView[] = [];
       const old = await apiKeys.oldSecretsOf(keys);
       // A few at a time: hundreds of questions at once would keep calls from the database.
@@ -185,6 +185,8 @@ async function viewOf(
     expiresAt,
     team: key.team,
     member: key.member,
+    teamName: key.team === undefined ? undefined : apiKeys.owners.find(key.team)?.name,
+    memberName: key.member === undefined ? undefined : apiKeys.owners.find(key.member)?.name,
     enabled,
     createdAt: key.createdAt,
     lastUsedAt: key.lastUsedAt,

@@ -145,6 +145,16 @@ export const routes = {
     summary: 'Deletes an API key for good',
     answer: schemas.done,
   },
+  changeKeys: {
+    method: 'POST',
+    path: '/api/admin/keys/bulk',
+    needs: { group: 'keys', act: 'write', who: 'everyone' },
+    summary: 'Switches several API keys on or off, deletes them, or moves them to a team',
+    description:
+      'Each key is changed by itself. 200 also when some were not changed: they are in `failed` with the reason.',
+    body: schemas.keysChange,
+    answer: schemas.keysChanged,
+  },
   listOwners: {
     method: 'GET',
     path: '/api/admin/owners',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import axe, { type AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import { startProcess, type GatewayProcess } from '../flows/_process.ts';
@@ -16,7 +17,7 @@ import { startUpstream } from '../support/upstream.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Where `npm run fuzz` leaves pictures of the page for people to look at. Git ignores it. */
-const pictures = join(root, 'data/screenshots');
+const pictures = process.env['SLUICE_PICTURES'] ?? join(root, 'data/screenshots');
 
 /** The password of the gateways here. */
 export const password = 'a long admin password';
@@ -189,8 +190,15 @@ export async function makeKey(
 
 /** Takes a picture where pictures are wanted, once what moves has come to rest. */
 export async function takePicture(page: Page, name: string): Promise<void> {
-  if (!everything) return;
+  if (!everything && process.env['SLUICE_PICTURES'] === undefined) return;
   await page.waitForTimeout(400);
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+/** Rules of accessibility that the page breaks, with the elements. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations: found } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }

@@ -1,9 +1,8 @@
-import axe, { type AxeResults } from 'axe-core';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
-import { goTo, makeKey, startDashboard, takePicture, type Dashboard } from './_dashboard.ts';
+import { goTo, makeKey, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
 
 const skipped = withoutChromium();
 
@@ -16,6 +15,7 @@ const titles = [
   'Live calls',
   'Usage log',
   'API keys',
+  'Organisations and teams',
   'Channels',
   'Models and prices',
   'Playground',
@@ -48,13 +48,6 @@ const recorded = (page: Page, id: string): Promise<void> =>
 
 async function settled(page: Page): Promise<void> {
   await expect.poll(() => page.locator('.spinner').count()).toBe(0);
-}
-
-/** Rules of accessibility that the page breaks, with the elements. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations: found } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }
 
 beforeAll(async () => {

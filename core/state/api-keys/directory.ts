@@ -4,7 +4,7 @@ import { operatorReads, type Ask } from '../database/long-reads.ts';
 import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
-import { searching, type Found, type Search } from './search.ts';
+import { ownedBy, searching, type Found, type OwnedBy, type Search } from './search.ts';
 
 /** Number of names that are read in one question to the database. */
 const batchSize = 500;
@@ -32,6 +32,7 @@ export class KeyDirectory {
   readonly #filling: Filling;
   readonly #decode: Decode;
   readonly #search: Search;
+  readonly #ownedBy: OwnedBy;
   /** For what is read by an index and is short. */
   readonly #ask: Ask;
 
@@ -39,23 +40,26 @@ export class KeyDirectory {
     this.#filling = filling;
     this.#decode = decode;
     this.#search = searching(database.kind, operatorReads(database), window);
+    this.#ownedBy = ownedBy(database.kind, operatorReads(database));
     this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 
   /** A page, newest first: see {@link ApiKeys.page}. */
-  async page(limit: number, after?: string, search?: string): Promise<KeyPage> {
+  async page(limit: number, after?: string, search?: string, owner?: string): Promise<KeyPage> {
     await this.#filling.done();
     const before = after === undefined ? end : placeOf(after);
     const text = search?.replaceAll('\0', '\uFFFD') ?? '';
     const { rows: places, unread }: Found =
-      text === ''
-        ? {
-            rows: await this.#ask(
-              `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
-              [before, limit + 1],
-            ),
-          }
-        : await this.#search(text, before, limit + 1);
+      owner !== undefined
+        ? { rows: await this.#ownedBy(owner, text, before, limit + 1) }
+        : text === ''
+          ? {
+              rows: await this.#ask(
+                `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
+                [before, limit + 1],
+              ),
+            }
+          : await this.#search(text, before, limit + 1);
     const keys = await this.#keysOf(places.slice(0, limit));
     const last = places[limit - 1];
     const next = places.length > limit ? last?.['place'] : unread;

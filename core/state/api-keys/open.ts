@@ -128,8 +128,13 @@ export function createApiKeys(
     return keys.toReversed();
   }
 
-  async function page(limit: number, after?: string, search?: string): ReturnType<ApiKeys['page']> {
-    const listed = await directory.page(limit, after, search);
+  async function page(
+    limit: number,
+    after?: string,
+    search?: string,
+    owner?: string,
+  ): ReturnType<ApiKeys['page']> {
+    const listed = await directory.page(limit, after, search, owner);
     return { ...listed, keys: await lastUses.addTo(listed.keys) };
   }
 

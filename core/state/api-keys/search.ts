@@ -49,11 +49,14 @@ type ShortSearch = (
   limit: number,
 ) => Promise<readonly Row[]>;
 
+const selectsInSqlite =
+  '(instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)';
+
 const shortInSqlite: ShortSearch = (ask, text, since, before, limit) =>
   ask(
     `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys
      WHERE place >= CAST(? AS BIGINT) AND place < CAST(? AS BIGINT)
-       AND (instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)
+       AND ${selectsInSqlite}
      ORDER BY api_keys.place DESC LIMIT ?`,
     [since, before, text, text, text, text, limit],
   );
@@ -106,4 +109,19 @@ function inPostgres(ask: Ask): LongSearch {
       [before, text, text, limit],
     );
   };
+}
+
+/** Finds the newest keys of an owner before a place, all of them or those that a text selects. */
+export type OwnedBy = (owner: string, text: string, before: string, limit: number) => Promise<readonly Row[]>;
+
+/** Returns the search among the keys of one owner. It reads all of the owner's keys, by an index. */
+export function ownedBy(kind: Database['kind'], ask: Ask): OwnedBy {
+  const selects = kind === 'sqlite' ? selectsInSqlite : matches;
+  const texts = kind === 'sqlite' ? 4 : 2;
+  return (owner, text, before, limit) =>
+    ask(
+      `SELECT CAST(k.place AS TEXT) AS place, k.hash FROM api_keys_owners o JOIN api_keys k ON k.hash = o.hash
+       WHERE o.owner = ? AND k.place < CAST(? AS BIGINT)${text === '' ? '' : ` AND ${selects}`} ORDER BY k.place DESC LIMIT ?`,
+      [owner, before, ...Array.from({ length: text === '' ? 0 : texts }, () => text), limit],
+    );
 }

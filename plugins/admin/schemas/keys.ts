@@ -54,6 +54,8 @@ export const key = z.object({
   expiresAt: time.optional(),
   team: z.string().optional(),
   member: z.string().optional(),
+  teamName: z.string().optional().describe('absent for a team that was deleted'),
+  memberName: z.string().optional().describe('absent for a member or service account that was deleted'),
   enabled: z.boolean(),
   createdAt: time,
   lastUsedAt: time.optional().describe('to within about a minute'),
@@ -70,6 +72,12 @@ export const key = z.object({
 
 /** Which page of the keys is wanted. */
 export const keysQuery = z.strictObject({
+  owner: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(100, 'must be at most 100 characters')
+    .exactOptional()
+    .describe('the id of a team, member or service account: its keys'),
   limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
   after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
   search: z
@@ -99,6 +107,30 @@ export const keyWithValue = z.object({
   warnings: z.array(z.string()),
 });
 
+/** Maximum number of keys that one request changes. */
+export const maxKeysAtOnce = 100;
+
+/** A change of several keys. */
+export const keysChange = z.strictObject({
+  action: z.enum(['enable', 'disable', 'delete', 'move']),
+  ids: z
+    .array(z.string().min(1, 'must not be empty').max(100, 'must be at most 100 characters'))
+    .min(1, 'must not be empty')
+    .max(maxKeysAtOnce, `must have at most ${maxKeysAtOnce} ids`),
+  team: z
+    .string()
+    .max(100, 'must be at most 100 characters')
+    .nullable()
+    .exactOptional()
+    .describe('with move: the id of the new team; null for none'),
+});
+
+/** Result of a change of several keys: each is changed or not by itself. */
+export const keysChanged = z.object({
+  changed: z.array(z.string()).describe('the ids of the keys that were changed'),
+  failed: z.array(z.object({ id: z.string(), message: z.string() })),
+});
+
 /** The types of what stands above, as a page takes them. */
 export type NewKey = z.input<typeof newKey>;
 export type KeyChanges = z.input<typeof keyChanges>;
@@ -106,3 +138,5 @@ export type KeyView = z.output<typeof key>;
 export type KeyPage = z.output<typeof keyPage>;
 export type ChangedKey = z.output<typeof changedKey>;
 export type KeyWithValue = z.output<typeof keyWithValue>;
+export type KeysChange = z.input<typeof keysChange>;
+export type KeysChanged = z.output<typeof keysChanged>;

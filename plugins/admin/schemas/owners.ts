@@ -67,4 +67,7 @@ export const ownerPage = z.object({
 });
 
 /** The types of what stands above, as a page takes them. */
+export type NewOwner = z.input<typeof newOwner>;
+export type OwnerChanges = z.input<typeof ownerChanges>;
+export type OwnerPage = z.output<typeof ownerPage>;
 export type OwnerView = z.output<typeof owner>;

@@ -13,6 +13,7 @@ import { Live } from './views/live.tsx';
 import { Login } from './views/login.tsx';
 import { Models } from './views/models.tsx';
 import { Overview } from './views/overview.tsx';
+import { Owners } from './views/owners.tsx';
 import { Playground } from './views/playground.tsx';
 import { Processes } from './views/processes.tsx';
 import { UsageLog } from './views/usage-log.tsx';
@@ -26,6 +27,7 @@ const views: readonly {
   { name: 'live', title: 'Live calls', View: Live },
   { name: 'usage', title: 'Usage log', View: UsageLog },
   { name: 'keys', title: 'API keys', View: Keys },
+  { name: 'owners', title: 'Organisations and teams', View: Owners },
   { name: 'channels', title: 'Channels', View: Channels },
   { name: 'models', title: 'Models and prices', View: Models },
   { name: 'playground', title: 'Playground', View: Playground },

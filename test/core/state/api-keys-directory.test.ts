@@ -40,6 +40,37 @@ function suite(url: () => Promise<string>): void {
     return (await keys.page(20, undefined, search)).keys.map(({ name }) => name);
   }
 
+  test('keys are listed by owner, and follow each change of owner, rotation and removal', async () => {
+    const { keys } = await opened();
+    const team = await keys.owners.create({ kind: 'team', name: 'Research' });
+    const other = await keys.owners.create({ kind: 'team', name: 'Sales' });
+    const member = await keys.owners.create({ kind: 'member', name: 'Ada' });
+    const owned = async (owner: string, search?: string): Promise<string[]> =>
+      (await keys.page(20, undefined, search, owner)).keys.map(({ name }) => name);
+    await keys.create({ name: 'nobody' });
+    const first = await keys.create({ name: 'first', team: team.id });
+    await keys.create({ name: 'second', team: team.id, member: member.id, note: 'for ÉCLAIR' });
+    await keys.create({ name: 'third', team: other.id });
+    expect(await owned(team.id)).toEqual(['second', 'first']);
+    expect(await owned(member.id)).toEqual(['second']);
+    expect(await owned(team.id, 'FIR')).toEqual(['first']);
+    expect(await owned(team.id, 'clair')).toEqual(['second']);
+    expect(await owned('team_unknown')).toEqual([]);
+    const page = await keys.page(1, undefined, undefined, team.id);
+    expect((await keys.page(1, page.next, undefined, team.id)).keys.map(({ name }) => name)).toEqual([
+      'first',
+    ]);
+    await keys.rotate(first.record.id);
+    expect((await owned(team.id)).toSorted()).toEqual(['first', 'second']);
+    await keys.update(first.record.id, { team: other.id });
+    expect(await owned(team.id)).toEqual(['second']);
+    expect((await owned(other.id)).toSorted()).toEqual(['first', 'third']);
+    await keys.update(first.record.id, { team: undefined });
+    expect(await owned(other.id)).toEqual(['third']);
+    await keys.revoke('second');
+    expect(await owned(member.id)).toEqual([]);
+  });
+
   test('pages go from the newest to the oldest, with every key once, also when keys are deleted meanwhile', async () => {
     const { keys } = await opened();
     const made: string[] = [];

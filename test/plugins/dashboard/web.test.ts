@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { changesOf, draftOf, fieldOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
+import { changesOf, draftOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
+import { fieldOf } from '../../../plugins/dashboard/web/parts/limits-draft.ts';
 import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
 import { wires } from '../../../plugins/dashboard/web/parts/wires.ts';
 import type { KeyView } from '../../../plugins/admin/schemas/index.ts';
@@ -23,18 +24,18 @@ describe('the form of a key', () => {
       name: ' Team Blue ',
       models: 'demo, gpt-*\n\nclaude-x',
       budgets: [
-        { id: 0, amount: '$1,000.50', unit: 'micro-dollar', period: 'month' },
-        { id: 1, amount: '2 000', unit: 'token', period: 'day' },
+        { id: 0, amount: '$1,000.50', unit: 'micro-dollar', period: 'month', hours: '', timeZone: '' },
+        { id: 1, amount: '2 000', unit: 'token', period: 'day', hours: '', timeZone: 'Europe/Vienna' },
       ],
       requestsPerMinute: '1_000',
     });
     expect(read).toEqual({
-      key: {
+      value: {
         name: 'Team Blue',
         models: ['demo', 'gpt-*', 'claude-x'],
         budgets: [
           { unit: 'micro-dollar', period: 'month', amount: 1_000_500_000 },
-          { unit: 'token', period: 'day', amount: 2000 },
+          { unit: 'token', period: 'day', timeZone: 'Europe/Vienna', amount: 2000 },
         ],
         requestsPerMinute: 1000,
       },
@@ -46,9 +47,44 @@ describe('the form of a key', () => {
     ['concurrency', { concurrency: '0' }],
     ['tokensPerMinute', { tokensPerMinute: 'many' }],
     ['requestsPerMinute', { requestsPerMinute: '1.5' }],
-    ['budgets', { budgets: [{ id: 0, amount: '', unit: 'token', period: 'day' } as const] }],
-    ['budgets', { budgets: [{ id: 0, amount: '-1', unit: 'token', period: 'day' } as const] }],
-    ['budgets', { budgets: [{ id: 0, amount: 'a lot', unit: 'token', period: 'day' } as const] }],
+    [
+      'budgets',
+      {
+        budgets: [
+          { id: 0, amount: '', unit: 'token', period: 'day', hours: '', timeZone: 'Europe/Vienna' } as const,
+        ],
+      },
+    ],
+    [
+      'budgets',
+      {
+        budgets: [
+          {
+            id: 0,
+            amount: '-1',
+            unit: 'token',
+            period: 'day',
+            hours: '',
+            timeZone: 'Europe/Vienna',
+          } as const,
+        ],
+      },
+    ],
+    [
+      'budgets',
+      {
+        budgets: [
+          {
+            id: 0,
+            amount: 'a lot',
+            unit: 'token',
+            period: 'day',
+            hours: '',
+            timeZone: 'Europe/Vienna',
+          } as const,
+        ],
+      },
+    ],
   ])('says what is wrong with %s', (field, changes) => {
     const read = readDraft({ ...draftOf(undefined), name: 'a', ...changes });
     expect('problems' in read && Object.keys(read.problems)).toEqual([field]);
@@ -79,7 +115,7 @@ describe('the form of a key', () => {
         (limits) => {
           const shown = { ...key, ...limits };
           const read = readDraft(draftOf(shown));
-          expect('key' in read && changesOf(shown, read.key)).toEqual({});
+          expect('value' in read && changesOf(shown, read.value)).toEqual({});
         },
       ),
     );
@@ -88,17 +124,17 @@ describe('the form of a key', () => {
   test('sends what was changed alone, and null for a limit that was taken away', () => {
     const before = { ...key, concurrency: 3, models: ['demo'] };
     const read = readDraft({ ...draftOf(before), concurrency: '', models: 'demo\ngpt-5' });
-    expect('key' in read && changesOf(before, read.key)).toEqual({
+    expect('value' in read && changesOf(before, read.value)).toEqual({
       concurrency: null,
       models: ['demo', 'gpt-5'],
     });
   });
 
   test('finds the field that a refusal is about', () => {
-    expect(fieldOf('budgets[0].amount')).toBe('budgets');
-    expect(fieldOf('models.1')).toBe('models');
-    expect(fieldOf('somethingElse')).toBeUndefined();
-    expect(fieldOf(undefined)).toBeUndefined();
+    expect(fieldOf('budgets[0].amount', draftOf(undefined))).toBe('budgets');
+    expect(fieldOf('models.1', draftOf(undefined))).toBe('models');
+    expect(fieldOf('somethingElse', draftOf(undefined))).toBeUndefined();
+    expect(fieldOf(undefined, draftOf(undefined))).toBeUndefined();
   });
 });
 

@@ -34,6 +34,16 @@ const textOf = (row: 'OLD' | 'NEW'): string => `${row}.name, ${row}.note, ${row}
 const removeText = `INSERT INTO api_keys_text (api_keys_text, rowid, ${textColumns}) VALUES ('delete', OLD.place, ${textOf('OLD')});`;
 const addText = `INSERT INTO api_keys_text (rowid, ${textColumns}) VALUES (NEW.place, ${textOf('NEW')});`;
 
+/** SQL for the id of an owner in the text of an entry; NULL for none. */
+const ownerOf = (text: string, name: 'team' | 'member'): string =>
+  `CASE WHEN json_valid(${text}) THEN CASE WHEN json_type(${text}, '$.value.${name}') IS 'text' THEN json_extract(${text}, '$.value.${name}') END END`;
+
+/** SQL that notes the owners of the key in an entry. */
+const ownSqlite = (hash: string, text: string): string =>
+  `INSERT OR IGNORE INTO api_keys_owners (owner, hash) SELECT owner, ${hash} FROM (
+          SELECT ${ownerOf(text, 'team')} AS owner UNION SELECT ${ownerOf(text, 'member')}
+        ) WHERE owner IS NOT NULL;`;
+
 /**
  * The API keys as they are looked for: by their order, ids, names, first characters, and by any part of their texts. The keys themselves are
  * entries; triggers follow these, because gateways of the version before write entries alone. `place` is the order in which keys were made.
@@ -134,5 +144,57 @@ export const apiKeySteps: readonly Step[] = [
         FOR EACH ROW WHEN (NEW.namespace = 'api-keys') EXECUTE FUNCTION api_keys_follow();
       CREATE TRIGGER keyv_api_key_deleted AFTER DELETE ON keyv
         FOR EACH ROW WHEN (OLD.namespace = 'api-keys') EXECUTE FUNCTION api_keys_follow();${filling(' COLLATE "C"')}`,
+  },
+  {
+    name: 'api-keys-2',
+    isAddition: true,
+    sqlite: `
+      CREATE TABLE api_keys_owners (owner TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (owner, hash)) WITHOUT ROWID;
+      CREATE INDEX api_keys_owners_hash ON api_keys_owners (hash);
+      CREATE TRIGGER keyv_api_key_owned_inserted AFTER INSERT ON keyv WHEN NEW.namespace = 'api-keys' BEGIN
+        ${ownSqlite('NEW.key', 'NEW.value')}
+      END;
+      CREATE TRIGGER keyv_api_key_owned_updated AFTER UPDATE ON keyv WHEN NEW.namespace = 'api-keys' BEGIN
+        DELETE FROM api_keys_owners WHERE hash IN (OLD.key, NEW.key);
+        ${ownSqlite('NEW.key', 'NEW.value')}
+      END;
+      CREATE TRIGGER keyv_api_key_owned_deleted AFTER DELETE ON keyv WHEN OLD.namespace = 'api-keys' BEGIN
+        DELETE FROM api_keys_owners WHERE hash = OLD.key;
+      END;
+      INSERT OR IGNORE INTO api_keys_owners (owner, hash)
+        SELECT owner, key FROM (
+          SELECT key, ${ownerOf('value', 'team')} AS owner FROM keyv WHERE namespace = 'api-keys'
+          UNION SELECT key, ${ownerOf('value', 'member')} FROM keyv WHERE namespace = 'api-keys'
+        ) WHERE owner IS NOT NULL;`,
+    postgres: `
+      CREATE TABLE api_keys_owners (
+        owner TEXT COLLATE "C" NOT NULL, hash TEXT COLLATE "C" NOT NULL, PRIMARY KEY (owner, hash)
+      );
+      CREATE INDEX api_keys_owners_hash ON api_keys_owners (hash);
+      CREATE FUNCTION api_key_own(given TEXT, value TEXT) RETURNS VOID LANGUAGE sql AS $$
+        INSERT INTO api_keys_owners (owner, hash)
+          SELECT left(owner, 200), given FROM (SELECT api_key_members(value) AS key OFFSET 0) AS members,
+            LATERAL (VALUES (key -> 'team'), (key -> 'member')) AS named (found),
+            LATERAL (SELECT found #>> '{}' AS owner) AS texts
+          WHERE jsonb_typeof(found) = 'string'
+        ON CONFLICT DO NOTHING
+      $$;
+      CREATE FUNCTION api_keys_follow_owners() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF TG_OP <> 'INSERT' THEN
+            DELETE FROM api_keys_owners WHERE hash = OLD.key;
+          END IF;
+          IF TG_OP <> 'DELETE' THEN
+            PERFORM api_key_own(NEW.key, NEW.value);
+          END IF;
+          RETURN NULL;
+        END
+      $$;
+      CREATE TRIGGER keyv_api_key_owned AFTER INSERT OR UPDATE ON keyv
+        FOR EACH ROW WHEN (NEW.namespace = 'api-keys') EXECUTE FUNCTION api_keys_follow_owners();
+      CREATE TRIGGER keyv_api_key_owned_deleted AFTER DELETE ON keyv
+        FOR EACH ROW WHEN (OLD.namespace = 'api-keys') EXECUTE FUNCTION api_keys_follow_owners();
+      SELECT api_key_own(key, value) FROM keyv
+        WHERE namespace = 'api-keys' AND (value LIKE '%"team":%' OR value LIKE '%"member":%');`,
   },
 ];

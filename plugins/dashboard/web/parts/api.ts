@@ -8,10 +8,16 @@ import type {
   KeyPage,
   KeyView,
   KeyWithValue,
+  KeysChange,
+  KeysChanged,
   ModelList,
   NewKey,
+  NewOwner,
   Overview,
   OverviewRange,
+  OwnerChanges,
+  OwnerPage,
+  OwnerView,
   ReloadOutcome,
   Session,
   Status,
@@ -35,6 +41,13 @@ export class ApiError extends Error {
 
 /** Which calls of the log are wanted; empty members do not narrow. */
 export type UsageWish = Readonly<Record<string, string | undefined>>;
+
+/** Filter of API keys, and the length of a page. */
+export interface KeysWish {
+  readonly search?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly limit?: number | undefined;
+}
 
 let csrfToken = '';
 let onSignedOut = (): void => {};
@@ -105,8 +118,8 @@ export const api = {
   login: (password: string) => remember(ask<Session>('POST', 'login', { password })),
   logout: () => ask<unknown>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
-  keys: (search: string, after: string | undefined) =>
-    ask<KeyPage>('GET', `keys${queryOf({ search, after })}`),
+  keys: (wish: KeysWish, after: string | undefined) =>
+    ask<KeyPage>('GET', `keys${queryOf({ ...wish, after })}`),
   /** Those of all pages, as few of these as there can be. */
   async allKeys(): Promise<KeyView[]> {
     const keys: KeyView[] = [];
@@ -121,10 +134,24 @@ export const api = {
   key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
   createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
   updateKey: (id: string, changes: KeyChanges) => ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes),
-  rotateKey: (id: string) => ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, {}),
+  rotateKey: (id: string, graceSeconds: number) =>
+    ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, { graceSeconds }),
+  endOldSecret: (id: string) => ask<KeyView>('DELETE', `keys/${at(id)}/old-secret`),
+  changeKeys: (change: KeysChange) => ask<KeysChanged>('POST', 'keys/bulk', change),
   switchKey: (id: string, on: boolean) =>
     ask<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
   deleteKey: (id: string) => ask<unknown>('DELETE', `keys/${at(id)}`),
+  owners: (wish: {
+    readonly kind?: OwnerView['kind'] | undefined;
+    readonly organisation?: string | undefined;
+    readonly search?: string | undefined;
+    readonly limit?: number;
+    readonly after?: string | undefined;
+  }) => ask<OwnerPage>('GET', `owners${queryOf(wish)}`),
+  owner: (id: string) => ask<OwnerView>('GET', `owners/${at(id)}`),
+  createOwner: (owner: NewOwner) => ask<OwnerView>('POST', 'owners', owner),
+  updateOwner: (id: string, changes: OwnerChanges) => ask<OwnerView>('PATCH', `owners/${at(id)}`, changes),
+  deleteOwner: (id: string) => ask<unknown>('DELETE', `owners/${at(id)}`),
   usage: (wish: UsageWish, after: string | undefined) =>
     ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...wish, after })}`),
   call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),

@@ -1,5 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
+import { addressOf } from './router.ts';
 import { brief, count, money } from './text.ts';
 
 /** A word with a colour; the word says everything. */
@@ -124,8 +125,11 @@ export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
   );
 }
 
-/** A key's limits of rate, in words. */
-export function limitsOf({ requestsPerMinute, tokensPerMinute, concurrency }: KeyView): string[] {
+/** Limits of rate, of a key or an owner. */
+type Rates = Pick<KeyView, 'requestsPerMinute' | 'tokensPerMinute' | 'concurrency'>;
+
+/** Returns limits of rate in words. */
+export function limitsOf({ requestsPerMinute, tokensPerMinute, concurrency }: Rates): string[] {
   return [
     requestsPerMinute !== undefined && `${brief(requestsPerMinute)} calls / min`,
     tokensPerMinute !== undefined && `${brief(tokensPerMinute)} tokens / min`,
@@ -133,7 +137,67 @@ export function limitsOf({ requestsPerMinute, tokensPerMinute, concurrency }: Ke
   ].filter((text) => text !== false);
 }
 
+const none = <span className="muted">–</span>;
+
+/** Limits of rate, one a line. */
+export function LimitLines({ limits }: { readonly limits: Rates }) {
+  const lines = limitsOf(limits);
+  if (lines.length === 0) return none;
+  return lines.map((text) => (
+    <span key={text} className="line small nowrap">
+      {text}
+    </span>
+  ));
+}
+
+/** Budgets, one below the other. */
+export function BudgetBars({ budgets }: { readonly budgets: readonly BudgetStateView[] }) {
+  if (budgets.length === 0) return none;
+  return budgets.map((budget) => (
+    <BudgetBar key={[budget.unit, budget.period, budget.hours, budget.timeZone].join()} budget={budget} />
+  ));
+}
+
+/** Models that may be used. */
+export function ModelTags({
+  models,
+  most = 3,
+}: {
+  readonly models: readonly string[] | undefined;
+  readonly most?: number;
+}) {
+  return models === undefined ? <span className="muted">all</span> : <Tags values={models} most={most} />;
+}
+
 /** Whether a key may be used. */
 export function KeyState({ state }: { readonly state: KeyView['state'] }) {
   return <Badge kind={state === 'valid' ? 'good' : state === 'expired' ? 'warn' : ''}>{state}</Badge>;
+}
+
+/** Team and member of a key, with links to them. */
+export function KeyOwners({
+  apiKey: { team, teamName, member, memberName },
+}: {
+  readonly apiKey: Pick<KeyView, 'team' | 'teamName' | 'member' | 'memberName'>;
+}) {
+  if (team === undefined && member === undefined) return none;
+  const link = (id: string, name: string | undefined): ReactNode =>
+    name === undefined ? (
+      <span className="bad-text">deleted: {id}</span>
+    ) : (
+      <a className="truncate" href={addressOf('owners', { owner: id })}>
+        {name}
+      </a>
+    );
+  return (
+    <>
+      {team !== undefined && link(team, teamName)}
+      {member !== undefined && link(member, memberName)}
+    </>
+  );
+}
+
+/** Shows whether the keys of an owner may be used. */
+export function OwnerState({ enabled }: { readonly enabled: boolean }) {
+  return <Badge kind={enabled ? 'good' : ''}>{enabled ? 'enabled' : 'disabled'}</Badge>;
 }

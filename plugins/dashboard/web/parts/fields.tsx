@@ -57,3 +57,39 @@ export function Segments<T extends string>({
     </div>
   );
 }
+
+/** A one-line text with a label. */
+export function TextField({
+  label,
+  hint,
+  problem,
+  value,
+  onChange,
+  ...rest
+}: {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly problem?: string | undefined;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly autoFocus?: boolean;
+  readonly autoComplete?: string;
+  readonly type?: 'text' | 'email' | 'password' | 'datetime-local';
+  readonly placeholder?: string;
+  readonly inputMode?: 'numeric' | 'decimal';
+  readonly className?: string;
+}) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(props) => (
+        <input
+          autoComplete="off"
+          {...rest}
+          {...props}
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}

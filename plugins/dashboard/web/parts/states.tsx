@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Icon } from './icons.tsx';
+import { count as counted } from './text.ts';
 
 /** While data is on its way for the first time. */
 export function Loading({ what }: { readonly what: string }) {
@@ -67,5 +68,42 @@ export function Await<T>({
       )}
       {children(data)}
     </>
+  );
+}
+
+/** Foot of a list whose pages come from the server: how many are shown, and a button for more. */
+export function More({
+  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  count,
+  one,
+  many,
+  children,
+}: {
+  readonly query: {
+    readonly hasNextPage: boolean;
+    readonly isFetchingNextPage: boolean;
+    readonly fetchNextPage: () => unknown;
+  };
+  readonly count: number;
+  readonly one: string;
+  readonly many: string;
+  readonly children?: ReactNode;
+}) {
+  if (count === 0) return null;
+  return (
+    <div className="table-foot">
+      {counted(count)} {count === 1 ? one : many}
+      {hasNextPage && (
+        <button
+          type="button"
+          className="button small"
+          disabled={isFetchingNextPage}
+          onClick={() => void fetchNextPage()}
+        >
+          {isFetchingNextPage ? 'Loading…' : 'Show more'}
+        </button>
+      )}
+      {children}
+    </div>
   );
 }

@@ -2,8 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
-import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
+import { BudgetBars, KeyOwners, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Field } from '../parts/fields.tsx';
 import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -31,7 +32,7 @@ export function KeyDetail({
     onSettled: fresh,
   });
   const rotate = useMutation({
-    mutationFn: () => api.rotateKey(id),
+    mutationFn: (graceSeconds: number) => api.rotateKey(id, graceSeconds),
     onSuccess: onMade,
     onSettled: () => {
       setAsking(undefined);
@@ -78,6 +79,7 @@ export function KeyDetail({
           </>
         }
       >
+        <OldSecret apiKey={apiKey} />
         <Facts apiKey={apiKey} />
         <p>
           <a href={addressOf('usage', { keyId: id })}>See the calls with this key</a>
@@ -98,26 +100,104 @@ export function KeyDetail({
         </Confirm>
       )}
       {asking === 'rotate' && (
-        <Confirm
-          title={`Give ${name} a new secret?`}
-          action="Rotate"
+        <Rotate
+          name={name}
           busy={busy}
-          onYes={() => rotate.mutate()}
+          onYes={(graceSeconds) => rotate.mutate(graceSeconds)}
           onNo={() => setAsking(undefined)}
-        >
-          <p>
-            The present secret stops working within a second. Limits, budgets and what was spent stay as they
-            are. The new secret is shown once.
-          </p>
-        </Confirm>
+        />
       )}
     </>
   );
 }
 
+/** Periods for which the old secret of a rotated key may go on working, in seconds. */
+const gracePeriods = [
+  [0, 'It stops working within a second'],
+  [3_600, 'It works for another hour'],
+  [86_400, 'It works for another day'],
+  [604_800, 'It works for another 7 days'],
+  [2_592_000, 'It works for another 30 days'],
+] as const;
+
+/** Asks how long the old secret shall work beside the new one. */
+function Rotate({
+  name,
+  busy,
+  onYes,
+  onNo,
+}: {
+  readonly name: string;
+  readonly busy: boolean;
+  readonly onYes: (graceSeconds: number) => void;
+  readonly onNo: () => void;
+}) {
+  const [grace, setGrace] = useState(0);
+  return (
+    <Confirm
+      title={`Give ${name} a new secret?`}
+      action="Rotate"
+      busy={busy}
+      onYes={() => onYes(grace)}
+      onNo={onNo}
+    >
+      <p>Limits, budgets and what was spent stay as they are. The new secret is shown once.</p>
+      <Field label="The present secret">
+        {(props) => (
+          <select {...props} value={grace} onChange={({ target }) => setGrace(Number(target.value))}>
+            {gracePeriods.map(([seconds, text]) => (
+              <option key={seconds} value={seconds}>
+                {text}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </Confirm>
+  );
+}
+
+/** The secret from before a rotation, while it works. */
+function OldSecret({ apiKey: { id, oldSecret } }: { readonly apiKey: KeyView }) {
+  const queries = useQueryClient();
+  const end = useMutation({
+    mutationFn: () => api.endOldSecret(id),
+    onSuccess: () => say('The old secret does not work any more.'),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
+  });
+  if (oldSecret === undefined) return null;
+  const { prefix, suffix, until, lastUsedAt } = oldSecret;
+  return (
+    <div className="notice warn row">
+      <span>
+        The old secret{' '}
+        <code>
+          {prefix}…{suffix}
+        </code>{' '}
+        works until {exactly(until)}. Last used since the rotation: {ago(lastUsedAt)}.
+      </span>
+      <button type="button" className="button small" disabled={end.isPending} onClick={() => end.mutate()}>
+        End it now
+      </button>
+    </div>
+  );
+}
+
 function Facts({ apiKey }: { readonly apiKey: KeyView }) {
-  const { id, note, prefix, suffix, state, models, budgets, addresses, expiresAt, createdAt, lastUsedAt } =
-    apiKey;
+  const {
+    id,
+    note,
+    tags,
+    prefix,
+    suffix,
+    state,
+    models,
+    budgets,
+    addresses,
+    expiresAt,
+    createdAt,
+    lastUsedAt,
+  } = apiKey;
   const limits = limitsOf(apiKey);
   return (
     <dl className="facts">
@@ -137,13 +217,17 @@ function Facts({ apiKey }: { readonly apiKey: KeyView }) {
           <dd>{note}</dd>
         </>
       )}
+      <dt>Owner</dt>
+      <dd>
+        <KeyOwners apiKey={apiKey} />
+      </dd>
+      <dt>Tags</dt>
+      <dd>{tags === undefined ? 'none' : <Tags values={tags} most={50} />}</dd>
       <dt>Models</dt>
       <dd>{models === undefined ? 'all' : <Tags values={models} most={200} />}</dd>
       <dt>Budgets</dt>
       <dd className="stack">
-        {budgets.length === 0
-          ? 'none'
-          : budgets.map((budget) => <BudgetBar key={budget.unit + budget.period} budget={budget} />)}
+        <BudgetBars budgets={budgets} />
       </dd>
       <dt>Limits</dt>
       <dd>{limits.length === 0 ? 'none' : limits.join(', ')}</dd>

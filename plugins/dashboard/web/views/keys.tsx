@@ -1,19 +1,19 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
-import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
+import { BudgetBars, KeyOwners, KeyState, LimitLines, ModelTags, Tags } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { SearchBox } from '../parts/typed.tsx';
-import { Await, Empty } from '../parts/states.tsx';
-import { ago, count, exactly } from '../parts/text.ts';
+import { Await, Empty, More } from '../parts/states.tsx';
+import { ago, exactly } from '../parts/text.ts';
+import { BulkActions } from './key-bulk.tsx';
 import { KeyDetail } from './key-detail.tsx';
 import { KeyForm } from './key-form.tsx';
 import { OnceOnly } from './key-once.tsx';
-
-const none = <span className="muted">–</span>;
 
 const columns: readonly Column<KeyView>[] = [
   {
@@ -38,38 +38,28 @@ const columns: readonly Column<KeyView>[] = [
     show: ({ state }) => <KeyState state={state} />,
   },
   {
-    id: 'models',
+    id: 'owner',
+    title: 'Owner',
     wide: true,
-    title: 'Models',
-    show: ({ models }) =>
-      models === undefined ? <span className="muted">all</span> : <Tags values={models} most={3} />,
+    sortBy: ({ teamName, memberName }) => (teamName ?? memberName)?.toLowerCase(),
+    show: (key) => <KeyOwners apiKey={key} />,
   },
+  {
+    id: 'tags',
+    wide: true,
+    title: 'Tags',
+    show: ({ tags = [] }) => <Tags values={tags} most={2} />,
+  },
+  { id: 'models', wide: true, title: 'Models', show: ({ models }) => <ModelTags models={models} /> },
   {
     id: 'budgets',
     wide: true,
     title: 'Budgets',
     sortBy: ({ budgets }) =>
       Math.max(-1, ...budgets.map(({ spent, amount }) => (amount === 0 ? 1 : spent / amount))),
-    show: ({ budgets }) =>
-      budgets.length === 0
-        ? none
-        : budgets.map((budget) => <BudgetBar key={budget.unit + budget.period} budget={budget} />),
+    show: ({ budgets }) => <BudgetBars budgets={budgets} />,
   },
-  {
-    id: 'rates',
-    wide: true,
-    title: 'Limits',
-    show: (key) => {
-      const limits = limitsOf(key);
-      return limits.length === 0
-        ? none
-        : limits.map((text) => (
-            <span key={text} className="small nowrap" style={{ display: 'block' }}>
-              {text}
-            </span>
-          ));
-    },
-  },
+  { id: 'rates', wide: true, title: 'Limits', show: (key) => <LimitLines limits={key} /> },
   {
     id: 'used',
     title: 'Last used',
@@ -101,13 +91,18 @@ const searchOf = (text: string): string =>
 export function Keys() {
   const { query } = usePlace();
   const search = searchOf(query.get('search') ?? '');
+  const owner = query.get('owner') ?? '';
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  // What is selected is what can be seen: another filter selects nothing.
+  useEffect(() => setSelected(new Set()), [search, owner]);
   const keys = useInfiniteQuery({
-    queryKey: ['keys', 'pages', search],
-    queryFn: ({ pageParam }) => api.keys(search, pageParam),
+    queryKey: ['keys', 'pages', search, owner],
+    queryFn: ({ pageParam }) => api.keys({ search, owner }, pageParam),
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
-    refetchInterval: 10_000,
+    // All pages would be read again: once there are several, only on demand.
+    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? 10_000 : false),
   });
   const wanted = query.get('key');
   const listed = keys.data?.pages.flatMap((page) => page.keys).find(({ id }) => id === wanted);
@@ -141,6 +136,20 @@ export function Keys() {
           {create}
         </div>
       </header>
+      <div className="row top">
+        <div className="owner-filter">
+          <OwnerPicker
+            label="Owner"
+            kinds={['team', 'member', 'service-account']}
+            placeholder="All"
+            value={owner}
+            onChange={(id) => changeQuery({ owner: id }, 'replace')}
+          />
+        </div>
+        {selected.size > 0 && (
+          <BulkActions ids={[...selected]} onDone={(left) => setSelected(new Set(left))} />
+        )}
+      </div>
       <div className="card">
         <Await query={keys} what="the API keys">
           {({ pages }) => {
@@ -157,8 +166,12 @@ export function Keys() {
                   {keys.isFetchingNextPage ? 'Searching…' : 'Search older keys'}
                 </button>
               </Empty>
-            ) : all.length === 0 && search !== '' ? (
-              <Empty title="No API key has this in its name, note or id">
+            ) : all.length === 0 && (search !== '' || owner !== '') ? (
+              <Empty
+                title={
+                  search === '' ? 'This owner has no API keys' : 'No API key has this in its name, note or id'
+                }
+              >
                 <a href="#/keys">Show all API keys</a>
               </Empty>
             ) : all.length === 0 ? (
@@ -173,22 +186,13 @@ export function Keys() {
                   columns={columns}
                   rows={all}
                   rowId={({ id }) => id}
+                  rowName={({ name }) => name}
+                  selection={{ ids: selected, change: setSelected }}
                   sortable={!keys.hasNextPage}
+                  onEnd={() => void (keys.hasNextPage && keys.fetchNextPage())}
                   onOpen={({ id }) => changeQuery({ key: id })}
                 />
-                {keys.hasNextPage && (
-                  <div className="table-foot">
-                    {count(all.length)} keys
-                    <button
-                      type="button"
-                      className="button small"
-                      disabled={keys.isFetchingNextPage}
-                      onClick={() => void keys.fetchNextPage()}
-                    >
-                      {keys.isFetchingNextPage ? 'Loading…' : 'Show more'}
-                    </button>
-                  </div>
-                )}
+                <More query={keys} count={all.length} one="key" many="keys" />
               </>
             );
           }}

@@ -1,0 +1,164 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { OwnerView } from '../../../admin/schemas/index.ts';
+import { api } from '../parts/api.ts';
+import { BudgetBars, limitsOf, ModelTags, OwnerState, Tags } from '../parts/badges.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { kindNames } from '../parts/owner-names.ts';
+import { addressOf } from '../parts/router.ts';
+import { exactly } from '../parts/text.ts';
+import { say } from '../parts/toasts.tsx';
+import { OwnerKeys } from './owner-keys.tsx';
+
+/** An owner with its limits and keys, and the actions on it. */
+export function OwnerDetail({
+  owner,
+  onClose,
+  onEdit,
+}: {
+  readonly owner: OwnerView;
+  readonly onClose: () => void;
+  readonly onEdit: () => void;
+}) {
+  const queries = useQueryClient();
+  const { id, name, enabled } = owner;
+  const [asking, setAsking] = useState<'disable' | 'delete'>();
+  const settled = (): Promise<void> => {
+    setAsking(undefined);
+    return queries.invalidateQueries({ queryKey: ['owners'] });
+  };
+  const change = useMutation({
+    mutationFn: (on: boolean) => api.updateOwner(id, { enabled: on }),
+    onSuccess: (_changed, on) =>
+      say(on ? `${name} is enabled.` : `${name} is disabled. Calls with its keys are refused.`),
+    onSettled: settled,
+  });
+  const remove = useMutation({
+    mutationFn: () => api.deleteOwner(id),
+    onSuccess: () => {
+      say(`${name} is deleted.`);
+      onClose();
+    },
+    onSettled: settled,
+  });
+  const busy = change.isPending || remove.isPending;
+  return (
+    <>
+      <Dialog
+        title={name}
+        kind="sheet"
+        onClose={onClose}
+        bottom={
+          <>
+            <button
+              type="button"
+              className="button danger"
+              disabled={busy}
+              onClick={() => setAsking('delete')}
+            >
+              Delete
+            </button>
+            <button
+              type="button"
+              className="button"
+              disabled={busy}
+              onClick={() => (enabled ? setAsking('disable') : change.mutate(true))}
+            >
+              {enabled ? 'Disable' : 'Enable'}
+            </button>
+            <button type="button" className="button primary" disabled={busy} onClick={onEdit}>
+              Edit
+            </button>
+          </>
+        }
+      >
+        <Facts owner={owner} />
+        {owner.kind === 'organisation' ? (
+          <p>
+            <a href={addressOf('owners', { organisation: id })}>
+              Show its teams, members and service accounts
+            </a>
+          </p>
+        ) : (
+          <OwnerKeys owner={owner} />
+        )}
+      </Dialog>
+      {asking === 'delete' && (
+        <Confirm
+          title={`Delete ${name}?`}
+          action="Delete"
+          busy={busy}
+          onYes={() => remove.mutate()}
+          onNo={() => setAsking(undefined)}
+        >
+          <p>
+            Its API keys stop working within a second, until each is moved to another owner. Its records in
+            the usage log stay.
+          </p>
+        </Confirm>
+      )}
+      {asking === 'disable' && (
+        <Confirm
+          title={`Disable ${name}?`}
+          action="Disable"
+          busy={busy}
+          onYes={() => change.mutate(false)}
+          onNo={() => setAsking(undefined)}
+        >
+          <p>Calls with its API keys are refused within a second, until it is enabled again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Facts({ owner }: { readonly owner: OwnerView }) {
+  const { id, kind, note, enabled, models, budgets, addresses, organisation, createdAt } = owner;
+  const limits = limitsOf(owner);
+  const parent = useQuery({
+    queryKey: ['owners', 'one', organisation],
+    queryFn: () => api.owner(organisation ?? ''),
+    enabled: organisation !== undefined,
+    retry: false,
+  });
+  return (
+    <dl className="facts">
+      <dt>Kind</dt>
+      <dd>{kindNames[kind].one}</dd>
+      <dt>State</dt>
+      <dd>
+        <OwnerState enabled={enabled} />
+      </dd>
+      <dt>Id</dt>
+      <dd className="mono">{id}</dd>
+      {organisation !== undefined && (
+        <>
+          <dt>Organisation</dt>
+          <dd>
+            <a href={addressOf('owners', { owner: organisation })}>{parent.data?.name ?? organisation}</a>
+          </dd>
+        </>
+      )}
+      {note !== undefined && (
+        <>
+          <dt>Note</dt>
+          <dd>{note}</dd>
+        </>
+      )}
+      <dt>Models</dt>
+      <dd>
+        <ModelTags models={models} most={200} />
+      </dd>
+      <dt>Budgets</dt>
+      <dd className="stack">
+        <BudgetBars budgets={budgets} />
+      </dd>
+      <dt>Limits</dt>
+      <dd>{limits.length === 0 ? 'none' : limits.join(', ')}</dd>
+      <dt>Addresses</dt>
+      <dd>{addresses === undefined ? 'all' : <Tags values={addresses} most={500} />}</dd>
+      <dt>Created</dt>
+      <dd>{exactly(createdAt)}</dd>
+    </dl>
+  );
+}

@@ -1,0 +1,87 @@
+import { useQueryClient } from '@tanstack/react-query';
+import type { NewOwner, OwnerView } from '../../../admin/schemas/index.ts';
+import { api } from '../parts/api.ts';
+import { Field, TextField } from '../parts/fields.tsx';
+import { FormDialog, useForm } from '../parts/form.tsx';
+import { LimitFields } from '../parts/limit-fields.tsx';
+import { changesOfOwner, draftOfOwner, readOwner } from '../parts/owner-draft.ts';
+import { kindNames, ownerKinds } from '../parts/owner-names.ts';
+import { OwnerPicker } from '../parts/owner-picker.tsx';
+import { changeQuery } from '../parts/router.ts';
+import { say } from '../parts/toasts.tsx';
+
+/** The form of a new owner, or of one to change. */
+export function OwnerForm({
+  owner,
+  kind,
+  organisation,
+  onClose,
+}: {
+  readonly owner: OwnerView | undefined;
+  /** Kind and organisation of a new owner, until others are chosen. */
+  readonly kind: OwnerView['kind'];
+  readonly organisation: string;
+  readonly onClose: () => void;
+}) {
+  const queries = useQueryClient();
+  const form = useForm({
+    initial: () => ({ ...draftOfOwner(owner, kind), ...(owner === undefined && { organisation }) }),
+    read: readOwner,
+    save: (read: NewOwner) =>
+      owner === undefined ? api.createOwner(read) : api.updateOwner(owner.id, changesOfOwner(owner, read)),
+    onSaved(saved) {
+      void queries.invalidateQueries({ queryKey: ['owners'] });
+      onClose();
+      say(`${saved.name} is saved.`);
+      if (owner === undefined) changeQuery({ owner: saved.id });
+    },
+  });
+  const { draft, problems, set } = form;
+  return (
+    <FormDialog
+      title={owner === undefined ? 'Add an organisation, team or member' : `Edit ${owner.name}`}
+      action={owner === undefined ? 'Create' : 'Save'}
+      form={form}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        problem={problems.name}
+        autoFocus
+        value={draft.name}
+        onChange={(name) => set({ name })}
+      />
+      <div className="grid halves">
+        {owner === undefined && (
+          <Field label="Kind" problem={problems.kind}>
+            {(props) => (
+              <select
+                {...props}
+                value={draft.kind}
+                onChange={({ target }) => set({ kind: target.value as OwnerView['kind'] })}
+              >
+                {ownerKinds.map((one) => (
+                  <option key={one} value={one}>
+                    {kindNames[one].one}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        )}
+        {draft.kind !== 'organisation' && (
+          <OwnerPicker
+            label="Organisation"
+            kinds={['organisation']}
+            problem={problems.organisation}
+            value={draft.organisation}
+            onChange={(id) => set({ organisation: id })}
+          />
+        )}
+      </div>
+      <p className="muted small">These limits hold for all API keys of this owner together.</p>
+      <LimitFields draft={draft} problems={problems} onChange={set} />
+      <TextField label="Note" problem={problems.note} value={draft.note} onChange={(note) => set({ note })} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,178 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { OwnerView } from '../../../admin/schemas/index.ts';
+import { api } from '../parts/api.ts';
+import { BudgetBars, LimitLines, ModelTags, OwnerState } from '../parts/badges.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { Segments } from '../parts/fields.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { kindNames, ownerKinds } from '../parts/owner-names.ts';
+import { changeQuery, usePlace } from '../parts/router.ts';
+import { Await, Empty, More } from '../parts/states.tsx';
+import { ago, exactly } from '../parts/text.ts';
+import { SearchBox } from '../parts/typed.tsx';
+import { OwnerDetail } from './owner-detail.tsx';
+import { OwnerForm } from './owner-form.tsx';
+
+const columns: readonly Column<OwnerView>[] = [
+  {
+    id: 'name',
+    title: 'Name',
+    sortBy: ({ name }) => name.toLowerCase(),
+    show: ({ name, note }) => (
+      <>
+        <strong className="truncate" title={name}>
+          {name}
+        </strong>
+        {note !== undefined && <span className="sub truncate">{note}</span>}
+      </>
+    ),
+  },
+  {
+    id: 'kind',
+    title: 'Kind',
+    sortBy: ({ kind }) => kind,
+    show: ({ kind }) => <span className="nowrap">{kindNames[kind].one}</span>,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    sortBy: ({ enabled }) => (enabled ? 0 : 1),
+    show: ({ enabled }) => <OwnerState enabled={enabled} />,
+  },
+  { id: 'models', wide: true, title: 'Models', show: ({ models }) => <ModelTags models={models} /> },
+  { id: 'budgets', wide: true, title: 'Budgets', show: ({ budgets }) => <BudgetBars budgets={budgets} /> },
+  { id: 'rates', wide: true, title: 'Limits', show: (owner) => <LimitLines limits={owner} /> },
+  {
+    id: 'created',
+    wide: true,
+    title: 'Created',
+    sortBy: ({ createdAt }) => createdAt,
+    show: ({ createdAt }) => (
+      <span className="nowrap" title={exactly(createdAt)}>
+        {ago(createdAt)}
+      </span>
+    ),
+  },
+];
+
+const kinds = [['', 'All'], ...ownerKinds.map((kind) => [kind, kindNames[kind].many] as const)] as const;
+
+/** Organisations, teams, members and service accounts. */
+export function Owners() {
+  const { query } = usePlace();
+  const kind = ownerKinds.find((one) => one === query.get('kind'));
+  const organisation = query.get('organisation') ?? undefined;
+  const search = query.get('search')?.trim() ?? '';
+  const owners = useInfiniteQuery({
+    queryKey: ['owners', 'pages', kind, organisation, search],
+    queryFn: ({ pageParam }) => api.owners({ kind, organisation, search, after: pageParam }),
+    placeholderData: keepPreviousData,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? 10_000 : false),
+  });
+  const rows = owners.data?.pages.flatMap((page) => page.owners) ?? [];
+  const wanted = query.get('owner');
+  const listed = rows.find(({ id }) => id === wanted);
+  // The address may name an owner that is on none of the pages here.
+  const named = useQuery({
+    queryKey: ['owners', 'one', wanted],
+    queryFn: () => api.owner(wanted ?? ''),
+    enabled: wanted !== null && owners.data !== undefined && listed === undefined,
+    retry: false,
+  });
+  const [dialog, setDialog] = useState<'create' | { readonly edit: OwnerView }>();
+  const open = listed ?? (wanted === null ? undefined : named.data);
+  const narrowed = kind !== undefined || search !== '' || organisation !== undefined;
+  const create = (
+    <button type="button" className="button primary" onClick={() => setDialog('create')}>
+      <Icon name="plus" />
+      Add
+    </button>
+  );
+  return (
+    <>
+      <header>
+        <h1>Organisations and teams</h1>
+        <div className="actions">
+          <SearchBox
+            label="Find an owner"
+            hint="Name, note or id"
+            value={search}
+            onChange={(text) => changeQuery({ search: text }, 'replace')}
+          />
+          {create}
+        </div>
+      </header>
+      <div className="row">
+        <Segments
+          label="Kind"
+          options={kinds}
+          value={kind ?? ''}
+          onChange={(one) => changeQuery({ kind: one }, 'replace')}
+        />
+        {organisation !== undefined && (
+          <button
+            type="button"
+            className="button small"
+            onClick={() => changeQuery({ organisation: undefined }, 'replace')}
+          >
+            Show all organisations
+          </button>
+        )}
+      </div>
+      <div className="card">
+        <Await query={owners} what="the organisations and teams">
+          {() =>
+            rows.length === 0 && narrowed ? (
+              <Empty title="Nothing fits this filter">
+                <a href="#/owners">Clear filter</a>
+              </Empty>
+            ) : rows.length === 0 ? (
+              <Empty title="No organisations, teams or members yet">
+                <p>
+                  API keys can belong to a team or a member. Their limits hold for all of their keys together.
+                </p>
+                {create}
+              </Empty>
+            ) : (
+              <>
+                <DataTable
+                  label="Owners"
+                  columns={columns}
+                  rows={rows}
+                  rowId={({ id }) => id}
+                  sortable={!owners.hasNextPage}
+                  onEnd={() => void (owners.hasNextPage && owners.fetchNextPage())}
+                  onOpen={({ id }) => changeQuery({ owner: id })}
+                />
+                <More query={owners} count={rows.length} one="entry" many="entries" />
+              </>
+            )
+          }
+        </Await>
+      </div>
+      {open !== undefined && (
+        <OwnerDetail
+          owner={open}
+          onClose={() => changeQuery({ owner: undefined })}
+          onEdit={() => setDialog({ edit: open })}
+        />
+      )}
+      {wanted !== null && named.error !== null && listed === undefined && (
+        <p className="notice warn" role="alert">
+          {named.error.message}
+        </p>
+      )}
+      {dialog !== undefined && (
+        <OwnerForm
+          owner={dialog === 'create' ? undefined : dialog.edit}
+          kind={kind ?? 'team'}
+          organisation={organisation ?? ''}
+          onClose={() => setDialog(undefined)}
+        />
+      )}
+    </>
+  );
+}
