@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { RatesWorld } from './rates-world.ts';
+import { WindowsWorld } from './windows-world.ts';
 import { BrokenRule, World, type Outcome } from './world.ts';
 
 /** Which worlds to simulate. */
@@ -8,7 +9,7 @@ export interface Seeds {
   readonly count: number;
   /** Number of broken worlds after which the run ends. */
   readonly most: number;
-  /** Those of budgets (`ledger`), of limits that a gateway counts (`rates`) or of limits in a shared store (`redis`) alone. */
+  /** Those of budgets (`ledger`), of their windows and prices (`windows`), of limits that a gateway counts (`rates`) or of limits in a shared store (`redis`) alone. */
   readonly only?: string;
 }
 
@@ -24,6 +25,7 @@ const nothing: Summary = { worlds: 0, calls: 0, refused: 0, fromMemory: 0, broke
 /** What is simulated with each seed. */
 const worlds: Readonly<Record<string, (seed: number) => { run(): Promise<Outcome> }>> = {
   ledger: (seed) => new World(seed),
+  windows: (seed) => new WindowsWorld(seed),
   rates: (seed) => new RatesWorld(seed),
   redis: (seed) => new RatesWorld(seed, 'redis'),
 };

@@ -6,7 +6,7 @@ export interface Slip {
   readonly from: string;
   readonly to: string;
   /** Kind of the worlds that must notice it. Default: that of the folder. */
-  readonly world?: 'redis';
+  readonly world?: 'redis' | 'windows';
 }
 
 /** Mistakes that were made once, and others that are near. */
@@ -106,6 +106,36 @@ export const slips: readonly Slip[] = [
     file: 'ledger/allotments.ts',
     from: '...(owners === undefined ? {} : { owners }),',
     to: '',
+  },
+  {
+    what: 'a rolling window is one bucket too short',
+    file: 'ledger/windows.ts',
+    from: 'start: bucketOf(`hours:${hours}`, at - hours * hour).start,',
+    to: 'start: bucketOf(`hours:${hours}`, at - hours * hour).end,',
+    world: 'windows',
+  },
+  {
+    what: 'a rolling window is one bucket too long',
+    file: 'ledger/windows.ts',
+    from: 'start: bucketOf(`hours:${hours}`, at - hours * hour).start,',
+    to: 'start: bucketOf(`hours:${hours}`, at - hours * hour - bucketLength(hours)).start,',
+    world: 'windows',
+  },
+  {
+    what: 'each day of a time zone has 24 hours',
+    file: '../model/time-zones.ts',
+    from: 'const number = zone.dayNumber(at);',
+    to: `const number = zone.dayNumber(at);
+    if (zone.day.end > 0 && at >= zone.day.end && at < zone.day.end + dayLength)
+      return (zone.day = { number, start: zone.day.end, end: zone.day.end + dayLength });`,
+    world: 'windows',
+  },
+  {
+    what: 'the price rule is forgotten on settlement',
+    file: 'ledger/with-owners.ts',
+    from: 'const charged = multiplied(settlement.charged, factor);',
+    to: 'const charged = settlement.charged;',
+    world: 'windows',
   },
   {
     what: 'what was counted ahead is used after its slice',

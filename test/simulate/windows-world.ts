@@ -1,0 +1,192 @@
+/** A key with a budget by rolling hours or by days of a time zone and with a price rule, over bursts of calls with hours between them. */
+import { startBookkeeper } from '../../core/money/ledger/bookkeeper.ts';
+import { factorFor, multiplied } from '../../core/money/ledger/pricing.ts';
+import { BudgetExhausted } from '../../core/money/ledger/periods.ts';
+import { seriesIn } from '../../core/money/ledger/windows.ts';
+import { withOwners } from '../../core/money/ledger/with-owners.ts';
+import type { Bookkeeper, Ledger } from '../../core/money/ledger/index.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
+import type { Budget, PriceRule } from '../../core/sdk/budget.ts';
+import { MemoryDatabase } from './database.ts';
+import { Chance, ProcessClock, startOfTime, Timeline } from './time.ts';
+import { BrokenRule, type Outcome } from './world.ts';
+
+const hour = 3_600_000;
+
+/** Local days of Berlin around the one of 25 hours, of which the ends are written down here and not computed. */
+const berlinDays = [
+  Date.UTC(2026, 9, 23, 22),
+  Date.UTC(2026, 9, 24, 22),
+  Date.UTC(2026, 9, 25, 23),
+  Date.UTC(2026, 9, 26, 23),
+  Date.UTC(2026, 9, 27, 23),
+];
+
+interface Made {
+  readonly at: number;
+  /** What it may come to, and what it was charged once it has ended. */
+  amount: number;
+  readonly most: number;
+  endedAt: number | undefined;
+}
+
+/** One world, from its seed. */
+export class WindowsWorld {
+  readonly #chance: Chance;
+  readonly #time = new Timeline();
+  readonly #clock: ProcessClock;
+  readonly #database: MemoryDatabase;
+  readonly #bookkeeper: Bookkeeper;
+  readonly #budget: Budget;
+  readonly #pricing: PriceRule = { factor: 1.2, models: [{ model: 'free-*', factor: 0 }] };
+  readonly #made: Made[] = [];
+  #refused = 0;
+  #reservations = 0;
+  #broken: unknown;
+
+  constructor(seed: number) {
+    const chance = (this.#chance = new Chance(seed));
+    // The local day of Berlin that ends at 23:00 of UTC has begun 25 hours before.
+    const begin =
+      chance.of([Date.UTC(2026, 9, 24, 19), Date.UTC(2026, 9, 25, 19)]) + chance.whole(0, 3 * hour);
+    const clock = (this.#clock = new ProcessClock(this.#time, 1, begin - startOfTime));
+    const database = (this.#database = new MemoryDatabase(() => clock.wall()));
+    const amount = chance.of([3_000, 20_000, 100_000]);
+    this.#budget = chance.is(0.6)
+      ? { unit: 'micro-dollar', period: 'hours', hours: 1, amount }
+      : { unit: 'micro-dollar', period: 'day', timeZone: 'Europe/Berlin', amount };
+    const direct: Ledger = {
+      reserve: async (keyId, budgets, most, lease = 60_000, less = undefined, ahead = undefined) => {
+        const amounts = { most, ...(less && { less }), ...(ahead && { ahead }) };
+        const outcome = database.reserve(keyId, budgets, amounts, lease, clock.wall());
+        if (outcome instanceof BudgetExhausted) throw outcome;
+        this.#reservations += 1;
+        return outcome;
+      },
+      settle: async (settlements) => database.settle(settlements, clock.wall()),
+      settleAfter: () => Promise.reject(new Error('Nothing is settled here together with something else.')),
+      release: async (ids) => database.release(ids),
+      giveBack: async (returns) => database.giveBack(returns),
+      recalled: async () => database.recalled(),
+      renew: async (reservations) => database.renew(reservations, clock.wall()),
+      sweep: async () => database.sweep(),
+      states: async (keyId, budgets) => database.states(keyId, budgets, clock.wall()),
+    };
+    const key = { id: 'key', budgets: [this.#budget], pricing: this.#pricing, owners: [] };
+    const ledger = withOwners(direct, async () => key as unknown as ApiKey);
+    this.#bookkeeper = startBookkeeper(ledger, () => {}, { clock });
+  }
+
+  async run(): Promise<Outcome> {
+    const budgets = [this.#budget];
+    const check = (): void => {
+      if (this.#broken !== undefined) throw this.#broken;
+    };
+    for (let burst = this.#chance.whole(10, 25); burst > 0; burst -= 1) {
+      for (let calls = this.#chance.whole(1, 8); calls > 0; calls -= 1)
+        this.#time.after(this.#chance.whole(0, 900), () => {
+          void this.#call(budgets).catch((error: unknown) => (this.#broken ??= error));
+        });
+      // oxlint-disable-next-line no-await-in-loop -- one burst after the other
+      await this.#time.runUntil(this.#time.now + 2_500, check);
+      this.#clock.skew += this.#chance.is(0.5)
+        ? this.#chance.whole(20_000, 4 * 60_000)
+        : this.#chance.whole(hour / 4, 1.5 * hour);
+    }
+    const [state] = this.#database.states('key', budgets, this.#clock.wall());
+    const expected = this.#spentAt(this.#clock.wall(), 60_000);
+    const least = this.#spentAt(this.#clock.wall());
+    if (
+      state === undefined ||
+      state.spent > expected ||
+      state.spent < least ||
+      state.reserved + state.ahead > 0
+    )
+      throw new BrokenRule(`${state?.spent} are counted, and calls were charged ${expected}`);
+    return {
+      calls: this.#made.length,
+      refused: this.#refused,
+      fromMemory: this.#made.length - this.#reservations,
+    };
+  }
+
+  async #call(budgets: readonly Budget[]): Promise<void> {
+    const chance = this.#chance;
+    const { amount } = this.#budget;
+    const cost = chance.whole(1, Math.max(1, Math.floor(amount / chance.of([2, 8, 40]))));
+    const most = Math.ceil((cost * 12) / 10);
+    const isDirect = chance.is(0.7);
+    const at = this.#clock.wall();
+    let reservation;
+    try {
+      const amounts = multiplied({ microDollars: cost, tokens: 1 }, factorFor(this.#pricing, 'm'));
+      reservation = await this.#bookkeeper.reserve('key', budgets, amounts, 60_000, undefined, isDirect);
+    } catch (error) {
+      if (!(error instanceof BudgetExhausted)) throw error;
+      this.#refused += 1;
+      // Whole parts of a rolling window count, and calls that have just ended hold all that was reserved for them.
+      if (this.#spentAt(this.#clock.wall(), 60_000, 2_500) + most <= amount)
+        throw new BrokenRule(`a call for ${most} was refused, though there was room for it`);
+      return;
+    }
+    const made: Made = { at, amount: most, most, endedAt: undefined };
+    this.#made.push(made);
+    const exposure = this.#spentAt(this.#clock.wall());
+    if (exposure > amount) throw new BrokenRule(`calls of one period may come to ${exposure} of ${amount}`);
+    const unwatch = this.#bookkeeper.watch(reservation);
+    this.#clock.after(chance.whole(1, 400), () => {
+      unwatch();
+      const used = Math.floor(cost * chance.of([0.1, 0.6, 1]));
+      made.amount = Math.ceil((used * 12) / 10);
+      made.endedAt = this.#clock.now();
+      const charged = { microDollars: used, tokens: 1 };
+      const record = {
+        id: `req_${this.#made.indexOf(made)}`,
+        at,
+        keyId: 'key',
+        ip: '',
+        operation: 'chat',
+        format: 'plain',
+        model: 'm',
+        stream: false,
+        status: 200,
+        ended: 'complete' as const,
+        input: 1,
+        output: 0,
+        cacheRead: 0,
+        cacheWrite: 0,
+        reasoning: 0,
+        microDollars: used,
+        ms: 1,
+      };
+      // Calls settle with their owners and price; what comes later, such as batches, finds them.
+      this.#bookkeeper.book(
+        isDirect
+          ? {
+              keyId: 'key',
+              owners: [],
+              series: seriesIn('key', budgets),
+              reservation: reservation.id,
+              charged: multiplied(charged, factorFor(this.#pricing, 'm')),
+              record,
+            }
+          : { keyId: 'key', reservation: reservation.id, charged, record },
+      );
+    });
+  }
+
+  /** What was charged and runs in the present period. `more`: added to a window; `lag`: time for which ended calls hold all they had. */
+  #spentAt(now: number, more = 0, lag = 0): number {
+    const since =
+      this.#budget.period === 'hours'
+        ? now - hour - more
+        : (berlinDays.findLast((start) => start <= now) ?? 0);
+    return this.#made
+      .filter(({ at }) => (more > 0 || this.#budget.period !== 'hours' ? at >= since : at > since))
+      .reduce(
+        (sum, { amount, most, endedAt }) =>
+          sum + (endedAt !== undefined && this.#clock.now() - endedAt < lag ? most : amount),
+        0,
+      );
+  }
+}
