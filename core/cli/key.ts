@@ -1,47 +1,76 @@
-/** `sluice key`: makes, lists, changes and deletes API keys. */
+/** `sluice key`: makes, lists, rotates and deletes API keys, here or at another gateway. */
 import { loadConfig } from '../config/config.ts';
 import { databaseOf } from '../server.ts';
-import { z } from 'zod';
-import { apiKeyFields } from '../state/api-keys/fields.ts';
-import type { ApiKeys, NewApiKey } from '../state/api-keys/index.ts';
+import type { ApiKeys } from '../state/api-keys/index.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
-import type { ApiKey } from '../sdk/api-key.ts';
 import type { Budget } from '../sdk/budget.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
+import {
+  localKeys,
+  remoteKeys,
+  type KeyAdministration,
+  type KeyWithValue,
+  type ListedKey,
+} from './keys/administration.ts';
+import { day, graceOf, newKey, type CreateOptions } from './keys/options.ts';
+import { remoteAccess, remoteOptions, withRemote } from './remote.ts';
 
 const help = `Usage: sluice key create --name NAME [--models LIST] [--budget AMOUNT/PERIOD] [--rpm N] [--tpm N]
                          [--concurrency N] [--addresses LIST] [--expires WHEN] [--note TEXT] [--config FILE]
        sluice key list [--config FILE]
+       sluice key rotate KEY [--grace TIME] [--config FILE]
+       sluice key end-grace KEY [--config FILE]
        sluice key revoke KEY [--config FILE]
 
-Works on the config's database, also while the gateway runs: the gateway follows within a second.
+Works on the config's database, also while the gateway runs: the gateway follows within a second. With --gateway URL it works by the
+admin API of that gateway instead.
 
-create   Creates a key. Prints its value to standard output, this once; all else goes to standard error,
-         so that KEY=$(sluice key create --name ci) holds the value alone.
-           --models       Models the key may use: names and * patterns, separated by commas. Default: all.
-           --budget       Most that the key may spend in the last hours (1h to 168h), a day, a week, a month or in total,
-                          in dollars or tokens: 2usd/5h, 25usd/month, 2000000tokens/total; in a time zone other than
-                          UTC: 0.5usd/day@Europe/Berlin. Repeat it for several budgets.
-           --tags         Words by which usage is attributed, separated by commas: at most 20.
-           --rpm          Requests per minute.
-           --tpm          Tokens per minute.
-           --concurrency  Calls at the same time.
-           --addresses    IP addresses and CIDR ranges the key may be used from, separated by commas. Default: all.
-           --expires      A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
-           --team         Id of its team, whose limits bind it too.
-           --member       Id of its member or service account.
-           --note         Any text, for people.
-list     Shows the keys, never their values.
-revoke   Deletes a key. KEY is its id, its name or its first characters.`;
+create     Creates a key. Prints its value to standard output, this once; all else goes to standard error,
+           so that KEY=$(sluice key create --name ci) holds the value alone.
+             --models       Models the key may use: names and * patterns, separated by commas. Default: all.
+             --budget       Most that the key may spend in the last hours (1h to 168h), a day, a week, a month or in total,
+                            in dollars or tokens: 2usd/5h, 25usd/month, 2000000tokens/total; in a time zone other than
+                            UTC: 0.5usd/day@Europe/Berlin. Repeat it for several budgets.
+             --tags         Words by which usage is attributed, separated by commas: at most 20.
+             --rpm          Requests per minute.
+             --tpm          Tokens per minute.
+             --concurrency  Calls at the same time.
+             --addresses    IP addresses and CIDR ranges the key may be used from, separated by commas. Default: all.
+             --expires      A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
+             --team         Id of its team, whose limits bind it too.
+             --member       Id of its member or service account.
+             --note         Any text, for people.
+list       Shows the keys, never their values.
+rotate     Gives a key a new value, which is printed as that of a new key.
+             --grace        For how long the old value goes on working: 12h, 7d, 4w, 30d at the most. Default: not at all.
+end-grace  Ends the old value of a rotated key at once.
+revoke     Deletes a key. KEY is its id, its name or its first characters.
 
-/** `sluice key`: makes, lists and revokes API keys. */
+  --json     Prints JSON: one object, or for list an array.
+  --gateway  Address of a gateway, such as https://gateway.example.com. Default: the variable SLUICE_GATEWAY.
+  --token    A token of its admin API; - reads it from standard input. Default: the variable SLUICE_TOKEN, which other
+             users of the machine cannot see, as they can see arguments.`;
+
+/** The work of each action, with the name of a key where it takes one. */
+const actions = {
+  create: { hasKey: false },
+  list: { hasKey: false },
+  rotate: { hasKey: true },
+  'end-grace': { hasKey: true },
+  revoke: { hasKey: true },
+} as const;
+
+/** `sluice key`: makes, lists, rotates and revokes API keys. */
 export const key: Command = {
-  summary: 'Makes, lists and revokes API keys.',
+  summary: 'Makes, lists, rotates and revokes API keys.',
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
+      ...remoteOptions,
+      json: { type: 'boolean' },
+      grace: { type: 'string' },
       name: { type: 'string' },
       models: { type: 'string', multiple: true },
       budget: { type: 'string', multiple: true },
@@ -55,25 +84,60 @@ export const key: Command = {
       member: { type: 'string' },
       tags: { type: 'string', multiple: true },
     });
-    const [action, ...words] = positionals;
-    if (action === 'create') {
-      if (words.length > 0)
-        throw new UsageError(`"${words[0]}" is too much here. Give the name with --name.`);
-      const wanted = newKey(values);
-      return withKeys(values.config, (keys) => create(keys, wanted));
-    }
-    if (action === 'list' && words.length === 0) return withKeys(values.config, list);
-    const [which] = words;
-    if (action === 'revoke' && which !== undefined && words.length === 1)
-      return withKeys(values.config, (keys) => revoke(keys, which));
-    if (action === 'revoke') throw new UsageError('Say which key: sluice key revoke KEY.');
-    throw new UsageError(
-      action === undefined
-        ? 'Say what to do: create, list or revoke.'
-        : `"${action}" is none of create, list and revoke.`,
-    );
+    const [action, which = '', ...more] = positionals;
+    const known = Object.keys(actions).join(', ');
+    if (action === undefined) throw new UsageError(`Say what to do: ${known}.`);
+    if (!Object.hasOwn(actions, action)) throw new UsageError(`"${action}" is none of ${known}.`);
+    const { hasKey } = actions[action as keyof typeof actions];
+    if (hasKey && which === '') throw new UsageError(`Say which key: sluice key ${action} KEY.`);
+    if (!hasKey && which !== '')
+      throw new UsageError(`"${which}" is too much here. Give the name with --name.`);
+    if (more.length > 0) throw new UsageError(`"${more[0]}" is too much here.`);
+    const json = values.json === true;
+    const work = workOf(action as keyof typeof actions, which, values, json);
+    const access = remoteAccess(values);
+    if (access === undefined) return withKeys(values.config, (keys) => work(localKeys(keys)));
+    await withRemote(access, (ask) => work(remoteKeys(ask)));
+    return 0;
   },
 };
+
+/** Reads the options before anything is opened, and returns what to do with the keys. */
+function workOf(
+  action: keyof typeof actions,
+  which: string,
+  values: CreateOptions & { readonly grace?: string | undefined },
+  json: boolean,
+): (keys: KeyAdministration) => Promise<void> {
+  switch (action) {
+    case 'create': {
+      const wanted = newKey(values);
+      return async (keys) => print(await keys.create(wanted), 'Made', json);
+    }
+    case 'rotate': {
+      const graceMs = values.grace === undefined ? 0 : graceOf(values.grace);
+      return async (keys) => print(await keys.rotate(which, graceMs), 'Rotated', json);
+    }
+    case 'list':
+      return (keys) => list(keys, json);
+    case 'end-grace':
+      return async (keys) => {
+        const ended = await keys.endOldSecret(which);
+        console.log(
+          json
+            ? JSON.stringify({ ended })
+            : ended
+              ? 'The old value works no longer.'
+              : 'No old value worked.',
+        );
+      };
+    case 'revoke':
+      return async (keys) => {
+        const record = await keys.revoke(which);
+        console.log(json ? JSON.stringify(record) : `Revoked the key "${record.name}" (${record.id}).`);
+      };
+  }
+}
 
 function report(error: Error): void {
   console.error(error.message);
@@ -92,107 +156,21 @@ async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Pro
   }
 }
 
-interface CreateOptions {
-  readonly name?: string | undefined;
-  readonly models?: readonly string[] | undefined;
-  readonly budget?: readonly string[] | undefined;
-  readonly rpm?: string | undefined;
-  readonly tpm?: string | undefined;
-  readonly concurrency?: string | undefined;
-  readonly addresses?: readonly string[] | undefined;
-  readonly expires?: string | undefined;
-  readonly note?: string | undefined;
-  readonly team?: string | undefined;
-  readonly member?: string | undefined;
-  readonly tags?: readonly string[] | undefined;
-}
-
-/** Fields that no option sets are set by the admin API alone. */
-type Field = Exclude<keyof typeof apiKeyFields, 'endUserBudget' | 'callTags'>;
-
-/** The option of the command that sets each field of a key. */
-const optionOf: Readonly<Record<Field, string>> = {
-  name: '--name',
-  note: '--note',
-  models: '--models',
-  budgets: '--budget',
-  requestsPerMinute: '--rpm',
-  tokensPerMinute: '--tpm',
-  concurrency: '--concurrency',
-  addresses: '--addresses',
-  expiresAt: '--expires',
-  team: '--team',
-  member: '--member',
-  tags: '--tags',
-};
-
-/** Reads the options into the fields of a key. Throws UsageError, naming the option, for what the admin API would refuse. */
-function newKey(options: CreateOptions): NewApiKey {
-  const { name, expires, note } = options;
-  if (name === undefined) throw new UsageError('A key needs a name: --name NAME.');
-  const fields: { readonly [F in Field]: unknown } = {
-    name,
-    note,
-    models: entriesOf(options.models),
-    budgets: options.budget?.map(budgetOf),
-    requestsPerMinute: numberOf(options.rpm),
-    tokensPerMinute: numberOf(options.tpm),
-    concurrency: numberOf(options.concurrency),
-    addresses: entriesOf(options.addresses),
-    expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
-    team: options.team,
-    member: options.member,
-    tags: entriesOf(options.tags),
-  };
-  const parsed = z.object(apiKeyFields).partial().required({ name: true }).safeParse(fields);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new UsageError(`${optionOf[issue?.path[0] as Field]} ${issue?.message ?? 'is not valid'}.`);
-}
-
-/** Splits lists at commas. */
-function entriesOf(lists: readonly string[] | undefined): readonly string[] | undefined {
-  return lists
-    ?.flatMap((text) => text.split(','))
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
-}
-
-/** Reads a whole number. What is none becomes NaN, which the schema refuses. */
-function numberOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-}
-
-/** Reads `25.5usd/month` or `2000000tokens/day`. */
-export function budgetOf(text: string): Budget {
-  const [, whole = '', decimals = '', unit, period = '', timeZone] =
-    /^(\d{1,9})(?:\.(\d{1,6}))?(usd|tokens)\/(day|week|month|total|[1-9]\d{0,2}h)(?:@([\w/+-]{1,64}))?$/.exec(
-      text,
-    ) ?? [];
-  const isDollars = unit === 'usd';
-  if (unit === undefined || (!isDollars && decimals !== ''))
-    throw new UsageError(
-      `--budget "${text}" cannot be read. Write an amount, a unit and a period: 25usd/month, 2usd/5h, 0.5usd/day@Europe/Berlin, 2000000tokens/total.`,
-    );
-  return {
-    unit: isDollars ? 'micro-dollar' : 'token',
-    ...(/^\d/.test(period)
-      ? { period: 'hours', hours: Number(period.slice(0, -1)) }
-      : { period: period as Budget['period'] }),
-    ...(timeZone === undefined ? {} : { timeZone }),
-    amount: isDollars ? Number(whole + decimals.padEnd(6, '0')) : Number(whole),
-  };
-}
-
-async function create(keys: ApiKeys, wanted: NewApiKey): Promise<void> {
-  const { record, value } = await keys.create(wanted);
-  console.error(`Made the key "${record.name}" (${record.id}). Its value is shown this once:`);
+function print({ key: record, value }: KeyWithValue, verb: string, json: boolean): void {
+  if (json) {
+    console.log(JSON.stringify({ key: record, value }));
+    return;
+  }
+  console.error(`${verb} the key "${record.name}" (${record.id}). Its value is shown this once:`);
   console.log(value);
 }
 
-async function list(keys: ApiKeys): Promise<void> {
+async function list(keys: KeyAdministration, json: boolean): Promise<void> {
   const records = await keys.list();
+  if (json) {
+    console.log(JSON.stringify(records));
+    return;
+  }
   if (records.length === 0) {
     console.log('There are no keys. Make one with: sluice key create --name NAME');
     return;
@@ -211,12 +189,6 @@ async function list(keys: ApiKeys): Promise<void> {
   console.log(table(rows).join('\n'));
 }
 
-async function revoke(keys: ApiKeys, which: string): Promise<void> {
-  const record = await keys.revoke(which);
-  console.log(`Revoked the key "${record.name}" (${record.id}).`);
-}
-
-/** Describes the limits of a key on one line, in the words of the options that set them. */
 /** A budget as `--budget` takes it. */
 function budgetText({ unit, period, amount, hours, timeZone }: Budget): string {
   const most = unit === 'token' ? `${amount}tokens` : `${amount / 1e6}usd`;
@@ -224,7 +196,8 @@ function budgetText({ unit, period, amount, hours, timeZone }: Budget): string {
   return `${most}/${period === 'hours' ? `${hours}h` : period}${zone}`;
 }
 
-function limitsOf(record: ApiKey): string {
+/** Describes the limits of a key on one line, in the words of the options that set them. */
+function limitsOf(record: ListedKey): string {
   const { budgets = [], requestsPerMinute, tokensPerMinute, concurrency, addresses } = record;
   const limits = [
     ...budgets.map(budgetText),
@@ -236,25 +209,8 @@ function limitsOf(record: ApiKey): string {
   return limits.length === 0 ? 'no limits' : limits.join(', ');
 }
 
-function stateOf({ enabled, expiresAt }: ApiKey): string {
+function stateOf({ enabled, expiresAt }: ListedKey): string {
   if (!enabled) return 'disabled';
   if (expiresAt === undefined) return 'valid';
   return `${expiresAt <= Date.now() ? 'expired' : 'valid until'} ${day(expiresAt)}`;
-}
-
-function day(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
-}
-
-const units: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
-/** When a key ends: `30d` after now, or the last millisecond of a day. */
-export function expiryOf(text: string, now: number): number {
-  const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
-  if (count !== undefined) return now + Number(count) * (units[unit] ?? 0);
-  const end = Date.parse(`${text}T23:59:59.999Z`);
-  // Dates that do not exist, such as 30 February, are read as the next one that does.
-  if (Number.isNaN(end) || day(end) !== text)
-    throw new UsageError(`"${text}" is no time. Write 12h, 30d, 8w, or a day such as 2027-01-31.`);
-  return end;
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { budgetOf, expiryOf } from '../../../core/cli/key.ts';
+import { budgetOf, expiryOf } from '../../../core/cli/keys/options.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
 import { shell, type Told } from './_shell.ts';

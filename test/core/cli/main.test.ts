@@ -47,7 +47,7 @@ describe('sluice', () => {
     expect(outcomes.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
       'There is no command "strat".',
       "Unknown option '--prot'",
-      '"delete" is none of create, list and revoke.',
+      '"delete" is none of create, list, rotate, end-grace, revoke.',
       'A key needs a name: --name NAME.',
     ]);
     expect(outcomes[3]?.stderr).toContain('See: sluice help key');
