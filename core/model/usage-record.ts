@@ -15,6 +15,10 @@ export interface UsageRecord {
   /** Milliseconds since 1970: when the call came in. */
   readonly at: number;
   readonly keyId?: string;
+  /** Ids of the owners of the key at the time of the call. */
+  readonly team?: string;
+  readonly member?: string;
+  readonly organisation?: string;
   readonly ip: string;
   readonly operation: string;
   /** The client's format, and the one spoken to the channel. */

@@ -1,6 +1,6 @@
 /** Records each call in the usage log. */
 import { z } from 'zod';
-import { caller, definePlugin, type JsonObject, type Operation } from 'sluice';
+import { caller, definePlugin, type ApiKey, type JsonObject, type Operation } from 'sluice';
 import {
   accountOf,
   failureCause,
@@ -146,10 +146,10 @@ function draftOf(
   }
   if (attribution.tags !== undefined) draft.tags = attribution.tags;
   if (attribution.endUser !== undefined) draft.endUser = attribution.endUser;
-  const keyId = call.get(caller)?.id;
+  const key = call.get(caller);
   const losses = record.losses();
   const failures = record.failures(attemptOf);
-  if (keyId !== undefined) draft.keyId = keyId;
+  if (key !== undefined) addOwners(draft, key);
   if (attempt !== undefined) {
     draft.channel = attempt.channel;
     draft.upstreamModel = attempt.model;
@@ -170,6 +170,15 @@ function draftOf(
   if (losses !== undefined) draft.losses = losses;
   if (failures !== undefined) draft.attempts = failures;
   return draft;
+}
+
+/** Adds the key, and its owners of this time. */
+function addOwners(draft: Draft, { id, team, member, owners }: ApiKey): void {
+  draft.keyId = id;
+  if (team !== undefined) draft.team = team;
+  if (member !== undefined) draft.member = member;
+  const organisation = owners?.find(({ kind }) => kind === 'organisation')?.id;
+  if (organisation !== undefined) draft.organisation = organisation;
 }
 
 /** Maximum number of characters of a failure's sentence, and of what lies behind it: once for the call, and for each attempt. */

@@ -70,6 +70,11 @@ const full: UsageRecord = {
   id: 'req_full',
   at: newYear + 5,
   keyId: 'key_1',
+  team: 'team_1',
+  member: 'mem_1',
+  organisation: 'org_1',
+  tags: ['blue', 'a "b"'],
+  endUser: 'ann',
   ip: '2001:db8::1',
   operation: 'chat',
   format: 'plain',
@@ -315,19 +320,25 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         usageRecord('one', { ...one, at: newYear + 1 }),
         usageRecord('other', { ...other, at: newYear + 2 }),
         usageRecord('broken', { ended: 'interrupted', at: newYear + 3 }),
+        usageRecord('refused', { status: 429, at: newYear - 1 }),
       );
       const ids = async (filter: Parameters<UsageLog['page']>[0]) =>
         idsOf((await log.page(filter, 10)).records);
       for (const [member, value] of Object.entries(other))
-        expect(await ids({ [member]: value })).toEqual(['other']);
+        expect(await ids({ [member]: value })).toEqual(
+          member === 'status' ? ['other', 'refused'] : ['other'],
+        );
       expect(await ids({ ...one, since: newYear, until: newYear + 2, outcome: 'ok' })).toEqual(['one']);
       expect(await ids({ ...one, keyId: 'key_2' })).toEqual([]);
       expect(await ids({ since: newYear + 2 })).toEqual(['broken', 'other']);
-      expect(await ids({ until: newYear + 2 })).toEqual(['one']);
+      expect(await ids({ until: newYear + 2 })).toEqual(['one', 'refused']);
       expect(await ids({ since: newYear + 1.5, until: newYear + 2.5 })).toEqual(['other']);
       expect(await ids({ since: newYear + 9, until: newYear })).toEqual([]);
       expect(await ids({ outcome: 'failed' })).toEqual(['broken', 'other']);
       expect(await ids({ outcome: 'ok' })).toEqual(['one']);
+      expect(await ids({ outcome: 'refused' })).toEqual(['refused']);
+      expect(await ids({ statusClass: 4 })).toEqual(['other', 'refused']);
+      expect(await ids({ modelPart: 'N' })).toEqual(['other']);
       expect(await ids({ model: "m' OR 1=1" })).toEqual([]);
     });
   });
@@ -646,9 +657,23 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       'channel',
       'format',
       'status',
+      'team',
+      'member',
+      'organisation',
+      'tag',
+      'endUser',
       { bucket: hour },
       { bucket: 600_000 },
     ] as const;
+
+    /** Groups that a record is in: one for each of its tags, none where it has no owner of a kind. */
+    const groupsOf = (record: UsageRecord, grouping: UsageGrouping): readonly (string | number)[] => {
+      if (typeof grouping === 'object') return [record.at - (record.at % grouping.bucket)];
+      if (grouping === 'tag') return record.tags ?? [];
+      const group = record[grouping];
+      if (group !== undefined) return [group];
+      return ['team', 'member', 'organisation', 'endUser'].includes(grouping) ? [] : [''];
+    };
 
     /** Adds up records as the sums should be. */
     const expected = (
@@ -658,27 +683,52 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     ): ReadonlyMap<string | number, object> => {
       const found = new Map<string | number, UsageTotals>();
       for (const record of records) {
-        const failed = record.status >= 400 || record.ended === 'interrupted';
+        const isOk = record.status < 400 && record.ended !== 'interrupted';
+        const refused = record.channel === undefined && record.status >= 400 && record.status < 499;
+        const failed = !isOk && !refused;
         if (record.at < (filter.since ?? 0) || record.at >= (filter.until ?? Number.MAX_SAFE_INTEGER))
           continue;
-        if (filter.outcome !== undefined && failed !== (filter.outcome === 'failed')) continue;
+        if (filter.outcome !== undefined && !{ ok: isOk, failed, refused }[filter.outcome]) continue;
+        if (filter.tag !== undefined && !record.tags?.includes(filter.tag)) continue;
+        if (filter.modelPart !== undefined && !record.model.includes(filter.modelPart)) continue;
+        if (filter.statusClass !== undefined && Math.floor(record.status / 100) !== filter.statusClass)
+          continue;
         if (
-          ['keyId', 'model', 'channel', 'format', 'operation', 'status'].some((name) => {
+          [
+            'team',
+            'member',
+            'organisation',
+            'endUser',
+            'keyId',
+            'model',
+            'channel',
+            'format',
+            'operation',
+            'status',
+          ].some((name) => {
             const wanted = filter[name as keyof UsageFilter];
             return wanted !== undefined && wanted !== record[name as keyof UsageRecord];
           })
         )
           continue;
-        const group =
-          typeof grouping === 'object' ? record.at - (record.at % grouping.bucket) : (record[grouping] ?? '');
-        const sum = found.get(group) ?? { calls: 0, failed: 0, input: 0, output: 0, microDollars: 0 };
-        found.set(group, {
-          calls: sum.calls + 1,
-          failed: sum.failed + Number(failed),
-          input: sum.input + record.input,
-          output: sum.output + record.output,
-          microDollars: sum.microDollars + (record.microDollars ?? 0),
-        });
+        for (const group of groupsOf(record, grouping)) {
+          const sum = found.get(group) ?? {
+            calls: 0,
+            failed: 0,
+            refused: 0,
+            input: 0,
+            output: 0,
+            microDollars: 0,
+          };
+          found.set(group, {
+            calls: sum.calls + 1,
+            failed: sum.failed + Number(failed),
+            refused: sum.refused + Number(refused),
+            input: sum.input + record.input,
+            output: sum.output + record.output,
+            microDollars: sum.microDollars + (record.microDollars ?? 0),
+          });
+        }
       }
       return found;
     };
@@ -701,6 +751,13 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       input: fc.nat(1_000),
       output: fc.nat(1_000),
       microDollars: fc.option(fc.nat(1_000_000), { nil: undefined }),
+      team: fc.option(fc.constantFrom('team_1', 'team_2'), { nil: undefined }),
+      member: fc.option(fc.constantFrom('mem_1', 'mem_2'), { nil: undefined }),
+      organisation: fc.option(fc.constantFrom('org_1', 'org_2'), { nil: undefined }),
+      tags: fc.option(fc.uniqueArray(fc.constantFrom('blue', 'a "b"', '\\'), { minLength: 1 }), {
+        nil: undefined,
+      }),
+      endUser: fc.option(fc.constantFrom('ann', 'bob'), { nil: undefined }),
     });
     const anyFilter = fc.record(
       {
@@ -710,10 +767,69 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         model: fc.constantFrom('m', 'n'),
         channel: fc.constantFrom('a', 'b'),
         status: fc.constantFrom(200, 500, 418),
-        outcome: fc.constantFrom('ok' as const, 'failed' as const),
+        outcome: fc.constantFrom('ok' as const, 'failed' as const, 'refused' as const),
+        team: fc.constantFrom('team_1', 'nobody'),
+        member: fc.constantFrom('mem_1', 'mem_2'),
+        organisation: fc.constantFrom('org_1', 'org_2'),
+        tag: fc.constantFrom('blue', 'a "b"', '\\', 'b'),
+        endUser: fc.constantFrom('ann', 'nobody'),
+        modelPart: fc.constantFrom('m', 'x'),
+        statusClass: fc.constantFrom(2, 4),
       },
       { requiredKeys: [] },
     );
+
+    test('for any owner and tag, together with other members or alone, and lists find their records', async () => {
+      const owned = fc.record(
+        {
+          team: fc.constantFrom('team_1', 'team_2'),
+          organisation: fc.constantFrom('org_1', 'org_2'),
+          tag: fc.constantFrom('blue', 'a "b"'),
+          since: fc.integer({ min: 0, max: 6 * day }).map((ago) => now - ago),
+        },
+        { requiredKeys: [] },
+      );
+      let number = 0;
+      const all: UsageRecord[] = [];
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(anyRecord, { minLength: 1, maxLength: 20 }),
+          fc.array(fc.tuple(owned, fc.constantFrom(...groupings)), { minLength: 3, maxLength: 3 }),
+          fc.boolean(),
+          async (some, questions, adds) => {
+            const records = some.map((one) => {
+              const given = Object.entries(one).filter(([, value]) => value !== undefined);
+              return usageRecord(`o${(number += 1)}`, Object.fromEntries(given));
+            });
+            await insert(...records);
+            all.push(...records);
+            if (adds) await addAll();
+            for (const [filter, grouping] of questions) {
+              const { sums } = await log.sums(filter, grouping);
+              const found = new Map(sums.map(({ group, ...totals }) => [group, totals]));
+              expect(found).toEqual(expected(all, filter, grouping));
+              const page = await log.page(filter, all.length + 1);
+              const total = expected(all, filter, { bucket: 1e15 }).get(0) as UsageTotals | undefined;
+              expect(page.records).toHaveLength(total?.calls ?? 0);
+            }
+          },
+        ),
+        { numRuns: tries(200) },
+      );
+    });
+
+    test('and of the tags of an hour 1,000 are told apart, the others are in the rest', async () => {
+      const many = Array.from({ length: 1_100 }, (_, index) =>
+        usageRecord(`t${index}`, { at: newYear + index, tags: [`tag ${index}`, 'all'] }),
+      );
+      await insert(...many);
+      await addAll();
+      const { sums } = await log.sums({}, 'tag', { limit: 5_000, order: 'calls' });
+      expect(sums[0]).toMatchObject({ group: 'all', calls: 1_100 });
+      expect(sums.find(({ group }) => group === '')).toMatchObject({ calls: 101 });
+      expect(sums).toHaveLength(1_001);
+      expect((await log.page({ tag: 'tag 1099' }, 5)).records).toMatchObject([{ id: 't1099' }]);
+    });
 
     test('for any filter and grouping, whatever of them has been added', async () => {
       let number = 0;

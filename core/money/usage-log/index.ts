@@ -6,13 +6,27 @@ export interface UsageFilter {
   readonly since?: number;
   readonly until?: number;
   readonly keyId?: string;
+  /** Ids of owners of the key at the time of the call. */
+  readonly team?: string;
+  readonly member?: string;
+  readonly organisation?: string;
+  /** One of the call's tags. */
+  readonly tag?: string;
+  readonly endUser?: string;
   readonly model?: string;
+  /** A part of the model's name, in letters of any case. */
+  readonly modelPart?: string;
   readonly channel?: string;
   readonly format?: string;
   readonly operation?: string;
-  /** `failed`: a status from 400 on, or interrupted in the middle of the reply. */
-  readonly outcome?: 'ok' | 'failed';
+  /**
+   * `refused`: the gateway itself answered with a status from 400 to 498, and sent the call to no provider. `failed`: another status from 400
+   * on, or interrupted in the middle of the reply.
+   */
+  readonly outcome?: 'ok' | 'failed' | 'refused';
   readonly status?: number;
+  /** First digit of the status. */
+  readonly statusClass?: number;
   /** The id of one call, as its client saw it in `x-request-id`. */
   readonly id?: string;
   /** Duration in milliseconds: at least, at most. */
@@ -48,7 +62,9 @@ export interface UsagePage {
 /** What the calls of one group come to. */
 export interface UsageTotals {
   readonly calls: number;
+  /** Calls that failed, without those that were refused. */
   readonly failed: number;
+  readonly refused: number;
   readonly input: number;
   readonly output: number;
   readonly microDollars: number;
@@ -89,8 +105,23 @@ export interface UsageSumsList {
   readonly incompleteBefore?: number;
 }
 
-/** How records are grouped: by a member, or by time in buckets of so many milliseconds. */
-export type UsageGrouping = 'keyId' | 'model' | 'channel' | 'format' | 'status' | { readonly bucket: number };
+/**
+ * How records are grouped: by a member, or by time in buckets of so many milliseconds. Calls without an owner, a tag or an end user are in no
+ * group of these. A call with several tags is in several groups; of an hour 1,000 tags and end users are told apart, the others are in the group
+ * with an empty name.
+ */
+export type UsageGrouping =
+  | 'keyId'
+  | 'team'
+  | 'member'
+  | 'organisation'
+  | 'tag'
+  | 'endUser'
+  | 'model'
+  | 'channel'
+  | 'format'
+  | 'status'
+  | { readonly bucket: number };
 
 /** Attempts at one channel that failed, also where another channel answered the call. */
 export interface FailedAttempts {

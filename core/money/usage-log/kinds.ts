@@ -35,26 +35,37 @@ export class Kinds {
   readonly #kinds = new Map<string, Kind>();
   /** Days since 1970. Kinds are written anew on each day that uses them, so that those of no record can be removed. */
   today = 0;
+  /** Ids of {@link Owners} that the database had, of this day, before our transactions. */
+  readonly owners = new Set<number>();
+
+  /** Forgets what was written on another day. */
+  turnDay(): void {
+    const today = Math.floor(Date.now() / day);
+    if (today === this.today) return;
+    this.today = today;
+    this.#kinds.clear();
+    this.owners.clear();
+  }
 
   /** Returns the kind with these values; undefined when there are too many. */
   of(values: readonly (string | null)[]): Kind | undefined {
-    const today = Math.floor(Date.now() / day);
-    if (today !== this.today) {
-      this.today = today;
-      this.#kinds.clear();
-    }
+    this.turnDay();
     let text = '';
     // No text has a zero character: see `clean`.
     for (const value of values) text += value === null ? '\0' : `=${value}\0`;
     let kind = this.#kinds.get(text);
     if (kind === undefined) {
       if (this.#kinds.size >= mostKinds) return undefined;
-      // As many bits as a number of JavaScript holds.
-      const id = Number(createHash('sha256').update(text).digest().readBigUInt64BE() >> 11n);
+      const id = idOf(text);
       this.#kinds.set(text, (kind = { id, values, isThere: false }));
     }
     return kind;
   }
+}
+
+/** Returns the number of a text: as many bits of its hash as a number of JavaScript holds. */
+export function idOf(text: string): number {
+  return Number(createHash('sha256').update(text).digest().readBigUInt64BE() >> 11n);
 }
 
 /** Returns those of the kinds that may not be in the database yet, each once and in one order, so that no two transactions wait for each other. */

@@ -1,7 +1,7 @@
 /** In milliseconds. Widths of all levels are multiples of it. */
 export const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
+export const hour = 60 * minute;
+export const day = 24 * hour;
 
 /** One way in which records are summed: the width of its times in milliseconds, and by what they are told apart. */
 export interface Level {
@@ -60,31 +60,30 @@ export interface Segment {
 export interface Needs {
   readonly needsNames: boolean;
   readonly needsKeys: boolean;
-  /** Width of the buckets of time that are asked for, in milliseconds. */
-  readonly bucket?: number;
+}
+
+/** Returns the level that answers a question for times of a size, if any. */
+export function levelFor({ needsNames, needsKeys }: Needs, size: number): number | undefined {
+  return levels.find(
+    (one) =>
+      one.size === size &&
+      one.hasKeys === needsKeys &&
+      // Sums by names are many more than sums without: an hour without them is less to read than a day with them.
+      (needsKeys ? one.hasNames || !needsNames : one.hasNames === needsNames),
+  )?.level;
 }
 
 /**
  * Divides a time into stretches, each of the coarsest level that fits. What begins or ends within the smallest sums that there are is read
- * from the records.
+ * from the records. `bucket`: width of the buckets of time that are asked for, in milliseconds.
  */
 export function segmentsOf(
-  { needsNames, needsKeys, bucket }: Needs,
+  levelOf: (size: number) => number | undefined,
+  bucket: number | undefined,
   since: number,
   until: number,
   now: number,
 ): readonly Segment[] {
-  const fitting = (size: number): number | undefined => {
-    if (bucket !== undefined && bucket % size !== 0) return undefined;
-    const found = levels.find(
-      (one) =>
-        one.size === size &&
-        one.hasKeys === needsKeys &&
-        // Sums by names are many more than sums without: an hour without them is less to read than a day with them.
-        (needsKeys ? one.hasNames || !needsNames : one.hasNames === needsNames),
-    );
-    return found?.level;
-  };
   const segments: Segment[] = [];
   const divide = (from: number, to: number, sizes: readonly number[]): void => {
     if (from >= to) return;
@@ -93,7 +92,7 @@ export function segmentsOf(
       segments.push({ level: 'records', since: from, until: to });
       return;
     }
-    const level = fitting(size);
+    const level = bucket !== undefined && bucket % size !== 0 ? undefined : levelOf(size);
     const first = Math.ceil(from / size) * size;
     const last = to === Number.MAX_SAFE_INTEGER ? to : Math.floor(to / size) * size;
     // One hour less than they are kept: they are removed by a clock of another process.

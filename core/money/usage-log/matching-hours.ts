@@ -1,7 +1,8 @@
 /** Finds the hours in which a filter has records, by the sums. */
 import type { UsageFilter } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
-import { narrowing } from './narrowing.ts';
+import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
+import { subjectHours } from './subject-hours.ts';
 import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
@@ -14,7 +15,7 @@ export interface MatchingHour {
 }
 
 /** Members of a filter by which the sums tell records apart. */
-const told = ['keyId', 'model', 'channel', 'format', 'operation', 'status', 'outcome'] as const;
+const told = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;
 
 /** True when the sums know in which hours there are records of a filter. */
 export async function knowsHours(ask: Ask, filter: UsageFilter): Promise<boolean> {
@@ -34,6 +35,10 @@ export async function* matchingHours(
 ): AsyncGenerator<MatchingHour> {
   const { sql, values } = narrowing(filter);
   const from = Math.floor(since / hour) * hour;
+  if (ownedMembers.some((name) => filter[name] !== undefined)) {
+    yield* subjectHours(ask, filter, from, until);
+    return;
+  }
   // First what is in no sums yet: what is added to them meanwhile is found in the sums.
   const unsummed = await ask(
     `SELECT DISTINCT at - at % ${hour} AS start FROM usage_unsummed WHERE at >= ? AND at < ?${sql} ORDER BY start DESC`,

@@ -21,6 +21,7 @@ import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
 import { removedWith } from './partitions.ts';
 import { standingOf } from './standing.ts';
+import { createSubjectSumming } from './subject-sums.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
@@ -40,7 +41,12 @@ export function openUsageLog(
   const ask = operatorReads(database);
   /** What is removed or judged must not be some time behind. */
   const askPrimary = longReads(database);
-  const addToSums = createSumming(database);
+  const addRecords = createSumming(database);
+  const addOwned = createSubjectSumming(database);
+  const addToSums = async (): Promise<boolean> => {
+    const hasMore = await addRecords();
+    return (await addOwned()) || hasMore;
+  };
 
   /** Records of a slice of time, in order. */
   const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Cursor) => {

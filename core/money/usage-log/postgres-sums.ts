@@ -1,3 +1,4 @@
+import { isRefused } from './narrowing.ts';
 import { amounts, dimensions, largestStart, largestSum, levels, minute, type Dimension } from './levels.ts';
 
 /** A sum that no column is too small for. */
@@ -68,7 +69,9 @@ export function additionInPostgres(source: string): string {
   const dimension = (name: Dimension): string => {
     if (name === 'failed') return 'failed';
     if (name === 'key_id') return "CASE WHEN keys = 1 THEN key_id ELSE '' END AS key_id";
-    return `CASE WHEN names = 1 THEN ${name} ELSE ${name === 'status' ? '0' : "''"} END AS ${name}`;
+    if (name === 'status')
+      return `CASE WHEN names = 1 THEN status WHEN ${isRefused()} THEN 400 ELSE 0 END AS status`;
+    return `CASE WHEN names = 1 THEN ${name} ELSE '' END AS ${name}`;
   };
   const added = amounts.map((name) => `SUM(${name}::numeric) AS ${name}`).join(', ');
   const alike = [...dimensions, 'ms_bin', 'first_bin'].join(', ');

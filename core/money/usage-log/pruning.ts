@@ -80,21 +80,22 @@ async function removeRecords(
   return dropped + (await removeUpTo(sql, end < at ? { at: end, id: '' } : { at, id }));
 }
 
-/** Removes kinds of records that have gone. Two days more, for clocks that differ. */
+/** Removes kinds and owners of records that have gone. Two days more, for clocks that differ. */
 async function removeKinds(sql: Sql, ask: Ask): Promise<void> {
   const [oldest] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
   const before = Math.floor(Number(oldest?.['at'] ?? Date.now()) / day) - 2;
-  for (let found = batch; found === batch;) {
-    const gone = await sql.run(() =>
-      rows(
-        'DELETE FROM usage_kinds WHERE id IN (SELECT id FROM usage_kinds WHERE last_day < ? LIMIT ?) RETURNING id',
-        before,
-        batch,
-      ),
-    );
-    found = gone.length;
-    await yieldTurn();
-  }
+  for (const table of ['usage_kinds', 'usage_owners'])
+    for (let found = batch; found === batch;) {
+      const gone = await sql.run(() =>
+        rows(
+          `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE last_day < ? LIMIT ?) RETURNING id`,
+          before,
+          batch,
+        ),
+      );
+      found = gone.length;
+      await yieldTurn();
+    }
 }
 
 /** The newest record that is one too many; undefined when there are no more than so many. The sums tell in which hour it is. */

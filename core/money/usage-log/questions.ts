@@ -2,6 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
+import { holds, ofClass, ownedNarrowing } from './narrowing.ts';
 
 /** How many records are looked at together. */
 export const slice = 5_000;
@@ -15,8 +16,15 @@ export interface Cursor {
   readonly id: string;
 }
 
-/** The condition for calls that failed. */
-export const hasFailed = "(status >= 400 OR ended = 'interrupted')";
+/** The conditions for calls that did not go well, and for those of them that the gateway refused. */
+const isNotOk = "(status >= 400 OR ended = 'interrupted')";
+const isRefused = '(channel IS NULL AND status BETWEEN 400 AND 498)';
+
+const outcomes = {
+  ok: `NOT ${isNotOk}`,
+  failed: `${isNotOk} AND NOT ${isRefused}`,
+  refused: isRefused,
+} as const;
 
 /** Conditions of the members that are a lowest or a highest value. */
 const bounds = {
@@ -60,7 +68,12 @@ export function conditions(
     const value = filter[member as keyof typeof bounds];
     if (value !== undefined) need(condition, value);
   }
-  if (filter.outcome !== undefined) need(filter.outcome === 'ok' ? `NOT ${hasFailed}` : hasFailed);
+  if (filter.outcome !== undefined) need(outcomes[filter.outcome]);
+  if (filter.modelPart !== undefined && filter.modelPart !== '')
+    need(holds('lower(model)'), filter.modelPart.toLowerCase());
+  if (filter.statusClass !== undefined) need(ofClass('status', filter.statusClass));
+  const owned = ownedNarrowing(filter);
+  if (owned.sql !== '') need(owned.sql.slice(' AND '.length), ...owned.values);
   if (before !== undefined) need('(at, id) < (?, ?)', before.at, before.id);
   return { where: parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`, values };
 }

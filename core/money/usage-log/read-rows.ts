@@ -19,6 +19,11 @@ export function recordOf(row: Row): UsageRecord {
     id: word('id') ?? '',
     at: number('at') ?? 0,
     keyId: word('key_id'),
+    team: word('team'),
+    member: word('member'),
+    organisation: word('organisation'),
+    tags: tagsOf(row['tags']),
+    endUser: word('end_user'),
     ip: word('ip') ?? '',
     operation: word('operation') ?? '',
     format: word('format') ?? '',
@@ -59,7 +64,7 @@ function detailsIn({ details, price }: Row): JsonObject {
 
 /** What of the details has the shape that it was written in. */
 function told(details: JsonObject): object {
-  const { reason, cause, price, losses, attempts, units, chargedMicroDollars, tags, endUser } = details;
+  const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = details;
   return {
     reason: typeof reason === 'string' ? reason : undefined,
     cause: isObject(cause) ? cause : undefined,
@@ -67,10 +72,12 @@ function told(details: JsonObject): object {
     units: isObject(units) ? units : undefined,
     losses: Array.isArray(losses) ? losses.filter((loss) => typeof loss === 'string') : undefined,
     chargedMicroDollars: typeof chargedMicroDollars === 'number' ? chargedMicroDollars : undefined,
-    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : undefined,
-    endUser: typeof endUser === 'string' ? endUser : undefined,
     attempts: Array.isArray(attempts) ? attempts.filter(isObject) : undefined,
   };
+}
+
+function tagsOf(value: unknown): readonly string[] | undefined {
+  return typeof value === 'string' ? (JSON.parse(value) as string[]) : undefined;
 }
 
 function flagOf(value: number | undefined): boolean | undefined {

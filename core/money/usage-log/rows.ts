@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Row } from './read-rows.ts';
 import { attemptNames, attemptRows } from './attempt-rows.ts';
+import { ownersInsertion, ownersOf, ownersRowsInsertion, unwrittenOwners, type Owners } from './owners.ts';
 import { kindInsertion, Kinds, kindsInsertion, rowOfKind, unwritten, type Kind } from './kinds.ts';
 import { clean, text, whole } from './values.ts';
 
@@ -40,6 +41,8 @@ const columns: Readonly<Record<string, (record: UsageRecord) => Value>> = {
     const first = time(firstMs);
     return first === null ? null : binOf(first);
   },
+  tags: ({ tags }) => (tags === undefined || tags.length === 0 ? null : tagText(tags)),
+  end_user: ({ endUser }) => text(endUser),
 };
 
 /** Columns that rows with a kind leave empty. */
@@ -57,7 +60,7 @@ const emptyColumns: Readonly<Record<string, Value>> = {
 const ownColumns = Object.entries(columns).filter(([name]) => !(name in emptyColumns));
 const kindColumns = Object.entries(columns).filter(([name]) => name in emptyColumns);
 
-const names = [...Object.keys(columns), 'kind', 'details'];
+const names = [...Object.keys(columns), 'kind', 'owners', 'details'];
 const fillings = Object.entries(columns).map(([name, fill]) => ({ fill, empty: emptyColumns[name] }));
 const detailNames = ['at', 'id', 'details', 'request', 'response'] as const;
 
@@ -67,6 +70,9 @@ export const recordColumns = [
     .filter((name) => !name.endsWith('_bin'))
     .map((name) => `u.${name}`),
   'u.price',
+  'u.team',
+  'u.member',
+  'u.organisation',
   'COALESCE(u.details, d.details) AS details',
 ].join(', ');
 
@@ -82,6 +88,7 @@ const statements = new WeakMap<
   {
     readonly kinds: Kinds;
     readonly kind: StatementSync;
+    readonly owners: StatementSync;
     readonly record: StatementSync;
     readonly details: StatementSync;
     readonly attempts: StatementSync;
@@ -105,6 +112,7 @@ export function insertRecordsInSqlite(
     prepared = {
       kinds: new Kinds(),
       kind: connection.prepare(kindInsertion),
+      owners: connection.prepare(ownersInsertion),
       record: insert('usage_records', names),
       details: insert('usage_details', detailNames),
       attempts: insert('usage_attempts', attemptNames),
@@ -117,6 +125,11 @@ export function insertRecordsInSqlite(
     const { changes } = prepared.kind.run(kind.id, ...kind.values, kinds.today);
     if (changes === 0) kind.isThere = true;
   }
+  const ownersOfRecords = records.map((record) => ownersOf(record, kinds));
+  for (const { id, values } of unwrittenOwners(ownersOfRecords)) {
+    const { changes } = prepared.owners.run(id, ...values, kinds.today);
+    if (changes === 0) kinds.owners.add(id);
+  }
   const added = new Set<string>();
   const values: Value[] = [];
   for (const [index, record] of records.entries()) {
@@ -128,7 +141,8 @@ export function insertRecordsInSqlite(
     }
     const details = detailsOf(record, kind !== undefined);
     values[fillings.length] = kind?.id ?? null;
-    values[fillings.length + 1] = details;
+    values[fillings.length + 1] = ownersOfRecords[index]?.id ?? null;
+    values[fillings.length + 2] = details;
     if (prepared.record.run(...values).changes === 0) continue;
     added.add(record.id);
     const bodies = bodiesOf(record);
@@ -162,6 +176,9 @@ export async function insertRecordsInPostgres(
     const ids = new Set(changed.map(({ id }) => Number(id)));
     for (const kind of made) if (!ids.has(kind.id)) kind.isThere = true;
   }
+  const ownersOfRecords = records.map((record) => ownersOf(record, kinds));
+  const owners = unwrittenOwners(ownersOfRecords);
+  if (owners.length > 0) await writeOwners(session, owners, kinds);
   const rows = records.map((record, index) => {
     const kind = ofRecords[index];
     const row: Record<string, string | number> = {};
@@ -172,6 +189,7 @@ export async function insertRecordsInPostgres(
     for (const [name, fill] of kindColumns)
       add(name, kind === undefined ? fill(record) : (emptyColumns[name] ?? null));
     add('kind', kind?.id ?? null);
+    add('owners', ownersOfRecords[index]?.id ?? null);
     add('details', detailsOf(record, kind !== undefined));
     return row;
   });
@@ -184,9 +202,22 @@ export async function insertRecordsInPostgres(
   return added;
 }
 
+async function writeOwners(session: QueryingSession, owners: readonly Owners[], kinds: Kinds): Promise<void> {
+  const rows = owners.map(({ id, values: [team, member, organisation] }) => ({
+    id,
+    team,
+    member,
+    organisation,
+    last_day: kinds.today,
+  }));
+  const changed = await session.query(ownersRowsInsertion, [JSON.stringify(rows)]);
+  const ids = new Set(changed.map(({ id }) => Number(id)));
+  for (const { id } of owners) if (!ids.has(id)) kinds.owners.add(id);
+}
+
 /** What only tells more of a record, as JSON. The price is part of its kind, where it has one. */
 function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
-  const { reason, cause, price, losses, attempts, units, chargedMicroDollars, tags, endUser } = record;
+  const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = record;
   const more = {
     reason,
     cause,
@@ -195,8 +226,6 @@ function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
     attempts,
     units,
     chargedMicroDollars,
-    tags,
-    endUser,
   };
   for (const name in more)
     if (more[name as keyof typeof more] !== undefined) return clean(JSON.stringify(more));
@@ -217,6 +246,14 @@ function bodiesOf({
     ...(request === undefined ? {} : { request: clean(request) }),
     ...(response === undefined ? {} : { response: clean(response) }),
   };
+}
+
+/** Maximum number of tags that a record keeps. */
+const maxTags = 20;
+
+function tagText(tags: readonly string[]): string {
+  const kept = [...new Set(tags.map((tag) => text(tag) ?? ''))].filter((tag) => tag !== '');
+  return JSON.stringify(kept.slice(0, maxTags));
 }
 
 /** Bins of a logarithmic scale, four percent wide: a percentile that is read off them is wrong by two percent at most. */

@@ -13,8 +13,9 @@ const addition = `INSERT INTO usage_totals (level, start, key, names, calls, ${a
     ${amounts.map((name) => `${name} = NULLIF(CAST(MIN(COALESCE(${name}, 0) + COALESCE(excluded.${name}, 0), ${largestSum}) AS INTEGER), 0)`).join(', ')},
     bins = excluded.bins`;
 
-/** In the place of all dimensions but the key and failure. */
+/** In the place of all dimensions but the key and failure. Calls that were refused have a status all the same. */
 const noNames: readonly SqlValue[] = ['', '', '', '', 0];
+const refusedNames: readonly SqlValue[] = ['', '', '', '', 400];
 
 /** Calls that are added up. */
 interface Sum {
@@ -139,18 +140,20 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
   const additions = new Map<string, Addition>();
   for (const alike of all) {
     const named = alike.names.join('\0');
+    const isRefused = isRefusal(alike);
+    const unnamed = isRefused ? refusedNames : noNames;
     for (const { level, size, hasKeys, hasNames } of levels) {
       const start = alike.start - (alike.start % size);
       if (size === minute && start < minutesSince) continue;
       const keyId = hasKeys ? alike.keyId : '';
-      const place = `${level} ${start} ${String(alike.failed)} ${String(keyId)}\0${hasNames ? named : ''}`;
+      const place = `${level} ${start} ${String(alike.failed)} ${String(keyId)}\0${hasNames ? named : isRefused ? 'refused' : ''}`;
       let one = additions.get(place);
       if (one === undefined) {
         one = {
           level,
           start,
           keyId: hasKeys ? alike.keyId : undefined,
-          names: hasNames ? alike.names : noNames,
+          names: hasNames ? alike.names : unnamed,
           failed: alike.failed,
           calls: 0,
           amounts: amounts.map(() => 0),
@@ -165,6 +168,10 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
     }
   }
   return additions.values();
+}
+
+function isRefusal({ names: [, channel, , , status], failed }: Alike): boolean {
+  return Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
 }
 
 /** Adds the bins of the row that is there, if any. */

@@ -2,26 +2,25 @@
 import { rows, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { addingLock } from './adding-lock.ts';
-import { levels, minute, minutesKept } from './levels.ts';
-
-const hour = 60 * minute;
-const day = 24 * hour;
+import { day, hour, levels, minute, minutesKept } from './levels.ts';
+import { subjectLevels } from './subjects.ts';
 
 /** Names that are removed at once. */
 const batch = 500;
 
 /** Sums of a time, where they are: those of older gateways are in a table of their own until they are moved. */
 const tables = [
-  { name: 'usage_totals', unit: minute },
-  { name: 'usage_sums', unit: 1 },
+  { name: 'usage_totals', unit: minute, sizes: levels },
+  { name: 'usage_sums', unit: 1, sizes: levels },
+  { name: 'usage_subject_totals', unit: minute, sizes: subjectLevels },
 ] as const;
 
 /** Removes sums of times that are too old, one time after the other; returns how many times there were. */
 export async function removeSums(sql: Sql, days: number): Promise<number> {
   let removed = 0;
-  for (const { level, size } of levels) {
-    const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
-    for (const { name, unit } of tables) {
+  for (const { name, unit, sizes } of tables)
+    for (const { level, size } of sizes) {
+      const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
       for (;;) {
         const [oldest] = await sql.run(() =>
           rows(
@@ -38,7 +37,6 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
         await yieldTurn();
       }
     }
-  }
   await removeNames(sql, days);
   return removed;
 }
@@ -46,7 +44,7 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
 /** Removes names and keys whose sums have gone. Two days more, because a sum of a day has the time at which the day began. */
 async function removeNames(sql: Sql, days: number): Promise<void> {
   const before = Math.floor(Date.now() / day - days) - 2;
-  for (const table of ['usage_names', 'usage_keys'])
+  for (const table of ['usage_names', 'usage_keys', 'usage_subjects'])
     for (let found = batch; found === batch;) {
       found = await sql.atomically(function* remove() {
         // Whoever adds sums has looked up their names.

@@ -1,11 +1,12 @@
 import type { Database } from '../../state/database/index.ts';
 import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageSumsList, UsageTotals } from './index.ts';
-import { segmentsOf, type Segment } from './levels.ts';
+import { levelFor, segmentsOf, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
-import type { Source } from './narrowing.ts';
+import { isRefused, namedMembers, type Source } from './narrowing.ts';
+import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
 import { sourceOf } from './sums-source.ts';
 
 /** Maximum number of groups in one answer. */
@@ -27,21 +28,29 @@ const hour = 3_600_000;
 /** Opens the sums of a log. */
 export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
   return async (filter, grouping, { limit = mostGroups, order = 'cost', percentiles = false } = {}) => {
-    const group = groupOf(grouping);
     const { start, end } = await roundedRange(ask, filter);
+    const plan = subjectPlan(filter, grouping);
+    const group = groupOf(grouping, plan?.grouped !== undefined);
+    const most = Math.max(1, Math.min(mostGroups, limit));
+    const isOfRecords = ofRecords.some((name) => filter[name] !== undefined);
+    if (plan !== undefined) {
+      const owned = isOfRecords ? ({ ...plan, kind: 'records' } as const) : plan;
+      const segments = subjectSegments(owned, group.bucket, start, end);
+      if (segments.length === 0) return { sums: [] };
+      return listOf(ask, kind, subjectSource(kind, owned, filter, segments), group, most, order);
+    }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
     const needs = {
       needsKeys,
       needsNames: isNamed(filter) || (typeof grouping !== 'object' && grouping !== 'keyId'),
-      ...(group.bucket === undefined ? {} : { bucket: group.bucket }),
     };
-    const segments: readonly Segment[] = ofRecords.some((name) => filter[name] !== undefined)
+    const segments: readonly Segment[] = isOfRecords
       ? [{ level: 'records', since: start, until: end }]
-      : segmentsOf(needs, start, end, Date.now());
+      : segmentsOf((size) => levelFor(needs, size), group.bucket, start, end, Date.now());
     if (segments.length === 0) return { sums: [] };
     const incompleteBefore = await unsummedBefore(ask, start);
     const source = sourceOf(kind, filter, segments, false);
-    const list = await listOf(ask, kind, source, group, Math.max(1, Math.min(mostGroups, limit)), order);
+    const list = await listOf(ask, kind, source, group, most, order);
     const times =
       percentiles && !needsKeys
         ? await timesOf(ask, kind, sourceOf(kind, filter, segments, true), group, list.sums)
@@ -72,16 +81,17 @@ interface Group {
   readonly isNumber: boolean;
 }
 
-function groupOf(grouping: UsageGrouping): Group {
+function groupOf(grouping: UsageGrouping, isOwned: boolean): Group {
   if (typeof grouping === 'object') {
     const bucket = Math.max(1, Math.trunc(grouping.bucket));
     return { sql: `at - at % ${bucket}`, bucket, isNumber: true };
   }
-  return { sql: columns[grouping], bucket: undefined, isNumber: grouping === 'status' };
+  const sql = isOwned ? 'grouped' : (columns[grouping as keyof typeof columns] ?? 'grouped');
+  return { sql, bucket: undefined, isNumber: grouping === 'status' };
 }
 
-function isNamed({ model, channel, format, operation, status }: UsageFilter): boolean {
-  return [model, channel, format, operation, status].some((value) => value !== undefined);
+function isNamed(filter: UsageFilter): boolean {
+  return namedMembers.some((name) => filter[name] !== undefined);
 }
 
 /** The time before which records are missing from the sums, when it is later than the time that is asked about. */
@@ -108,6 +118,7 @@ async function listOf(
   const members = {
     calls: 'calls',
     failed: 'failed',
+    refused: 'refused',
     input: 'input',
     output: 'output',
     micro_dollars: 'micro_dollars',
@@ -116,7 +127,7 @@ async function listOf(
   const listed = bucket === undefined ? `CASE WHEN place <= ${Math.trunc(limit)} THEN 1 ELSE 0 END` : '1';
   const rows = await ask(
     `WITH source AS (${sql}), groups AS (
-       SELECT ${group} AS name, ${added({ ...members, failed: 'calls * failed' })} FROM source GROUP BY ${group}),
+       SELECT ${group} AS name, ${added({ ...members, failed: `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN calls ELSE 0 END`, refused: `CASE WHEN ${isRefused()} THEN calls ELSE 0 END` })} FROM source GROUP BY ${group}),
      placed AS (SELECT groups.*, ROW_NUMBER() OVER (ORDER BY ${first} DESC, ${second} DESC, name) AS place FROM groups)
      SELECT CASE WHEN ${listed} = 1 THEN name END AS name, ${listed} AS listed, COUNT(*) AS groups, ${added(members)}
      FROM placed GROUP BY CASE WHEN ${listed} = 1 THEN name END, ${listed}`,
@@ -148,6 +159,7 @@ function totalsOf(row: Row): UsageTotals {
   return {
     calls: Number(row['calls']),
     failed: Number(row['failed']),
+    refused: Number(row['refused']),
     input: Number(row['input']),
     output: Number(row['output']),
     microDollars: Number(row['micro_dollars'] ?? 0),

@@ -1,0 +1,61 @@
+/** Finds the hours in which an owner, a tag or an end user has records. */
+import type { UsageFilter } from './index.ts';
+import { hour, largestStart, minute } from './levels.ts';
+import type { MatchingHour } from './matching-hours.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import { ownedMembers, ownedNarrowing } from './narrowing.ts';
+import { subjectKinds, subjectLevel } from './subjects.ts';
+
+const hourStart = `at - at % ${hour}`;
+
+/**
+ * Gives the hours from the newest to the oldest in which there may be records of a filter that names an owner, a tag or an end user, and how
+ * many records each has of everybody. The rarest kind that the filter names is looked for.
+ */
+export async function* subjectHours(
+  ask: Ask,
+  filter: UsageFilter,
+  since: number,
+  until: number,
+): AsyncGenerator<MatchingHour> {
+  const kind = (['endUser', 'tag', 'member', 'team', 'organisation'] as const).find(
+    (name) => filter[name] !== undefined && ownedMembers.includes(name),
+  );
+  if (kind === undefined) return;
+  const owned = ownedNarrowing({ [kind]: filter[kind] });
+  // First what is in no sums yet: what is added to them meanwhile is found in the sums.
+  const waiting = await ask(
+    `SELECT DISTINCT ${hourStart} AS start FROM
+       (SELECT u.*, o.team, o.member, o.organisation FROM usage_unsummed_owned u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting
+     WHERE at >= ? AND at < ?${owned.sql}`,
+    [since, until, ...owned.values],
+  );
+  const column = kind === 'team' || kind === 'member' ? kind : 'subject';
+  // A tag or end user that was one too many in its hour is among the rest there.
+  const isRest = kind === 'tag' || kind === 'endUser' ? " OR subject = ''" : '';
+  const found = await ask(
+    `SELECT DISTINCT t.start FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
+       AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND (${column} = ?${isRest}))
+       AND t.start >= ? AND t.start < ?`,
+    [String(filter[kind]), Math.floor(since / minute), Math.min(largestStart, Math.ceil(until / minute))],
+  );
+  const starts = new Set([
+    ...waiting.map(({ start }) => Number(start)),
+    ...found.map(({ start }) => Number(start) * minute),
+  ]);
+  const records = await recordsIn(ask, starts);
+  for (const start of [...starts].toSorted((one, other) => other - one))
+    yield { start, records: records.get(start) ?? 0 };
+}
+
+/** Number of all records in the hours of a time. */
+async function recordsIn(ask: Ask, starts: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
+  if (starts.size === 0) return new Map();
+  let [first, last] = [Number.MAX_SAFE_INTEGER, 0];
+  for (const start of starts) [first, last] = [Math.min(first, start), Math.max(last, start)];
+  const rows = await ask(
+    'SELECT start, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? AND start <= ? GROUP BY start',
+    [Math.floor(first / minute), Math.floor(last / minute)],
+  );
+  return new Map(rows.map(({ start, calls }) => [Number(start) * minute, Number(calls)]));
+}

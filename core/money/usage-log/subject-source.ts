@@ -1,0 +1,187 @@
+/** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
+import type { Database } from '../../state/database/index.ts';
+import type { UsageFilter, UsageGrouping } from './index.ts';
+import { minute, largestStart, segmentsOf, type Segment } from './levels.ts';
+import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
+import { conditions } from './questions.ts';
+import { subjectKinds, subjectLevel, type SubjectKind } from './subjects.ts';
+import { summedOfRecords } from './summing.ts';
+
+/** Columns of records, and of `usage_subjects`, by which questions group. */
+const columns = {
+  keyId: 'key_id',
+  team: 'team',
+  member: 'member',
+  organisation: 'organisation',
+  tag: 'tag',
+  endUser: 'end_user',
+} as const;
+type Grouped = keyof typeof columns;
+
+/** How a question is answered: by sums of a kind of subjects, or by the records where no sums have all that is asked. */
+export interface SubjectPlan {
+  readonly kind: SubjectKind | 'records';
+  readonly needsNames: boolean;
+  /** By what it groups, where that is an owner, a tag, an end user or a key. */
+  readonly grouped: Grouped | undefined;
+}
+
+function isGrouped(grouping: UsageGrouping): grouping is Grouped {
+  return typeof grouping === 'string' && Object.hasOwn(columns, grouping);
+}
+
+/** Returns how a question is answered; undefined when it is not about owners, tags or end users. */
+export function subjectPlan(filter: UsageFilter, grouping: UsageGrouping): SubjectPlan | undefined {
+  const given = ownedMembers.filter((name) => filter[name] !== undefined);
+  const grouped = isGrouped(grouping) ? grouping : undefined;
+  if (given.length === 0 && (grouped === undefined || grouped === 'keyId')) return undefined;
+  const needsNames =
+    namedMembers.some((name) => filter[name] !== undefined) ||
+    (typeof grouping === 'string' && grouped === undefined);
+  return { kind: kindFor(filter, given, grouped, needsNames), needsNames, grouped };
+}
+
+function kindFor(
+  { keyId }: UsageFilter,
+  given: readonly SubjectKind[],
+  grouped: Grouped | undefined,
+  needsNames: boolean,
+): SubjectKind | 'records' {
+  const wanted = new Set<SubjectKind | 'keyId'>([...given, ...(grouped === undefined ? [] : [grouped])]);
+  if (keyId !== undefined) wanted.add('keyId');
+  const [only] = wanted;
+  if (wanted.size === 1 && only !== undefined && only !== 'keyId')
+    return needsNames && only === 'endUser' ? 'records' : only;
+  if (wanted.has('tag') || wanted.has('endUser')) return 'records';
+  // Teams and members are summed with their organisation.
+  const rest = [...wanted].filter((one) => one !== 'organisation');
+  const [owner] = rest;
+  if (rest.length === 1 && owner !== undefined && owner !== 'keyId' && grouped !== 'organisation')
+    return owner;
+  return needsNames ? 'records' : 'bearer';
+}
+
+/** The stretches of time that are read, and from which level. */
+export function subjectSegments(
+  { kind, needsNames }: SubjectPlan,
+  bucket: number | undefined,
+  start: number,
+  end: number,
+): readonly Segment[] {
+  if (kind === 'records') return [{ level: 'records', since: start, until: end }];
+  return segmentsOf((size) => subjectLevel(kind, needsNames, size), bucket, start, end, Date.now());
+}
+
+const amounts = ['input', 'output', 'micro_dollars'] as const;
+const names = ['model', 'channel', 'format', 'status', 'failed'] as const;
+
+/** As `sourceOf` for a question about subjects: rows have `grouped` in the place of the key. */
+export function subjectSource(
+  database: Database['kind'],
+  { kind, grouped }: SubjectPlan,
+  filter: UsageFilter,
+  segments: readonly Segment[],
+): Source {
+  const parts: string[] = [];
+  const values: (string | number)[] = [];
+  const add = (sql: string, ...more: readonly (string | number)[]): void => {
+    parts.push(sql);
+    values.push(...more);
+  };
+  const { keyId, ...others } = filter;
+  const byName = narrowing(others, 'n.');
+  const bySubject = kind === 'records' ? undefined : subjectConditions(kind, filter);
+  const ofSums = segments.filter(({ level }) => level !== 'records');
+  for (const { level, since, until } of ofSums)
+    if (level !== 'records' && bySubject !== undefined)
+      add(
+        `SELECT CAST(t.start AS BIGINT) * ${minute} AS at, ${subjectColumn(kind, grouped)} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, t.calls,
+           ${amounts.map((name) => `COALESCE(t.${name}, 0) AS ${name}`).join(', ')}
+         FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject JOIN usage_names n ON n.id = t.names
+         WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}${byName.sql}`,
+        minutesOf(since),
+        minutesOf(until),
+        ...bySubject.values,
+        ...byName.values,
+      );
+  const of = (source: string, since: number, until: number): void => {
+    const narrowed = narrowing(filter);
+    const owned = ownedNarrowing(filter);
+    const [column, from] = rowColumn(database, grouped);
+    add(
+      `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM ${source}${from}
+       WHERE at >= ? AND at < ?${narrowed.sql}${owned.sql}${column === "''" ? '' : ` AND ${column} IS NOT NULL`}`,
+      since,
+      until,
+      ...narrowed.values,
+      ...owned.values,
+    );
+  };
+  const [first, last] = [ofSums[0], ofSums.at(-1)];
+  if (first !== undefined && last !== undefined)
+    of(
+      '(SELECT u.*, o.team, o.member, o.organisation FROM usage_unsummed_owned u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting',
+      first.since,
+      last.until,
+    );
+  for (const { level, since, until } of segments) {
+    if (level !== 'records') continue;
+    const own = conditions({ ...filter, since, until }, undefined, database);
+    const [column, from] = rowColumn(database, grouped);
+    add(
+      `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM
+       (SELECT ${summedOfRecords}, team, member, organisation, tags, end_user FROM usage_calls ${own.where}) AS records${from}
+       ${column === "''" ? '' : `WHERE ${column} IS NOT NULL`}`,
+      ...own.values,
+    );
+  }
+  return { sql: parts.join(' UNION ALL '), values };
+}
+
+/** By which column of `usage_subjects` sums are grouped. */
+function subjectColumn(kind: SubjectKind | 'records', grouped: Grouped | undefined): string {
+  if (grouped === undefined) return "''";
+  return grouped === 'tag' || grouped === 'endUser' || (kind === 'organisation' && grouped === 'organisation')
+    ? 's.subject'
+    : `s.${columns[grouped]}`;
+}
+
+/** By what rows of records are grouped, and what that needs beside them. */
+function rowColumn(
+  database: Database['kind'],
+  grouped: Grouped | undefined,
+): readonly [column: string, from: string] {
+  if (grouped === undefined) return ["''", ''];
+  if (grouped !== 'tag') return [columns[grouped], ''];
+  return database === 'sqlite'
+    ? ['tag.value', ' CROSS JOIN json_each(tags) AS tag']
+    : ['tag.value', ' CROSS JOIN LATERAL json_array_elements_text(tags::json) AS tag (value)'];
+}
+
+/** Which subjects of a kind fit a filter. */
+function subjectConditions(kind: SubjectKind, filter: UsageFilter): Source {
+  const parts: string[] = [];
+  const values: (string | number)[] = [];
+  const need = (column: string, value: string | undefined): void => {
+    if (value === undefined) return;
+    parts.push(` AND ${column} = ?`);
+    values.push(value);
+  };
+  if (kind === 'tag' || kind === 'endUser' || kind === 'organisation') need('subject', filter[kind]);
+  else {
+    need('team', filter.team);
+    need('member', filter.member);
+    need('organisation', filter.organisation);
+    need('key_id', filter.keyId);
+  }
+  const ofKind = ` AND s.kind = ${subjectKinds[kind]}`;
+  if (parts.length === 0) return { sql: ofKind, values };
+  return {
+    sql: `${ofKind} AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]}${parts.join('')})`,
+    values,
+  };
+}
+
+function minutesOf(time: number): number {
+  return Math.max(0, Math.min(largestStart, Math.ceil(time / minute)));
+}

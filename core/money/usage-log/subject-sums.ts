@@ -1,0 +1,281 @@
+/** Adds records to the sums of owners, tags and end users, in both databases. */
+import type { Database } from '../../state/database/index.ts';
+import { row, rows, sqlOf, type Row, type Work } from '../../state/database/sql.ts';
+import { addingLock } from './adding-lock.ts';
+import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
+import { boundedLevel, mostPerHour, subjectKinds, subjectLevels, type SubjectKind } from './subjects.ts';
+
+const nameColumns = [
+  ['model', 'TEXT'],
+  ['channel', 'TEXT'],
+  ['format', 'TEXT'],
+  ['operation', 'TEXT'],
+  ['status', 'SMALLINT'],
+  ['failed', 'SMALLINT'],
+] as const;
+const subjectColumns = [
+  ['kind', 'SMALLINT'],
+  ['subject', 'TEXT'],
+  ['key_id', 'TEXT'],
+  ['team', 'TEXT'],
+  ['member', 'TEXT'],
+  ['organisation', 'TEXT'],
+] as const;
+const totalColumns = ['level', 'start', 'subject', 'names', 'calls', ...amounts].map(
+  (name) => [name, 'BIGINT'] as const,
+);
+type Columns = readonly (readonly [name: string, type: string])[];
+type Value = string | number | null;
+
+/** SELECT of the rows of a JSON text: an array of arrays. `place` is the number of each. */
+function given(kind: Database['kind'], columns: Columns): string {
+  return kind === 'sqlite'
+    ? `SELECT key AS place, ${columns.map(([name], index) => `json_extract(value, '$[${index}]') AS ${name}`).join(', ')} FROM json_each(?)`
+    : `SELECT place - 1 AS place, ${columns.map(([name, type], index) => `(value ->> ${index})::${type} AS ${name}`).join(', ')}
+       FROM json_array_elements(?::json) WITH ORDINALITY AS given (value, place)`;
+}
+
+/** Statements that add rows to a table that numbers them, and that look their numbers up. */
+function numbering(kind: Database['kind'], table: string, columns: Columns, unique: readonly string[]) {
+  const names = columns.map(([name]) => name).join(', ');
+  const [id, number] =
+    kind === 'sqlite'
+      ? ['', '']
+      : ['id, ', `(SELECT COALESCE(MAX(id), 0) FROM ${table}) + ROW_NUMBER() OVER (), `];
+  return {
+    add: `INSERT INTO ${table} (${id}${names}, last_day) SELECT ${number}${names}, last_day
+      FROM (${given(kind, [...columns, ['last_day', 'INTEGER']])}) AS given_rows WHERE true
+      ON CONFLICT (${unique.join(', ')}) DO UPDATE SET last_day = excluded.last_day WHERE ${table}.last_day < excluded.last_day`,
+    find: `SELECT g.place, t.id FROM (${given(kind, columns)}) AS g JOIN ${table} t ON ${unique.map((name) => `t.${name} = g.${name}`).join(' AND ')}`,
+  };
+}
+
+function statementsFor(kind: Database['kind']) {
+  const both = (name: string): string =>
+    kind === 'sqlite'
+      ? `NULLIF(CAST(MIN(COALESCE(${name}, 0) + COALESCE(excluded.${name}, 0), ${largestSum}) AS INTEGER), 0)`
+      : `NULLIF(LEAST(COALESCE(usage_subject_totals.${name}, 0)::numeric + COALESCE(excluded.${name}, 0), ${largestSum})::bigint, 0)`;
+  const names = totalColumns.map(([name]) => name).join(', ');
+  const owners = 'o.team, o.member, o.organisation';
+  return {
+    take:
+      kind === 'sqlite'
+        ? `SELECT u.rowid AS place, u.*, ${owners} FROM usage_unsummed_owned u LEFT JOIN usage_owners o ON o.id = u.owners ORDER BY u.rowid LIMIT ?`
+        : `WITH taken AS (
+             DELETE FROM usage_unsummed_owned WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage_unsummed_owned LIMIT ?)) RETURNING *)
+           SELECT u.*, ${owners} FROM taken u LEFT JOIN usage_owners o ON o.id = u.owners`,
+    names: numbering(
+      kind,
+      'usage_names',
+      nameColumns,
+      nameColumns.map(([name]) => name),
+    ),
+    subjects: numbering(kind, 'usage_subjects', subjectColumns, ['kind', 'subject']),
+    add: `INSERT INTO usage_subject_totals (${names}) SELECT ${names} FROM (${given(kind, totalColumns)}) AS given_rows WHERE true
+      ORDER BY level, start, subject, names ON CONFLICT (level, start, subject, names) DO UPDATE SET
+        ${['calls', ...amounts].map((name) => `${name} = ${both(name)}`).join(', ')}`,
+  };
+}
+
+const counted = `SELECT DISTINCT s.subject FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
+  WHERE t.level = ${boundedLevel} AND t.start = ? AND s.kind = ?`;
+
+/** A subject, and with what it is found again. */
+interface Subject {
+  readonly kind: SubjectKind;
+  /** Values of {@link subjectColumns}. */
+  readonly values: readonly Value[];
+}
+
+/** What is to be added to one row. */
+interface Addition {
+  readonly level: number;
+  /** In milliseconds. */
+  readonly start: number;
+  readonly subject: number;
+  readonly names: number;
+  calls: number;
+  readonly amounts: number[];
+}
+
+/**
+ * Returns a function that adds records to the sums of their owners, tags and end users, a bounded number at a time, in one transaction with the
+ * removal of the note that they are in none. Resolves with true when there may be more.
+ */
+export function createSubjectSumming(database: Database): () => Promise<boolean> {
+  const sql = sqlOf(database);
+  const statements = statementsFor(database.kind);
+  const batch = 500;
+
+  function* add(): Work<boolean> {
+    if (!(yield* addingLock(database.kind))) return false;
+    const found = yield* rows(statements.take, batch);
+    if (found.length === 0) return false;
+    const bounded = new Bounded();
+    const names = new Numbered();
+    const subjects = new Numbered();
+    const additions = new Map<string, Addition>();
+    for (const one of found) {
+      const at = Number(one['at']);
+      const lastDay = Math.floor(at / day);
+      const own = nameColumns.map(([name]) => one[name] as Value);
+      const named = names.place(own, lastDay);
+      const unnamed = names.place(unnamedOf(one), lastDay);
+      for (const subject of subjectsOf(one)) {
+        const values = yield* bounded.within(subject, at);
+        const place = subjects.place(values, lastDay);
+        for (const { level, size, hasNames, kinds } of subjectLevels)
+          if (kinds.includes(subject.kind))
+            count(additions, one, {
+              level,
+              start: at - (at % size),
+              subject: place,
+              names: hasNames ? named : unnamed,
+            });
+      }
+    }
+    yield* write(statements, names, subjects, additions);
+    if (database.kind === 'sqlite')
+      yield* rows(
+        'DELETE FROM usage_unsummed_owned WHERE rowid <= ?',
+        found.reduce((last, { place }) => Math.max(last, Number(place)), 0),
+      );
+    return found.length === batch;
+  }
+
+  return async () => {
+    const waiting = await sql.run(() => row('SELECT 1 FROM usage_unsummed_owned LIMIT 1'));
+    return waiting === undefined ? false : sql.atomically(add);
+  };
+}
+
+function* write(
+  statements: ReturnType<typeof statementsFor>,
+  names: Numbered,
+  subjects: Numbered,
+  additions: ReadonlyMap<string, Addition>,
+): Work<void> {
+  const nameIds = yield* names.ids(statements.names);
+  const subjectIds = yield* subjects.ids(statements.subjects);
+  const values = [...additions.values()].map((one) => [
+    one.level,
+    Math.max(0, Math.min(largestStart, Math.floor(one.start / minute))),
+    subjectIds[one.subject] ?? 0,
+    nameIds[one.names] ?? 0,
+    Math.min(one.calls, largestSum),
+    ...one.amounts.map((amount) => (amount === 0 ? null : Math.min(amount, largestSum))),
+  ]);
+  yield* rows(statements.add, JSON.stringify(values));
+}
+
+function count(
+  additions: Map<string, Addition>,
+  source: Row,
+  { level, start, subject, names }: Pick<Addition, 'level' | 'start' | 'subject' | 'names'>,
+): void {
+  const place = `${level} ${start} ${subject} ${names}`;
+  let one = additions.get(place);
+  if (one === undefined) {
+    one = { level, start, subject, names, calls: 0, amounts: amounts.map(() => 0) };
+    additions.set(place, one);
+  }
+  one.calls += 1;
+  for (const [index, name] of amounts.entries())
+    one.amounts[index] = (one.amounts[index] ?? 0) + Number(source[name]);
+}
+
+/** Names of sums without names: whether calls failed, and whether they were refused. */
+function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
+  const isRefused = Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
+  return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
+}
+
+/** Whom a call is counted for. */
+function subjectsOf(one: Row): readonly Subject[] {
+  const text = (name: string): string | null => (typeof one[name] === 'string' ? one[name] : null);
+  const [keyId, team, member, organisation] = [
+    text('key_id'),
+    text('team'),
+    text('member'),
+    text('organisation'),
+  ];
+  const subjects: Subject[] = [];
+  const add = (kind: SubjectKind, subject: string | null, ...of: readonly Value[]): void => {
+    if (subject !== null)
+      subjects.push({
+        kind,
+        values: [subjectKinds[kind], subject, ...(of.length === 0 ? [null, null, null, null] : of)],
+      });
+  };
+  if (one['owners'] !== null)
+    add(
+      'bearer',
+      [keyId, team, member, organisation].map((id) => id ?? '').join(' '),
+      keyId,
+      team,
+      member,
+      organisation,
+    );
+  add('organisation', organisation);
+  // An owner that goes to another organisation is another subject.
+  add('team', team === null ? null : joined(team, organisation), null, team, null, organisation);
+  add('member', member === null ? null : joined(member, organisation), null, null, member, organisation);
+  for (const tag of new Set(JSON.parse(text('tags') ?? '[]') as string[])) add('tag', tag);
+  add('endUser', text('end_user'));
+  return subjects;
+}
+
+function joined(owner: string, organisation: string | null): string {
+  return organisation === null ? owner : `${owner} ${organisation}`;
+}
+
+/** Rows of a table that numbers them, each once. */
+class Numbered {
+  readonly #places = new Map<string, number>();
+  readonly #rows: Value[][] = [];
+
+  place(values: readonly Value[], lastDay: number): number {
+    const text = values.join('\0');
+    let place = this.#places.get(text);
+    if (place === undefined) {
+      place = this.#rows.length;
+      this.#places.set(text, place);
+      this.#rows.push([...values, lastDay]);
+      return place;
+    }
+    const found = this.#rows[place];
+    if (found !== undefined) found[values.length] = Math.max(Number(found[values.length]), lastDay);
+    return place;
+  }
+
+  /** Their numbers in the database, by their places. */
+  *ids({ add, find }: ReturnType<typeof numbering>): Work<readonly number[]> {
+    const text = JSON.stringify(this.#rows);
+    yield* rows(add, text);
+    const ids: number[] = [];
+    for (const { place, id } of yield* rows(find, text)) ids[Number(place)] = Number(id);
+    return ids;
+  }
+}
+
+/** Keeps the tags and the end users of an hour to a maximum number. */
+class Bounded {
+  readonly #known = new Map<string, Set<string>>();
+
+  /** The values of a subject; those of the rest where it is one too many. */
+  *within({ kind, values }: Subject, at: number): Work<readonly Value[]> {
+    if (kind !== 'tag' && kind !== 'endUser') return values;
+    const start = (at - (at % hour)) / minute;
+    const place = `${kind} ${start}`;
+    let known = this.#known.get(place);
+    if (known === undefined) {
+      const found = yield* rows(counted, start, subjectKinds[kind]);
+      known = new Set(found.map(({ subject }) => String(subject)));
+      this.#known.set(place, known);
+    }
+    const subject = String(values[1]);
+    if (known.size >= mostPerHour && !known.has(subject)) return [values[0] ?? 0, '', ...values.slice(2)];
+    known.add(subject);
+    return values;
+  }
+}
