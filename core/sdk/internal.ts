@@ -164,10 +164,12 @@ export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { Kept, Upkeep } from '../state/upkeep.ts';
 export type {
+  UsageFilter,
   UsageGrouping,
   UsageLog,
   UsageRetention,
   UsageSums,
+  UsageTotals,
   UsageSumsOptions,
 } from '../money/usage-log/index.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';

@@ -1,7 +1,12 @@
 import type { UsageRecord } from 'sluice/internal';
 
-/** A record with the name of its key. */
-export type NamedRecord = UsageRecord & { readonly keyName?: string };
+/** A record with the names of its key and of its owners. */
+export type NamedRecord = UsageRecord & {
+  readonly keyName?: string;
+  readonly teamName?: string;
+  readonly memberName?: string;
+  readonly organisationName?: string;
+};
 
 const columns = [
   'id',
@@ -31,7 +36,16 @@ const columns = [
   'ms',
   'firstMs',
   'gatewayMs',
-] as const satisfies readonly (keyof NamedRecord)[];
+  'team',
+  'teamName',
+  'member',
+  'memberName',
+  'organisation',
+  'organisationName',
+  'tags',
+  'endUser',
+  'dollars',
+] as const satisfies readonly (keyof NamedRecord | 'dollars')[];
 
 /** The lines of a table of records: a head, then a line each (RFC 4180). Times are ISO 8601 in UTC. */
 export async function* csvOf(records: AsyncIterable<NamedRecord>): AsyncGenerator<string> {
@@ -47,10 +61,19 @@ export async function* csvOf(records: AsyncIterable<NamedRecord>): AsyncGenerato
 }
 
 function cell(column: (typeof columns)[number], record: NamedRecord): string {
+  if (column === 'dollars') return dollarsOf(record.microDollars);
   const value = record[column];
   if (value === undefined) return '';
   if (column === 'at') return new Date(record.at).toISOString();
+  if (Array.isArray(value)) return quoted(value.join('; '));
   return typeof value === 'string' ? quoted(value) : String(value);
+}
+
+/** Dollars with all six places, without an error of binary fractions. */
+function dollarsOf(microDollars: number | undefined): string {
+  if (microDollars === undefined) return '';
+  const digits = String(microDollars).padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
 /** A program that reads tables takes a cell that begins like a formula for one: an apostrophe keeps it a text. */

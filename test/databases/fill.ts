@@ -100,10 +100,11 @@ export async function viewOf(admin: (path: string) => Promise<Json>) {
       .toSorted(({ id: one }, { id: other }) => (one < other ? -1 : 1)),
     records: records.map(({ id }) => id),
     sums: sums
-      .map(({ group, calls, failed, input, output, microDollars }) => ({
+      .map(({ group, calls, failed, refused = 0, input, output, microDollars }) => ({
         group,
         calls,
-        failed,
+        // Older versions counted refusals as failures.
+        failed: failed + refused,
         input,
         output,
         microDollars,

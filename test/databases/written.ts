@@ -28,6 +28,8 @@ export interface WrittenSum {
   readonly group: string;
   readonly calls: number;
   readonly failed: number;
+  /** Absent in what older versions have written. */
+  readonly refused?: number;
   readonly input: number;
   readonly output: number;
   readonly microDollars: number;

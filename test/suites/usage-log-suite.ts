@@ -178,15 +178,23 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     test('of an older version comes back as it was, also beside new ones, and is found by its names and in the sums', async () => {
       await stores.close();
       address = await url();
-      const before = { ...full, id: 'before', at: newYear };
+      const {
+        team: _team,
+        member: _member,
+        organisation: _organisation,
+        tags: _tags,
+        endUser: _endUser,
+        ...whole
+      } = full;
+      const before = { ...whole, id: 'before', at: newYear };
       await makeOlder(address, 'usage-log-5', [before]);
       stores = openStores(address);
       await stores.ready();
       log = openUsageLog(stores);
-      const beside = { ...full, id: 'beside', at: newYear + 1 };
+      const beside = { ...whole, id: 'beside', at: newYear + 1 };
       await execute(olderInsertion([beside]));
-      await insert(full, full, { ...before, status: 500 });
-      const { request: _request, response: _response, ...rest } = full;
+      await insert(whole, whole, { ...before, status: 500 });
+      const { request: _request, response: _response, ...rest } = whole;
       const shown = [
         rest,
         { ...rest, id: 'beside', at: newYear + 1 },
@@ -200,7 +208,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       ])
         expect((await log.page(filter, 10)).records).toEqual(shown);
       expect((await log.largest({ model: 'm-high' }, 'ms', 10)).records).toEqual(shown);
-      for (const record of [full, beside, before]) expect(await log.find(record.id)).toEqual(record);
+      for (const record of [whole, beside, before]) expect(await log.find(record.id)).toEqual(record);
       for (const look of [1, 2]) {
         const { sums } = await log.sums({ since: newYear }, 'model');
         expect([look, ...sums]).toMatchObject([look, { group: 'm-high', calls: 3, failed: 3 }]);

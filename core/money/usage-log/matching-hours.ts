@@ -2,17 +2,12 @@
 import type { UsageFilter } from './index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
+import type { MatchingHour } from './matching-hour.ts';
 import { subjectHours } from './subject-hours.ts';
 import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
-
-/** An hour that has records of a filter, and how many records a look into it reads. */
-export interface MatchingHour {
-  readonly start: number;
-  readonly records: number;
-}
 
 /** Members of a filter by which the sums tell records apart. */
 const told = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;

@@ -59,6 +59,7 @@ export function narrowing(filter: UsageFilter, table = ''): Source {
 /** A condition that a text holds another. Both databases know it, and no character has a meaning of its own. */
 export const holds = (text: string): string => `replace(${text}, ?, '') <> ${text}`;
 
+/** A condition that a status begins with a digit. */
 export const ofClass = (column: string, digit: number): string =>
   `${column} BETWEEN ${Math.trunc(digit) * 100} AND ${Math.trunc(digit) * 100 + 99}`;
 

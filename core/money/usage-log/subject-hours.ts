@@ -1,7 +1,7 @@
 /** Finds the hours in which an owner, a tag or an end user has records. */
 import type { UsageFilter } from './index.ts';
 import { hour, largestStart, minute } from './levels.ts';
-import type { MatchingHour } from './matching-hours.ts';
+import type { MatchingHour } from './matching-hour.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { ownedMembers, ownedNarrowing } from './narrowing.ts';
 import { subjectKinds, subjectLevel } from './subjects.ts';

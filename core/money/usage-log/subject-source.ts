@@ -88,7 +88,7 @@ export function subjectSource(
     parts.push(sql);
     values.push(...more);
   };
-  const { keyId, ...others } = filter;
+  const { keyId: _keyId, ...others } = filter;
   const byName = narrowing(others, 'n.');
   const bySubject = kind === 'records' ? undefined : subjectConditions(kind, filter);
   const ofSums = segments.filter(({ level }) => level !== 'records');

@@ -10,6 +10,7 @@ export const subjectKinds = {
   tag: 4,
   endUser: 5,
 } as const;
+/** The name of one of them. */
 export type SubjectKind = keyof typeof subjectKinds;
 
 /** One way in which calls of subjects are summed. */

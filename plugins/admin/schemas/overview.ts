@@ -1,10 +1,18 @@
 import { z } from 'zod';
-import { incompleteBefore, totals, usageSums } from './usage.ts';
-import { count, time } from './values.ts';
+import { incompleteBefore, totals, usageSums, zone } from './usage.ts';
+import { count, number, text, time } from './values.ts';
 
 /** The span that an overview covers, up to now. */
 export const overviewQuery = z.strictObject({
   range: z.enum(['1h', '24h', '7d', '30d'], 'must be 1h, 24h, 7d or 30d').default('24h'),
+  since: number.exactOptional().describe('in the place of range: from when, in milliseconds since 1970'),
+  until: number.exactOptional().describe('with since; default now'),
+  zone,
+  keyId: text.exactOptional(),
+  team: text.exactOptional().describe('id of a team; so are member and organisation'),
+  member: text.exactOptional(),
+  organisation: text.exactOptional(),
+  tag: text.exactOptional(),
 });
 
 /** What the first view shows. */
@@ -16,10 +24,17 @@ export const overview = z.object({
   /** Calls that run now, in all processes. */
   running: count,
   totals: z.object(totals),
+  previous: z
+    .object({ since: time, until: time, totals: z.object(totals) })
+    .describe('the period of the same length before'),
   series: z.array(usageSums).describe('by time, without empty buckets'),
   /** At most ten each, most calls first. `name` is absent where a key is gone. */
   models: z.array(usageSums),
-  keys: z.array(usageSums.extend({ name: z.string().optional() })),
+  keys: z.array(usageSums),
+  teams: z.array(usageSums),
+  members: z.array(usageSums),
+  organisations: z.array(usageSums),
+  tags: z.array(usageSums),
   channels: z.array(usageSums),
   statuses: z.array(usageSums),
   incompleteBefore,
@@ -36,5 +51,6 @@ export const overview = z.object({
 });
 
 /** The types of what stands above, as a page takes them. */
+export type OverviewQuery = z.output<typeof overviewQuery>;
 export type OverviewRange = z.output<typeof overviewQuery>['range'];
 export type Overview = z.output<typeof overview>;

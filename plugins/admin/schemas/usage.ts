@@ -6,12 +6,28 @@ const filter = {
   since: number.exactOptional(),
   until: number.exactOptional().describe('exclusive'),
   keyId: text.exactOptional(),
+  team: text.exactOptional().describe('id of the team of the key at the time of the call'),
+  member: text.exactOptional().describe('id of the member or service account of the key at that time'),
+  organisation: text.exactOptional().describe('id of the organisation of the key at that time'),
+  tag: text.exactOptional().describe("one of the call's tags"),
+  endUser: text.exactOptional().describe("the client's own user, as the request names it"),
   model: text.exactOptional(),
+  modelPart: text.exactOptional().describe("a part of the model's name, in letters of any case"),
   channel: text.exactOptional(),
   format: text.exactOptional(),
   operation: text.exactOptional(),
-  outcome: z.enum(['ok', 'failed'], 'must be ok or failed').exactOptional(),
+  outcome: z
+    .enum(['ok', 'failed', 'refused'], 'must be ok, failed or refused')
+    .exactOptional()
+    .describe(
+      'refused: the gateway itself answered with a status from 400 to 498, and sent the call to no provider; failed: other failures',
+    ),
   status: number.exactOptional(),
+  statusClass: number
+    .min(1, 'must be at least 1')
+    .max(5, 'must be at most 5')
+    .exactOptional()
+    .describe('first digit of the status: 4 for 400 to 499'),
   id: text.exactOptional().describe('the id of one call, as its client saw it in x-request-id'),
   minMs: number.exactOptional().describe('duration in milliseconds, at least'),
   maxMs: number.exactOptional().describe('duration in milliseconds, at most'),
@@ -35,13 +51,40 @@ export const usageQuery = z.strictObject({
     ),
 });
 
+/** A time zone in a query. */
+export const zone = text
+  .exactOptional()
+  .describe('IANA name of the time zone whose days are meant, such as Europe/Berlin; default UTC');
+
 /** Which records are summed, and by what. `bucket` is the width of a bucket of time. */
 export const sumsQuery = z.strictObject({
   ...filter,
-  by: z.enum(
-    ['time', 'keyId', 'model', 'channel', 'format', 'status'],
-    'must be time, keyId, model, channel, format or status',
-  ),
+  by: z
+    .enum(
+      [
+        'time',
+        'day',
+        'keyId',
+        'team',
+        'member',
+        'organisation',
+        'tag',
+        'endUser',
+        'model',
+        'channel',
+        'format',
+        'status',
+      ],
+      'must be time, day, keyId, team, member, organisation, tag, endUser, model, channel, format or status',
+    )
+    .describe(
+      'Calls without an owner, a tag or an end user are in no group of these. A call with several tags is in several groups. Of the tags and end users of an hour 1,000 are told apart; others are in the group with an empty name.',
+    ),
+  zone,
+  compare: z
+    .enum(['previous'], 'must be previous')
+    .exactOptional()
+    .describe('adds the sums of the period of the same length before since'),
   bucket: number.min(1000, 'must be at least 1000').exactOptional(),
   limit: number
     .min(1, 'must be at least 1')
@@ -74,6 +117,12 @@ export const usageRecord = z.object({
   at: time,
   keyId: z.string().optional(),
   keyName: z.string().optional().describe('the name of the key, also of one that was deleted'),
+  team: z.string().optional(),
+  teamName: z.string().optional(),
+  member: z.string().optional(),
+  memberName: z.string().optional(),
+  organisation: z.string().optional(),
+  organisationName: z.string().optional(),
   ip: z.string(),
   operation: z.string(),
   format: z.string(),
@@ -146,7 +195,8 @@ export const usagePage = z.object({
 /** What the sums of calls have in common. */
 export const totals = {
   calls: count,
-  failed: count,
+  failed: count.describe('calls that failed, without those that were refused'),
+  refused: count.describe('calls that the gateway itself refused, and sent to no provider'),
   input: count,
   output: count,
   microDollars: count,
@@ -155,7 +205,12 @@ export const totals = {
 /** What the records of one group come to. */
 export const usageSums = z.object({
   group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
-  name: z.string().optional().describe('of sums by keyId: the name of the key, also of one that was deleted'),
+  name: z
+    .string()
+    .optional()
+    .describe(
+      'Of sums by keyId: the name of the key, also of one that was deleted. By team, member and organisation: its name, while there is one. By day: the date.',
+    ),
   ...totals,
   ms: percentiles.optional(),
   firstMs: percentiles.optional(),
@@ -168,9 +223,23 @@ export const incompleteBefore = time
     'Records from before this time are still being added to the sums, after an upgrade from a version without them; absent when nothing is missing.',
   );
 
+/** Sums of the period before. */
+const previousSums = z.object({
+  since: time,
+  until: time,
+  totals: z.object(totals),
+  sums: z.array(usageSums),
+});
+
 /** Sums in the order that was asked for; by time in its order, without empty buckets. */
 export const usageSumsList = z.object({
   sums: z.array(usageSums),
+  totals: z.object(totals).describe('of all calls that fit the filter, each counted once'),
+  previous: previousSums.optional().describe('with compare'),
+  exact: z
+    .literal(false)
+    .optional()
+    .describe('by day: false where days of the zone begin within an hour whose sums cannot be divided'),
   rest: z
     .object({ groups: count, ...totals })
     .optional()

@@ -35,7 +35,7 @@ const sums = (json: string, collate: string): string => `
     PRIMARY KEY (level, start, key_id, model, channel, format, operation, status, failed)`;
 
 /** Records that are in no sums yet, with what they add to them. */
-const unsummed = (collate: string): string => `
+export const unsummed = (collate: string): string => `
     at BIGINT NOT NULL, ${names(collate)}, status SMALLINT NOT NULL, failed SMALLINT NOT NULL, input BIGINT NOT NULL, output BIGINT NOT NULL,
     cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL, reasoning BIGINT NOT NULL, micro_dollars BIGINT NOT NULL,
     ms_bin SMALLINT NOT NULL, first_bin SMALLINT`;
@@ -52,7 +52,8 @@ const summing = `
 /** For the sums of one key: of the levels that tell keys apart. */
 const keyIndex = 'CREATE INDEX usage_sums_key ON usage_sums (key_id, level, start) WHERE level >= 5;';
 
-const unsummedColumns =
+/** Columns of records that are in no sums yet. */
+export const unsummedColumns =
   'at, key_id, model, channel, format, operation, status, failed, input, output, cache_read, cache_write, reasoning, micro_dollars, ms_bin, first_bin';
 
 /** The same of a row of `usage_records`. */
@@ -93,10 +94,11 @@ const kinds = (id: string): string => `
       CREATE INDEX usage_kinds_last_day ON usage_kinds (last_day);`;
 
 /** A column of a record: of its kind, or of the row itself where it has none. */
-const ofKind = (row: string, name: string): string =>
+export const ofKind = (row: string, name: string): string =>
   `CASE WHEN ${row}kind IS NULL THEN ${row}${name} ELSE k.${name} END`;
 
-const kindColumns = [
+/** Columns that rows with a kind leave empty. */
+export const kindColumns = [
   'operation',
   'format',
   'upstream_format',
@@ -106,7 +108,8 @@ const kindColumns = [
   'code',
   'ended',
 ];
-const ownColumns =
+/** The other columns of records. */
+export const ownColumns =
   'at, id, key_id, ip, stream, pass_through, status, input, output, cache_read, cache_write, reasoning, estimated, micro_dollars, ms, first_ms, gateway_ms, ms_bin, first_bin, details'.split(
     ', ',
   );
@@ -118,7 +121,7 @@ const calls = `
       FROM usage_records r LEFT JOIN usage_kinds k ON k.id = r.kind;`;
 
 /** What a row of `usage_records` adds to the sums, whichever version has written it. */
-const unsummedOfKind = (row: string): string => {
+export const unsummedOfKind = (row: string): string => {
   const [status, ended] = [`${row}status`, ofKind(row, 'ended')];
   const name = (column: string): string => ofKind(row, column);
   return `${row}at, COALESCE(${row}key_id, ''), ${name('model')}, COALESCE(${name('channel')}, ''), ${name('format')}, ${name('operation')}, ${status},
@@ -154,46 +157,6 @@ const partedTables = Object.entries(parted)
       ALTER TABLE ${name} ATTACH PARTITION ${name}_before DEFAULT;`,
   )
   .join('');
-
-/** Whom calls belong to, each combination written once. `last_day`: the latest day on which a record with it was written. */
-const owners = (id: string): string => `
-      CREATE TABLE usage_owners (id ${id} PRIMARY KEY, team TEXT, member TEXT, organisation TEXT, last_day INTEGER NOT NULL);
-      CREATE INDEX usage_owners_last_day ON usage_owners (last_day);`;
-
-const ownedColumns = `${unsummedColumns}, owners, tags, end_user`;
-
-/** Records with owners, tags or an end user that are in no sums of these yet, with what they add to them. */
-const unsummedOwned = (collate: string): string =>
-  `${unsummed(collate)}, owners BIGINT, tags TEXT, end_user TEXT`;
-
-/**
- * Sums by owners, tags and end users, see `money/usage-log/subjects.ts`: as `usage_totals`, with a number of `usage_subjects` in the place of
- * the key. Names are those of `usage_names`.
- */
-const subjects = (collate: string, more: string): string => `
-      CREATE TABLE usage_subjects (
-        id INTEGER PRIMARY KEY, kind SMALLINT NOT NULL, subject TEXT${collate} NOT NULL, key_id TEXT${collate}, team TEXT${collate},
-        member TEXT${collate}, organisation TEXT${collate}, last_day INTEGER NOT NULL
-      );
-      CREATE UNIQUE INDEX usage_subjects_subject ON usage_subjects (kind, subject);
-      CREATE INDEX usage_subjects_team ON usage_subjects (team);
-      CREATE INDEX usage_subjects_member ON usage_subjects (member);
-      CREATE INDEX usage_subjects_last_day ON usage_subjects (last_day);
-      CREATE TABLE usage_subject_totals (
-        calls BIGINT NOT NULL, start INTEGER NOT NULL, subject INTEGER NOT NULL, names INTEGER NOT NULL, level SMALLINT NOT NULL,
-        input BIGINT, output BIGINT, cache_read BIGINT, cache_write BIGINT, reasoning BIGINT, micro_dollars BIGINT,
-        PRIMARY KEY (level, start, subject, names)
-      )${more};
-      CREATE INDEX usage_subject_totals_subject ON usage_subject_totals (subject, level, start);`;
-
-/** Records as they are read, with whom they belong to. */
-const ownedCalls = `CREATE VIEW usage_calls AS SELECT ${ownColumns.map((name) => `r.${name}`).join(', ')},
-        ${kindColumns.map((name) => `${ofKind('r.', name)} AS ${name}`).join(', ')}, k.price,
-        o.team, o.member, o.organisation, r.tags, r.end_user
-      FROM usage_records r LEFT JOIN usage_kinds k ON k.id = r.kind LEFT JOIN usage_owners o ON o.id = r.owners;`;
-
-const isOwned = (row: string): string =>
-  `(${row}owners IS NOT NULL OR ${row}tags IS NOT NULL OR ${row}end_user IS NOT NULL)`;
 
 /** The tables of the usage log. */
 export const usageLogSteps: readonly Step[] = [
@@ -288,38 +251,5 @@ export const usageLogSteps: readonly Step[] = [
       $$;
       CREATE TRIGGER usage_records_inserted AFTER INSERT ON usage_records
         REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION usage_note_unsummed();`,
-  },
-  {
-    name: 'usage-log-6',
-    // Older gateways write records without owners, and add none to these sums: those have a table of their own that waits for newer ones.
-    isAddition: true,
-    sqlite: `${owners('INTEGER')}${subjects('', ' WITHOUT ROWID')}
-      ALTER TABLE usage_records ADD COLUMN owners BIGINT;
-      ALTER TABLE usage_records ADD COLUMN tags TEXT;
-      ALTER TABLE usage_records ADD COLUMN end_user TEXT;
-      DROP VIEW usage_calls;
-      ${ownedCalls}
-      CREATE TABLE usage_unsummed_owned (${unsummedOwned('')});
-      CREATE TRIGGER usage_records_owned AFTER INSERT ON usage_records WHEN ${isOwned('NEW.')} BEGIN
-        INSERT INTO usage_unsummed_owned (${ownedColumns})
-          SELECT ${unsummedOfKind('NEW.')}, NEW.owners, NEW.tags, NEW.end_user FROM (SELECT 1) LEFT JOIN usage_kinds k ON k.id = NEW.kind;
-      END;`,
-    postgres: `${owners('BIGINT')}${subjects(' COLLATE "C"', '')}
-      ALTER TABLE usage_records ADD COLUMN owners BIGINT, ADD COLUMN tags TEXT, ADD COLUMN end_user TEXT;
-      ${ownedCalls.replace('CREATE VIEW', 'CREATE OR REPLACE VIEW')}
-      CREATE TABLE usage_unsummed_owned (${unsummedOwned(' COLLATE "C"')})
-        WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
-      CREATE OR REPLACE FUNCTION usage_note_unsummed() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-          INSERT INTO usage_unsummed (${unsummedColumns})
-            SELECT ${unsummedOfKind('a.')} FROM added a LEFT JOIN usage_kinds k ON k.id = a.kind;
-          INSERT INTO usage_unsummed_owned (${ownedColumns})
-            SELECT ${unsummedOfKind('a.')}, a.owners, a.tags, a.end_user FROM added a LEFT JOIN usage_kinds k ON k.id = a.kind
-            WHERE ${isOwned('a.')};
-          INSERT INTO usage_late (at, id) SELECT at, id FROM added WHERE at < (SELECT MAX(at) FROM usage_summing)
-            ON CONFLICT DO NOTHING;
-          RETURN NULL;
-        END
-      $$;`,
   },
 ];

@@ -1,0 +1,110 @@
+/** The overview: what was called in a time, by whom, compared with the time before. */
+import type { InternalTools, UsageGrouping, UsageSums } from 'sluice/internal';
+import type { OverviewQuery, OverviewRange } from './schemas/index.ts';
+import type { Handlers } from './serve.ts';
+import { before, sumsAsked, totalsIn, totalsOf } from './usage-sums.ts';
+
+/** The most groups in one list. */
+const mostListed = 10;
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const lengths: Readonly<Record<OverviewRange, number>> = {
+  '1h': hour,
+  '24h': day,
+  '7d': 7 * day,
+  '30d': 30 * day,
+};
+
+/** Widths of buckets of time, by the longest time that they are for. */
+const widths = [
+  { most: 2 * hour, bucket: minute },
+  { most: 36 * hour, bucket: 30 * minute },
+  { most: 10 * day, bucket: 3 * hour },
+  { most: 60 * day, bucket: 12 * hour },
+  { most: Number.MAX_SAFE_INTEGER, bucket: day },
+] as const;
+
+type OverviewTools = Pick<InternalTools, 'usageLog' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
+
+/** Adds names to sums by keys and owners. */
+export type Naming = (
+  by: UsageGrouping,
+  sums: readonly UsageSums[],
+) => Promise<(UsageSums & { name?: string })[]>;
+
+/** The time of an overview. `since` is at the start of a bucket: half a first one would look like a fall. */
+function timeOf(
+  { range, since, until, zone, keyId, team, member, organisation, tag }: OverviewQuery,
+  now: number,
+) {
+  const end = until ?? now;
+  const length = since === undefined ? lengths[range] : Math.max(0, end - since);
+  const isOwned = [keyId, team, member, organisation, tag].some((id) => id !== undefined);
+  const { bucket } = widths.find(({ most }) => length <= most) ?? { bucket: day };
+  // There are no sums of minutes by keys and owners.
+  const width = isOwned && length > 2 * hour ? Math.max(hour, bucket) : bucket;
+  const start = since ?? Math.ceil((end - length) / width) * width;
+  return { since: start, until: end, bucket: zone !== undefined && width >= 12 * hour ? day : width };
+}
+
+/** The route of the overview. `running` says how many calls run now. */
+export function overviewHandler(
+  { usageLog, rates, bookkeeper, catalog, upkeep }: OverviewTools,
+  named: Naming,
+  running: () => Promise<number>,
+): Handlers<'overview'>['overview'] {
+  return async function overview({ query }) {
+    const now = Date.now();
+    const { since, until, bucket } = timeOf(query, now);
+    const { range: _range, zone, since: _since, until: wanted, ...owned } = query;
+    const filter = { ...owned, since, ...(wanted === undefined ? {} : { until }) };
+    const ranking = async (by: Exclude<UsageGrouping, object>) =>
+      named(by, (await usageLog.sums(filter, by, { limit: mostListed, order: 'calls' })).sums);
+    const earlier = before(filter, now);
+    const series =
+      zone !== undefined && bucket === day
+        ? sumsAsked(usageLog, { ...filter, until }, { by: 'day', zone }, {})
+        : usageLog.sums(filter, { bucket }, { percentiles: true });
+    const [found, previous, runs, ...lists] = await Promise.all([
+      series,
+      totalsIn(usageLog, earlier),
+      running(),
+      ranking('model'),
+      ranking('keyId'),
+      ranking('channel'),
+      ranking('status'),
+      ranking('team'),
+      ranking('member'),
+      ranking('organisation'),
+      ranking('tag'),
+    ]);
+    const [models, keys, channels, statuses, teams, members, organisations, tags] = lists;
+    return {
+      since,
+      until,
+      bucket,
+      running: runs,
+      totals: totalsOf(found.sums),
+      previous: { since: earlier.since, until: earlier.until, totals: previous },
+      series: found.sums,
+      models,
+      keys,
+      channels,
+      statuses,
+      teams,
+      members,
+      organisations,
+      tags,
+      ...(found.incompleteBefore === undefined ? {} : { incompleteBefore: found.incompleteBefore }),
+      health: {
+        rates: rates.state,
+        unsettled: bookkeeper.waiting,
+        disabledChannels: catalog.channels.map(({ id }) => id).filter((id) => !catalog.isOn(id)),
+        warnings: upkeep.warned.map(({ warning }) => warning),
+      },
+    };
+  };
+}
