@@ -160,6 +160,38 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     await expect.poll(() => sheet.getByText('The old secret').count()).toBe(0);
   });
 
+  test('a token of the admin API is made, shown once and revoked', async () => {
+    const { page, complaints } = await dashboard.open();
+    await goTo(page, 'Admin tokens');
+    await page.getByRole('button', { name: 'Add token' }).first().click();
+    const form = page.getByRole('dialog', { name: 'Add token' });
+    await form.getByLabel('Name', { exact: true }).fill('For scripts');
+    await form.getByRole('button', { name: 'Create token' }).click();
+    await form.getByText('Choose at least one scope.').waitFor();
+    await form.getByLabel('keys:read').check();
+    expect(await violations(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Create token' }).click();
+    const value = await page.locator('[data-secret]').innerText();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    const status = async (): Promise<number> => {
+      const headers = { authorization: `Bearer ${value}` };
+      return (await fetch(`${dashboard.gateway.url}/api/admin/keys`, { headers })).status;
+    };
+    expect(await status()).toBe(200);
+    const row = page.getByRole('table', { name: 'Admin tokens' }).getByText('For scripts');
+    expect(await page.content()).not.toContain(value);
+    expect(await violations(page)).toEqual([]);
+    await takePicture(page, 'tokens');
+    await row.click();
+    await page
+      .getByRole('dialog', { name: 'Revoke For scripts?' })
+      .getByRole('button', { name: 'Revoke' })
+      .click();
+    await page.getByText('No tokens yet').waitFor();
+    expect(await status()).toBe(401);
+    expect(complaints).toEqual([]);
+  });
+
   test('of many keys only those in view are in the document, and scrolling loads the rest', async () => {
     const { page } = await dashboard.openAnother();
     await page.route(/\/api\/admin\/keys(?:\?|$)/, async (route) => {

@@ -20,6 +20,7 @@ const titles = [
   'Models and prices',
   'Playground',
   'Processes',
+  'Admin tokens',
   'Audit log',
 ];
 const phone = { width: 390, height: 800 };

@@ -58,3 +58,5 @@ export const tokenWithValue = z.object({
 /** The types of what stands above, as a page takes them. */
 export type NewToken = z.input<typeof newToken>;
 export type TokenView = z.output<typeof token>;
+export type TokenList = z.output<typeof tokenList>;
+export type TokenWithValue = z.output<typeof tokenWithValue>;

@@ -16,6 +16,7 @@ import { Overview } from './views/overview.tsx';
 import { Owners } from './views/owners.tsx';
 import { Playground } from './views/playground.tsx';
 import { Processes } from './views/processes.tsx';
+import { Tokens } from './views/tokens.tsx';
 import { UsageLog } from './views/usage-log.tsx';
 
 const views: readonly {
@@ -32,6 +33,7 @@ const views: readonly {
   { name: 'models', title: 'Models and prices', View: Models },
   { name: 'playground', title: 'Playground', View: Playground },
   { name: 'processes', title: 'Processes', View: Processes },
+  { name: 'tokens', title: 'Admin tokens', View: Tokens },
   { name: 'audit', title: 'Audit log', View: Audit },
 ];
 

@@ -13,6 +13,7 @@ import type {
   ModelList,
   NewKey,
   NewOwner,
+  NewToken,
   Overview,
   OverviewRange,
   OwnerChanges,
@@ -21,6 +22,8 @@ import type {
   ReloadOutcome,
   Session,
   Status,
+  TokenList,
+  TokenWithValue,
   UsagePageView,
   UsageRecordView,
 } from '../../../admin/schemas/index.ts';
@@ -141,6 +144,9 @@ export const api = {
   switchKey: (id: string, on: boolean) =>
     ask<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
   deleteKey: (id: string) => ask<unknown>('DELETE', `keys/${at(id)}`),
+  tokens: () => ask<TokenList>('GET', 'tokens'),
+  createToken: (token: NewToken) => ask<TokenWithValue>('POST', 'tokens', token),
+  revokeToken: (id: string) => ask<unknown>('DELETE', `tokens/${at(id)}`),
   owners: (wish: {
     readonly kind?: OwnerView['kind'] | undefined;
     readonly organisation?: string | undefined;

@@ -1,0 +1,212 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { scopes } from '../../../admin/access/needs.ts';
+import type { NewToken, TokenView } from '../../../admin/schemas/index.ts';
+import { api } from '../parts/api.ts';
+import { Badge, Tags } from '../parts/badges.tsx';
+import { Copy } from '../parts/copy.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { FormDialog, useForm } from '../parts/form.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { Await, Empty } from '../parts/states.tsx';
+import { ago, exactly, toTheMinute } from '../parts/text.ts';
+import { say } from '../parts/toasts.tsx';
+
+interface TokenDraft {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly days: string;
+}
+
+const columns: readonly Column<TokenView>[] = [
+  {
+    id: 'name',
+    title: 'Name',
+    sortBy: ({ name }) => name.toLowerCase(),
+    show: ({ name, suffix }) => (
+      <>
+        <strong className="truncate">{name}</strong>
+        <span className="sub mono">…{suffix}</span>
+      </>
+    ),
+  },
+  {
+    id: 'state',
+    title: 'State',
+    sortBy: ({ state }) => state,
+    show: ({ state }) => <Badge kind={state === 'valid' ? 'good' : 'warn'}>{state}</Badge>,
+  },
+  { id: 'scopes', title: 'Scopes', wide: true, show: (token) => <Tags values={token.scopes} /> },
+  { id: 'by', title: 'Created by', wide: true, show: ({ createdBy }) => createdBy.name },
+  {
+    id: 'expires',
+    title: 'Expires',
+    sortBy: ({ expiresAt }) => expiresAt,
+    show: ({ expiresAt }) => <span title={exactly(expiresAt)}>{toTheMinute(expiresAt)}</span>,
+  },
+  {
+    id: 'used',
+    title: 'Last used',
+    wide: true,
+    sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
+    show: ({ lastUsedAt }) => ago(lastUsedAt),
+  },
+];
+
+/** Tokens of the admin API: made, shown once, and revoked. */
+export function Tokens() {
+  const queries = useQueryClient();
+  const tokens = useQuery({ queryKey: ['tokens'], queryFn: api.tokens });
+  const [isAdding, setIsAdding] = useState(false);
+  const [value, setValue] = useState<string>();
+  const [asking, setAsking] = useState<TokenView>();
+  const revoke = useMutation({
+    mutationFn: (token: TokenView) => api.revokeToken(token.id),
+    onSuccess: (_done, token) => say(`${token.name} is revoked.`),
+    onSettled: () => {
+      setAsking(undefined);
+      return queries.invalidateQueries({ queryKey: ['tokens'] });
+    },
+  });
+  const add = (
+    <button type="button" className="button primary" onClick={() => setIsAdding(true)}>
+      <Icon name="plus" />
+      Add token
+    </button>
+  );
+  return (
+    <>
+      <header>
+        <h1>Admin tokens</h1>
+        <p>For programs that use the admin API. A row opens to revoke its token.</p>
+        <div className="actions">{add}</div>
+      </header>
+      <div className="card">
+        <Await query={tokens} what="the tokens">
+          {({ tokens: rows }) =>
+            rows.length === 0 ? (
+              <Empty title="No tokens yet">{add}</Empty>
+            ) : (
+              <DataTable
+                label="Admin tokens"
+                columns={columns}
+                rows={rows}
+                rowId={({ id }) => id}
+                onOpen={setAsking}
+              />
+            )
+          }
+        </Await>
+      </div>
+      {isAdding && (
+        <TokenForm
+          onClose={() => setIsAdding(false)}
+          onMade={(made) => {
+            setIsAdding(false);
+            setValue(made);
+            void queries.invalidateQueries({ queryKey: ['tokens'] });
+          }}
+        />
+      )}
+      {value !== undefined && (
+        <Dialog
+          title="Copy the token now"
+          firm
+          onClose={() => setValue(undefined)}
+          bottom={
+            <button type="button" className="button primary" onClick={() => setValue(undefined)}>
+              I have copied it
+            </button>
+          }
+        >
+          <p>It is shown only this once.</p>
+          <div className="secret">
+            <code data-secret>{value}</code>
+            <Copy text={value} />
+          </div>
+        </Dialog>
+      )}
+      {asking !== undefined && (
+        <Confirm
+          title={`Revoke ${asking.name}?`}
+          action="Revoke"
+          busy={revoke.isPending}
+          onYes={() => revoke.mutate(asking)}
+          onNo={() => setAsking(undefined)}
+        >
+          <p>Requests with this token are refused at once, on all gateways.</p>
+          <Tags values={asking.scopes} most={50} />
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** The form of a new token. */
+function TokenForm({
+  onClose,
+  onMade,
+}: {
+  readonly onClose: () => void;
+  readonly onMade: (value: string) => void;
+}) {
+  const form = useForm({
+    initial: (): TokenDraft => ({ name: '', scopes: [], days: '' }),
+    read({ name, scopes: chosen, days }) {
+      if (name.trim() === '') return { problems: { name: 'must not be empty' } };
+      if (chosen.length === 0) return { problems: { scopes: 'Choose at least one scope.' } };
+      const token = { name: name.trim(), scopes: chosen, ...(days.trim() !== '' && { days: Number(days) }) };
+      return { value: token as NewToken };
+    },
+    save: api.createToken,
+    onSaved: ({ value }) => onMade(value),
+  });
+  const { draft, problems, set } = form;
+  return (
+    <FormDialog title="Add token" action="Create token" form={form} onClose={onClose}>
+      <TextField
+        label="Name"
+        problem={problems.name}
+        autoFocus
+        value={draft.name}
+        onChange={(name) => set({ name })}
+      />
+      <TextField
+        label="Days until it expires"
+        hint="Empty: the default of the gateway."
+        inputMode="numeric"
+        problem={problems.days}
+        value={draft.days}
+        onChange={(days) => set({ days })}
+      />
+      <fieldset>
+        <legend>Scopes</legend>
+        {problems.scopes !== undefined && (
+          <p className="bad-text small" role="alert">
+            {problems.scopes}
+          </p>
+        )}
+        <div className="grid thirds">
+          {scopes.map((scope) => (
+            <label key={scope} className="check">
+              <input
+                type="checkbox"
+                checked={draft.scopes.includes(scope)}
+                onChange={({ target }) =>
+                  set({
+                    scopes: target.checked
+                      ? [...draft.scopes, scope]
+                      : draft.scopes.filter((one) => one !== scope),
+                  })
+                }
+              />
+              {scope}
+            </label>
+          ))}
+        </div>
+      </fieldset>
+    </FormDialog>
+  );
+}
