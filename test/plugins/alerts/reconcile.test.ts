@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { limits, type Alert, type Condition, type Item } from '../../../plugins/alerts/alert.ts';
 import { addToOutbox } from '../../../plugins/alerts/outbox.ts';
