@@ -59,7 +59,7 @@ export class BudgetWatch {
       }
     for (const [id, waiting] of [...this.#waiting].slice(0, perLook)) {
       // oxlint-disable-next-line no-await-in-loop -- one question at a time: nobody waits for the answer
-      for (const budget of await budgets(waiting.key)) this.#weigh(waiting, budget, now);
+      for (const budget of await budgets(withoutEndUsers(waiting.key))) this.#weigh(waiting, budget, now);
       this.#waiting.delete(id);
       waiting.looks -= 1;
       // Behind the others, so that each gets its turn.
@@ -87,6 +87,11 @@ export class BudgetWatch {
     const condition = conditionOf(key, budget, level, name);
     this.#reached.set(name, { key, since, amount, level, condition, lookedAt: now });
   }
+}
+
+/** Budgets of end users raise nothing: there may be very many, and their names come from clients. */
+function withoutEndUsers(key: ApiKey): ApiKey {
+  return { ...key, budgets: (key.budgets ?? []).filter(({ owner }) => owner?.scope === undefined) };
 }
 
 function conditionOf(key: ApiKey, budget: BudgetStanding, level: number, name: string): Condition {
