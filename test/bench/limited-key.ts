@@ -1,5 +1,8 @@
-/** Creates a key with a budget, rates and a concurrency limit that are never reached, by the admin API of a gateway of the bench. */
-export async function createLimitedKey(url: string, password: string): Promise<string> {
+/**
+ * Creates a key with a budget, rates and a concurrency limit that are never reached, by the admin API of a gateway of the bench. `hasOwners`: its
+ * team and organisation have the same limits.
+ */
+export async function createLimitedKey(url: string, password: string, hasOwners = false): Promise<string> {
   const post = async (path: string, body: object, headers = {}): Promise<Response> => {
     const response = await fetch(`${url}/api/admin/${path}`, {
       method: 'POST',
@@ -17,10 +20,12 @@ export async function createLimitedKey(url: string, password: string): Promise<s
   const { csrfToken } = (await login.json()) as { readonly csrfToken: string };
   const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrency: 1e5 };
   const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1e15 }];
-  const made = await post(
-    'keys',
-    { name: 'limited', ...limits, budgets },
-    { cookie, 'x-csrf-token': csrfToken },
-  );
+  const headers = { cookie, 'x-csrf-token': csrfToken };
+  const owner = async (kind: string, organisation?: string): Promise<string> => {
+    const fields = { kind, name: kind, ...limits, budgets, ...(organisation && { organisation }) };
+    return ((await (await post('owners', fields, headers)).json()) as { readonly id: string }).id;
+  };
+  const team = hasOwners ? await owner('team', await owner('organisation')) : undefined;
+  const made = await post('keys', { name: 'limited', ...limits, budgets, ...(team && { team }) }, headers);
   return ((await made.json()) as { readonly value: string }).value;
 }

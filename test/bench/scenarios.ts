@@ -45,8 +45,8 @@ type Named = Omit<Scenario, 'unit' | 'run'>;
 interface Pair {
   readonly client: Wire;
   readonly provider: Wire;
-  /** With a key that has limits. */
-  readonly limited?: boolean;
+  /** With a key that has limits; `levels`: whose team and organisation have limits too. */
+  readonly limited?: boolean | 'levels';
   readonly manner?: Manner;
 }
 
@@ -60,7 +60,7 @@ async function shotFor(
 ): Promise<Shot> {
   return {
     url: target.url,
-    key: limited ? await target.limitedKey() : target.key,
+    key: limited === 'levels' ? await target.levelsKey() : limited ? await target.limitedKey() : target.key,
     wire: target.name === 'raw' ? provider : client,
     input,
     model: `${provider}.${reply}`,
@@ -218,6 +218,11 @@ const streamed = [
 /** Every scenario, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   ...native('small', 2, 2.3),
+  calls(
+    { name: 'small:levels', title: 'small chat, limited key, three levels', group: 'native', goal: 2.6 },
+    { ...chat, limited: 'levels' },
+    'small',
+  ),
   ...native('turn1', 2, 2.2),
   ...native('turn30', 1.6, 1.7),
   ...native('turn100', 1.5, 1.6),

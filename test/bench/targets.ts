@@ -18,6 +18,8 @@ export interface Target {
   readonly key: string;
   /** Another key, with a budget, rates and a concurrency limit that are never reached; the same one where keys have no such limits. */
   limitedKey(): Promise<string>;
+  /** A key with such limits, whose team and organisation have them too. */
+  levelsKey(): Promise<string>;
   /** Its processes, the one that started the others first. */
   pids(): readonly number[];
   /** Collects all garbage, where it can be told to. */
@@ -55,6 +57,7 @@ export async function startRaw(upstream: string, core?: number): Promise<Target>
     url: child.ready.url,
     key: benchKey,
     limitedKey: async () => benchKey,
+    levelsKey: async () => benchKey,
     pids: () => [child.pid],
     settle: async () => {},
     end: () => child.end(),
@@ -111,11 +114,13 @@ export async function startSluice(options: SluiceOptions): Promise<Target> {
       throw new Error(`${name} does not start:\n${readFileSync(join(folder, 'sluice.log'), 'utf8')}`);
   });
   let limitedKey: Promise<string> | undefined;
+  let levelsKey: Promise<string> | undefined;
   return {
     name,
     url,
     key: benchKey,
     limitedKey: () => (limitedKey ??= createLimitedKey(url, adminPassword)),
+    levelsKey: () => (levelsKey ??= createLimitedKey(url, adminPassword, true)),
     pids: () => familyOf(child.pid ?? 0),
     async settle() {
       for (const pid of familyOf(child.pid ?? 0)) process.kill(pid, 'SIGUSR2');
@@ -150,6 +155,7 @@ export function peer(text: string): Target {
     url: `http://127.0.0.1:${port}`,
     key,
     limitedKey: async () => key,
+    levelsKey: async () => key,
     pids: () => familyOf(pid),
     settle: async () => {},
     end: async () => {},
