@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { definePlugin, GatewayError } from 'sluice';
+import { z } from 'zod';
 import {
   openAdminPassword,
   openAdminTokens,
@@ -25,6 +25,10 @@ import { openapiDocument } from './openapi.ts';
 import { processHandlers } from './processes.ts';
 import { routes, type RouteName } from './routes.ts';
 import { createServe, type Handlers } from './serve.ts';
+import { addScim } from './scim/index.ts';
+import { scimOptions } from './scim/options.ts';
+import { openSignIn, type SignIn } from './sign-in/index.ts';
+import { signInOptions } from './sign-in/options.ts';
 import { Sessions, type Session } from './sessions.ts';
 import { ChannelSwitches } from './switches.ts';
 import { LoginThrottle } from './throttle.ts';
@@ -41,16 +45,21 @@ export default definePlugin({
   options: z.strictObject({
     /** Number of days for which a new token of the admin API works unless whoever makes it says otherwise. At most 365. */
     tokenDays: z.int().min(1).max(tokenDays.longest).default(tokenDays.default),
+    /** Signing in at providers of identities, by OpenID Connect. */
+    signIn: signInOptions.prefault({}),
+    /** Provisioning of users and teams by a directory, by SCIM 2.0. Absent: off. */
+    scim: scimOptions.optional(),
   }),
-  async setup({ tokenDays: defaultDays }, tools: InternalTools) {
-    const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
+  async setup({ tokenDays: defaultDays, ...options }, tools: InternalTools) {
+    const { settings, stores, users, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
     const sessions = new Sessions(stores, password, tools.users);
     const audit = new Audit(stores);
     onClose(await followUsers(tools.users, log));
     const tokens = openAdminTokens(stores, (error) => log.error({ error }, error.message));
-    const actorOf = createActorOf(sessions, createTokenActorOf(tools, tokens));
+    const byToken = createTokenActorOf(tools, tokens);
+    const actorOf = createActorOf(sessions, byToken);
     const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
     await switches.follow();
@@ -59,8 +68,17 @@ export default definePlugin({
     onClose(() => live.close());
 
     const keys = keyHandlers(tools, audit);
+    const signIn = await openSignIn({ options: options.signIn, sessions, audit, users }, tools);
+    if (options.scim !== undefined)
+      addScim({ options: options.scim, users, audit, byToken, publicUrl: options.signIn.publicUrl }, tools);
+
     const handlers: Handlers = {
-      ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates)),
+      ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates), signIn),
+      signInWays: () => ({
+        password: true,
+        users: users.list().some(({ hasPassword }) => hasPassword),
+        providers: signIn.providers,
+      }),
       ...keys,
       ...keysBulkHandler(keys, log),
       ...ownerHandlers(tools, audit),
@@ -107,6 +125,7 @@ function sessionHandlers(
   audit: Audit,
   log: Log,
   throttle: LoginThrottle,
+  signIn: SignIn,
 ): Handlers<'login' | 'logout' | 'session'> {
   return {
     async login({ ctx, body, ip, https }) {
@@ -120,11 +139,12 @@ function sessionHandlers(
       return told(session);
     },
     async logout(asked) {
-      const { ctx, https } = asked;
+      const { ctx, https, session } = asked;
       await sessions.end(sessionToken(ctx) ?? '');
       await audit.note(asked, { action: 'logout' });
       setSessionCookie(ctx, undefined, https);
-      return { ok: true };
+      const location = session === undefined ? undefined : await signIn.leave(session.id);
+      return { ok: true, ...(location === undefined ? {} : { location }) };
     },
     session: ({ session }) => told(session ?? notLoggedIn()),
   };

@@ -43,8 +43,10 @@ export const routes = {
     path: '/api/admin/logout',
     needs: { group: 'self', act: 'write', who: 'self' },
     summary: 'Logs out',
+    description:
+      'For a session that began at a sign-in provider `location` is where the browser signs out there.',
     body: schemas.noBody,
-    answer: schemas.done,
+    answer: schemas.loggedOut,
   },
   session: {
     method: 'GET',
@@ -327,6 +329,15 @@ export const routes = {
     needs: { group: 'tokens', act: 'write', who: 'administrators' },
     summary: 'Ends a token of the admin API at once, on all gateways',
     answer: schemas.done,
+  },
+  signInWays: {
+    method: 'GET',
+    path: '/api/admin/sign-in',
+    needs: { group: 'self', act: 'read', who: 'open' },
+    summary: 'The ways to sign in',
+    description:
+      'A browser signs in at a provider by GET /api/admin/sign-in/ID, with a path of the page as `returnTo`.',
+    answer: schemas.signInWays,
   },
 } as const satisfies Readonly<Record<string, RouteSpec>>;
 

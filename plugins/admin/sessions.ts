@@ -94,6 +94,20 @@ export class Sessions {
     await this.#kept.delete(rowOf(token));
   }
 
+  /** The ids of all sessions. */
+  async running(): Promise<ReadonlySet<string>> {
+    const ids = new Set<string>();
+    for await (const [row] of entriesOf(this.#kept)) ids.add(idOf(row));
+    return ids;
+  }
+
+  /** Ends a session by its id. */
+  async endById(id: string): Promise<void> {
+    const rows: string[] = [];
+    for await (const [row] of entriesOf(this.#kept)) if (idOf(row) === id) rows.push(row);
+    if (rows.length > 0) await this.#kept.deleteMany(rows);
+  }
+
   /** Returns whose session it is; undefined when it is over because the password, or the user, has changed since. */
   async #actorOf({ user: id, generation }: StoredSession): Promise<Actor | undefined> {
     if (id === undefined)
@@ -124,10 +138,14 @@ function rowOf(token: string): string {
   return hash('sha256', token);
 }
 
+function idOf(row: string): string {
+  return row.slice(0, 8);
+}
+
 /** The CSRF token follows from the other: nothing of it is stored, and knowing it opens no session. */
 function sessionOf(token: string, { expiresAt }: StoredSession): Session {
   return {
-    id: rowOf(token).slice(0, 8),
+    id: idOf(rowOf(token)),
     csrfToken: createHmac('sha256', token).update('csrf').digest('base64url'),
     expiresAt,
   };

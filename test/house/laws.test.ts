@@ -47,6 +47,7 @@ const clouds: ReadonlyMap<string, string> = new Map([
 /** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */
 const optionalPackages: ReadonlyMap<string, readonly string[]> = new Map([
   ['plugins/alerts/', ['nodemailer']],
+  ['plugins/admin/', ['jose', 'openid-client']],
   [
     'plugins/mcp/',
     ['@modelcontextprotocol/client', '@modelcontextprotocol/client/stdio', '@modelcontextprotocol/server'],

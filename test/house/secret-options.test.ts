@@ -69,6 +69,8 @@ const harmless: Readonly<Record<string, string>> = {
   'plugins/mcp.servers{}.keys[]': 'names of keys of callers',
   'plugins/mcp.access[].keys[]': 'names of keys of callers',
   'plugins/mcp.servers{}.oauth.issuer': 'published by the authorization server',
+  'plugins/admin.signIn.publicUrl': 'told to browsers',
+  'plugins/admin.signIn.providers[].issuer': 'a public identifier',
   'plugins/mcp.origins[]': 'sent by browsers',
   'plugins/video-tasks.publicUrl': 'told to clients',
   'plugins/provider-objects.publicUrl': 'told to clients',

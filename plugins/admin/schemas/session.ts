@@ -19,5 +19,22 @@ export const session = z.object({
   expiresAt: time,
 });
 
+/** What a logout gives. */
+export const loggedOut = z.object({
+  ok: z.literal(true),
+  location: z.string().optional().describe('where the browser signs out of the sign-in provider too'),
+});
+
+/** The ways to sign in. */
+export const signInWays = z.object({
+  password: z.boolean().describe('the admin password'),
+  users: z.boolean().describe('email and password of a user'),
+  providers: z
+    .array(z.object({ id: z.string(), label: z.string() }))
+    .describe('sign-in providers by OpenID Connect'),
+});
+
 /** The types of what stands above, as a page takes them. */
 export type Session = z.output<typeof session>;
+export type SignInWays = z.output<typeof signInWays>;
+export type LoggedOut = z.output<typeof loggedOut>;

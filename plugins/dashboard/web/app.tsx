@@ -101,7 +101,8 @@ function Rail({ current }: { readonly current: string }) {
       rail.current?.scrollBy({ left: link.left + link.width / 2 - (box.left + box.width / 2) });
   }, [current]);
   const leave = async (): Promise<void> => {
-    await api.logout().catch(() => undefined);
+    const left = await api.logout().catch(() => undefined);
+    if (left?.location !== undefined) window.location.assign(left.location);
     queries.setQueryData(['session'], null);
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
   };

@@ -10,6 +10,7 @@ import type {
   KeyWithValue,
   KeysChange,
   KeysChanged,
+  LoggedOut,
   ModelList,
   NewKey,
   NewOwner,
@@ -21,6 +22,7 @@ import type {
   OwnerView,
   ReloadOutcome,
   Session,
+  SignInWays,
   Status,
   TokenList,
   TokenWithValue,
@@ -118,8 +120,10 @@ export const api = {
       if (error instanceof ApiError && error.status === 401) return null;
       throw error;
     }),
-  login: (password: string) => remember(ask<Session>('POST', 'login', { password })),
-  logout: () => ask<unknown>('POST', 'logout', {}),
+  signInWays: () => ask<SignInWays>('GET', 'sign-in'),
+  login: ({ password, email }: { readonly password: string; readonly email: string }) =>
+    remember(ask<Session>('POST', 'login', { password, ...(email !== '' && { email }) })),
+  logout: () => ask<LoggedOut>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
   keys: (wish: KeysWish, after: string | undefined) =>
     ask<KeyPage>('GET', `keys${queryOf({ ...wish, after })}`),

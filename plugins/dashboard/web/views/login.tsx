@@ -1,12 +1,28 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { api } from '../parts/api.ts';
 import { Field } from '../parts/fields.tsx';
 import { Mark } from '../parts/icons.tsx';
 
+/** Sentences for the codes with which the gateway leads back from a provider. */
+const problems: ReadonlyMap<string, string> = new Map([
+  ['unavailable', 'The sign-in provider cannot be reached. Try again shortly.'],
+  ['expired', 'This sign-in took too long or was used before. Start again.'],
+  ['refused', 'The sign-in was cancelled.'],
+  ['invalid', 'The sign-in provider sent a response that cannot be trusted. Ask your administrator.'],
+  ['email', 'Your email is not verified, or not allowed here.'],
+  ['group', 'None of your groups may sign in here. Ask your administrator.'],
+  ['unknown', 'There is no user for you here. Ask your administrator.'],
+  ['taken', 'Your email belongs to another user here. Ask your administrator.'],
+  ['disabled', 'Your user is switched off. Ask your administrator.'],
+  ['failed', "The sign-in failed. The gateway's log says why."],
+]);
+
 /** The only view without a session. */
 export function Login() {
   const queries = useQueryClient();
+  const ways = useQuery({ queryKey: ['sign-in'], queryFn: api.signInWays, staleTime: 60_000 });
+  const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const login = useMutation({
     mutationFn: api.login,
@@ -15,8 +31,10 @@ export function Login() {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    login.mutate(password);
+    login.mutate({ password, email });
   };
+  const problem = problems.get(new URLSearchParams(window.location.search).get('problem') ?? '');
+  const returnTo = encodeURIComponent(`${window.location.pathname}${window.location.hash}`);
   return (
     <main className="login">
       <form className="card" onSubmit={submit}>
@@ -24,9 +42,36 @@ export function Login() {
           <Mark />
           <span>Sluice</span>
         </h1>
+        {problem !== undefined && (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        {ways.data?.providers.map(({ id, label }) => (
+          <a key={id} className="button" href={`/api/admin/sign-in/${id}?returnTo=${returnTo}`}>
+            {label}
+          </a>
+        ))}
+        {ways.data?.users === true && (
+          <Field label="Email" hint="Leave it empty for the admin password.">
+            {(props) => (
+              <input
+                {...props}
+                type="email"
+                autoComplete="username"
+                value={email}
+                onChange={(event) => setEmail(event.target.value)}
+              />
+            )}
+          </Field>
+        )}
         <Field
-          label="Admin password"
-          hint="The first start of the gateway prints it. SLUICE_ADMIN_PASSWORD sets it."
+          label={email === '' ? 'Admin password' : 'Password'}
+          hint={
+            email === ''
+              ? 'The first start of the gateway prints it. SLUICE_ADMIN_PASSWORD sets it.'
+              : undefined
+          }
           problem={login.error?.message}
         >
           {(props) => (

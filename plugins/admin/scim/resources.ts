@@ -1,0 +1,189 @@
+/** The routes of users and groups. */
+import type { JsonObject, JsonValue } from 'sluice';
+import type { Directory } from './directory.ts';
+import { ScimError } from './errors.ts';
+import { checkVersion, type Add, type Answer, type Asked, type Handler } from './exchange.ts';
+import { ScimGroups } from './groups.ts';
+import { isWanted, listQuery, listResponse, reduced, wantedIn } from './list.ts';
+import type { ScimLock } from './lock.ts';
+import type { ScimOptions } from './options.ts';
+import { ScimUsers } from './users.ts';
+
+/** Parts that the routes need. */
+export interface Resources {
+  readonly directory: Directory;
+  readonly options: ScimOptions;
+  readonly lock: ScimLock;
+}
+
+/** Adds the routes of users and groups. */
+export function addResources(add: Add, { directory, options, lock }: Resources): void {
+  const users = new ScimUsers(directory, options);
+  const groups = new ScimGroups(directory, users, options);
+  const fresh =
+    (handler: Handler): Handler =>
+    async (asked) => {
+      await directory.refresh();
+      return handler(asked);
+    };
+  /** Changes run one after the other, on what is there then. The body is read before. */
+  const alone =
+    (handler: (asked: Asked, body: JsonValue) => Promise<Answer>): Handler =>
+    async (asked) => {
+      const body = asked.ctx.method === 'DELETE' ? null : await asked.body();
+      return lock.run(async () => {
+        await directory.refresh();
+        return handler(asked, body);
+      });
+    };
+
+  const shownUser = (id: string, { base, query }: Asked): JsonObject =>
+    reduced(directory.userResource(users.find(id), base), wantedIn(query));
+  const shownGroup = (id: string, { base, query }: Asked): JsonObject => {
+    const wanted = wantedIn(query);
+    const members = isWanted(wanted, 'members') ? (directory.membersByTeam().get(id) ?? []) : undefined;
+    return reduced(directory.groupResource(groups.find(id), members, base), wanted);
+  };
+
+  add(
+    'GET',
+    '/Users',
+    fresh(({ query, base }) => ({ status: 200, body: userList(directory, query, base) })),
+  );
+  add(
+    'GET',
+    '/Groups',
+    fresh(({ query, base }) => ({ status: 200, body: groupList(directory, query, base) })),
+  );
+  add('POST', '/Users/.search', async (asked) => {
+    const query = searchOf(await asked.body());
+    await directory.refresh();
+    return { status: 200, body: userList(directory, query, asked.base) };
+  });
+  add('POST', '/Groups/.search', async (asked) => {
+    const query = searchOf(await asked.body());
+    await directory.refresh();
+    return { status: 200, body: groupList(directory, query, asked.base) };
+  });
+
+  add(
+    'GET',
+    '/Users/:id',
+    fresh((asked) => ({ status: 200, body: shownUser(asked.id, asked) })),
+  );
+  add(
+    'GET',
+    '/Groups/:id',
+    fresh((asked) => ({ status: 200, body: shownGroup(asked.id, asked) })),
+  );
+  add(
+    'POST',
+    '/Users',
+    alone(async (asked, body) => {
+      const { id } = await users.create(body, asked.note);
+      return { status: 201, body: shownUser(id, asked) };
+    }),
+  );
+  add(
+    'POST',
+    '/Groups',
+    alone(async (asked, body) => {
+      const { id } = await groups.create(body, asked.note);
+      return { status: 201, body: shownGroup(id, asked) };
+    }),
+  );
+  for (const method of ['PUT', 'PATCH'] as const) {
+    const change = method === 'PUT' ? ('replace' as const) : ('patch' as const);
+    add(
+      method,
+      '/Users/:id',
+      alone(async (asked, body) => {
+        const user = users.find(asked.id);
+        checkVersion(asked, directory.userResource(user, asked.base));
+        await users[change](user, body, asked.note);
+        return { status: 200, body: shownUser(asked.id, asked) };
+      }),
+    );
+    add(
+      method,
+      '/Groups/:id',
+      alone(async (asked, body) => {
+        const team = groups.find(asked.id);
+        const members = directory.membersByTeam().get(team.id) ?? [];
+        checkVersion(asked, directory.groupResource(team, members, asked.base));
+        await groups[change](team, body, asked.note);
+        // Groups may be large: a PATCH is answered without them, unless attributes are asked for.
+        if (method === 'PATCH' && !asked.query.has('attributes')) return { status: 204 };
+        return { status: 200, body: shownGroup(asked.id, asked) };
+      }),
+    );
+  }
+  add(
+    'DELETE',
+    '/Users/:id',
+    alone(async (asked) => {
+      const user = users.find(asked.id);
+      checkVersion(asked, directory.userResource(user, asked.base));
+      await users.remove(user, asked.note);
+      return { status: 204 };
+    }),
+  );
+  add(
+    'DELETE',
+    '/Groups/:id',
+    alone(async (asked) => {
+      const team = groups.find(asked.id);
+      const members = directory.membersByTeam().get(team.id) ?? [];
+      checkVersion(asked, directory.groupResource(team, members, asked.base));
+      await groups.remove(team, asked.note);
+      return { status: 204 };
+    }),
+  );
+}
+
+/** The users that a query asks for. One of a name, an id or an external id is found without looking at all. */
+function userList(directory: Directory, query: URLSearchParams, base: string): JsonObject {
+  const list = listQuery(query);
+  const { filter } = list;
+  const { users } = directory;
+  const sought = filter?.type === 'compare' && filter.op === 'eq' ? filter : undefined;
+  const text = typeof sought?.value === 'string' ? sought.value : undefined;
+  const one =
+    text === undefined
+      ? undefined
+      : sought?.path === 'username'
+        ? { user: directory.byUserName(text) }
+        : sought?.path === 'id'
+          ? { user: users.find(text) }
+          : sought?.path === 'externalid'
+            ? { user: users.byExternalId(text) }
+            : undefined;
+  const found = one === undefined ? users.list() : one.user === undefined ? [] : [one.user];
+  const resources = found.map((user) => directory.userResource(user, base));
+  return listResponse(resources, list, wantedIn(query));
+}
+
+function groupList(directory: Directory, query: URLSearchParams, base: string): JsonObject {
+  const list = listQuery(query);
+  const wanted = wantedIn(query);
+  const isAskedFor = isWanted(wanted, 'members') || /members/i.test(query.get('filter') ?? '');
+  const members = isAskedFor ? directory.membersByTeam() : undefined;
+  const resources = directory
+    .groups()
+    .map((team) =>
+      directory.groupResource(team, members === undefined ? undefined : (members.get(team.id) ?? []), base),
+    );
+  return listResponse(resources, list, wanted);
+}
+
+/** The query that a search by POST means (RFC 7644, section 3.4.3). */
+function searchOf(body: JsonValue): URLSearchParams {
+  const query = new URLSearchParams();
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new ScimError(400, 'The body must be a JSON object.', 'invalidSyntax');
+  for (const [name, value] of Object.entries(body)) {
+    const text = Array.isArray(value) ? value.join(',') : value;
+    if (typeof text === 'string' || typeof text === 'number') query.set(name, String(text));
+  }
+  return query;
+}

@@ -1,0 +1,63 @@
+/** Checks the token by which a provider ends sessions: OpenID Connect Back-Channel Logout 1.0. */
+import { hash } from 'node:crypto';
+import { requirePackage } from 'sluice';
+import type { Stores } from 'sluice/internal';
+import { SignInRefused } from './problems.ts';
+import { algorithms, type Provider } from './provider.ts';
+
+/** Name of the event that a logout token tells of (section 2.4). */
+const event = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** Milliseconds for which a token counts as used, and the seconds that it may be old. */
+const remembered = 600_000;
+const oldest = 300;
+
+/** Whose sessions end: all of a person, or one session at the provider. */
+export interface LoggedOut {
+  readonly issuer: string;
+  readonly subject: string | undefined;
+  readonly session: string | undefined;
+}
+
+/** Loads the package that checks signatures. Throws with what to install where it is missing. */
+async function loadJose() {
+  requirePackage('jose', '6', 'check logout tokens', import.meta.url);
+  return import('jose');
+}
+
+/** Returns whom a logout token is about. Throws {@link SignInRefused} for one that is not right, too old or used before. */
+export async function checkLogoutToken(
+  token: string,
+  provider: Provider,
+  stores: Pick<Stores, 'add'>,
+): Promise<LoggedOut> {
+  const jose = await loadJose();
+  const { issuer, jwks } = await provider.keys();
+  const payload = await jose
+    .jwtVerify(
+      token,
+      jose.createLocalJWKSet(jwks as unknown as Parameters<typeof jose.createLocalJWKSet>[0]),
+      {
+        issuer,
+        audience: provider.options.clientId,
+        algorithms: [...algorithms],
+        maxTokenAge: oldest,
+        clockTolerance: 30,
+      },
+    )
+    .then((verified) => verified.payload)
+    .catch((error: unknown): never => {
+      throw new SignInRefused('invalid', error instanceof Error ? error.message : 'no JWT');
+    });
+  const { sub, sid, jti, events, nonce } = payload as Record<string, unknown>;
+  const isAbout = typeof events === 'object' && events !== null && event in events;
+  if (!isAbout || nonce !== undefined || typeof jti !== 'string')
+    throw new SignInRefused('invalid', 'The token is no logout token.');
+  const subject = typeof sub === 'string' ? sub : undefined;
+  const session = typeof sid === 'string' ? sid : undefined;
+  if (subject === undefined && session === undefined)
+    throw new SignInRefused('invalid', 'The token names neither a person nor a session.');
+  if (!(await stores.add('sign-in-used', hash('sha256', `${issuer} ${jti}`), 1, remembered)))
+    throw new SignInRefused('expired', 'The token was used before.');
+  return { issuer, subject, session };
+}

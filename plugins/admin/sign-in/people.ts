@@ -1,0 +1,143 @@
+/** Finds or makes the user that a person is, with the access that the rules give. */
+import type { Log } from 'sluice';
+import { UserMistake, type Owners, type User, type UserChanges, type Users } from 'sluice/internal';
+import type { Person } from './claims.ts';
+import type { ProviderOptions } from './options.ts';
+import { SignInRefused } from './problems.ts';
+import { accessOf, noAccess, ownerFinder, type Access } from './rules.ts';
+
+/** A user after a sign-in. */
+export interface SignedIn {
+  readonly user: User;
+  /** The user before; absent for a new one, the same object where nothing has changed. */
+  readonly before?: User;
+}
+
+/** Services that finding people needs. */
+export interface PeopleTools {
+  readonly users: Users;
+  readonly owners: Owners;
+  readonly log: Log;
+}
+
+/** Returns the user that a person is, changed by the rules. Throws {@link SignInRefused} for a person who may not sign in. */
+export async function userOf(
+  person: Person,
+  options: ProviderOptions,
+  tools: PeopleTools,
+): Promise<SignedIn> {
+  const { users } = tools;
+  // Another gateway may have made the user, or the team of a rule, a moment ago.
+  await Promise.all([users.refresh(), tools.owners.refresh()]);
+  checkDomain(person, options);
+  const found = knownUser(person, options, users);
+  const access = accessFor(person, options, tools);
+  if (access === undefined) {
+    if (found !== undefined) await orRefused(users.update(found.id, noAccess(options.rules)));
+    throw new SignInRefused('group', `No rule of provider "${options.id}" fits ${person.subject}.`);
+  }
+  if (found === undefined) return { user: await created(person, access, options, users) };
+  if (!found.enabled) throw new SignInRefused('disabled', `The user ${found.id} is switched off.`);
+  const identity = { issuer: person.issuer, subject: person.subject };
+  const isLinked = users.byIdentity(identity)?.id === found.id;
+  const changes: UserChanges = {
+    ...access,
+    ...(isLinked ? {} : { identities: [...found.identities, identity] }),
+  };
+  const needed = changedFields(found, changes);
+  if (Object.keys(needed).length === 0) return { before: found, user: found };
+  return { before: found, user: await orRefused(users.update(found.id, needed)) };
+}
+
+/** Gives a person the access of now during a session. Returns undefined for a person who may not go on. */
+export async function renewedUser(
+  id: string,
+  person: Person,
+  options: ProviderOptions,
+  tools: PeopleTools,
+): Promise<SignedIn | undefined> {
+  const found = await tools.users.current(id);
+  if (found?.enabled !== true) return undefined;
+  const access = accessFor(person, options, tools);
+  const needed = changedFields(found, access ?? noAccess(options.rules));
+  const user = Object.keys(needed).length === 0 ? found : await orRefused(tools.users.update(id, needed));
+  return access === undefined ? undefined : { before: found, user };
+}
+
+function accessFor(
+  person: Person,
+  { id, rules }: ProviderOptions,
+  { owners, log }: PeopleTools,
+): Access | undefined {
+  const verdict = accessOf(rules, person.groups, ownerFinder(owners.list()));
+  if (verdict.missingOrganisation !== undefined)
+    log.error(
+      { provider: id, organisation: verdict.missingOrganisation },
+      'a rule of a sign-in provider names an organisation that does not exist: the person is refused',
+    );
+  if (verdict.missingTeams.length > 0)
+    log.warn(
+      { provider: id, teams: verdict.missingTeams },
+      'rules of a sign-in provider name teams that do not exist',
+    );
+  return verdict.access;
+}
+
+function checkDomain(person: Person, { allowedDomains }: ProviderOptions): void {
+  if (allowedDomains.length === 0) return;
+  const domain = person.email?.split('@')[1] ?? '';
+  if (!person.isEmailVerified || !allowedDomains.includes(domain))
+    throw new SignInRefused('email', 'The email is not verified, or not of an allowed domain.');
+}
+
+/** The user of this identity, or one that the operator lets the person be linked to. */
+function knownUser(person: Person, { linksByEmail }: ProviderOptions, users: Users): User | undefined {
+  const own = users.byIdentity({ issuer: person.issuer, subject: person.subject });
+  if (own !== undefined) return own;
+  const provisioned = person.externalId === undefined ? undefined : users.byExternalId(person.externalId);
+  if (provisioned !== undefined) return provisioned;
+  const same = person.email === undefined ? undefined : users.byEmail(person.email);
+  if (same === undefined) return undefined;
+  if (linksByEmail && person.isEmailVerified) return same;
+  throw new SignInRefused('taken', `The email belongs to the user ${same.id}, to whom nobody may be linked.`);
+}
+
+async function created(
+  person: Person,
+  access: Access,
+  { createsUsers }: ProviderOptions,
+  users: Users,
+): Promise<User> {
+  if (!createsUsers) throw new SignInRefused('unknown', `There is no user for ${person.subject}.`);
+  if (person.email === undefined) throw new SignInRefused('email', 'The provider tells no email.');
+  const { role, organisation, teams } = access;
+  return orRefused(
+    users.create({
+      email: person.email,
+      name: (person.name ?? person.email).slice(0, 100),
+      identities: [{ issuer: person.issuer, subject: person.subject }],
+      ...(person.externalId === undefined ? {} : { externalId: person.externalId }),
+      ...(role === undefined ? {} : { role }),
+      ...(organisation === undefined ? {} : { organisation }),
+      ...(teams === undefined ? {} : { teams }),
+    }),
+  );
+}
+
+/** Returns the changes that differ from what the user is, because each write may end sessions. */
+function changedFields(user: User, changes: UserChanges): UserChanges {
+  return Object.fromEntries(
+    Object.entries(changes).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(user[name as keyof User]),
+    ),
+  );
+}
+
+async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof UserMistake) throw new SignInRefused('taken', error.message);
+    throw error;
+  }
+}
