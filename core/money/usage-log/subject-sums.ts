@@ -3,7 +3,7 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Row, type Work } from '../../state/database/sql.ts';
 import { addingLock } from './adding-lock.ts';
 import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
-import { boundedLevel, mostPerHour, subjectKinds, subjectLevels, type SubjectKind } from './subjects.ts';
+import { mostPerHour, subjectKinds, subjectLevel, subjectLevels, type SubjectKind } from './subjects.ts';
 
 const nameColumns = [
   ['model', 'TEXT'],
@@ -78,7 +78,7 @@ function statementsFor(kind: Database['kind']) {
 }
 
 const counted = `SELECT DISTINCT s.subject FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
-  WHERE t.level = ${boundedLevel} AND t.start = ? AND s.kind = ?`;
+  WHERE t.level = ? AND t.start = ?`;
 
 /** A subject, and with what it is found again. */
 interface Subject {
@@ -124,8 +124,8 @@ export function createSubjectSumming(database: Database): () => Promise<boolean>
       for (const subject of subjectsOf(one)) {
         const values = yield* bounded.within(subject, at);
         const place = subjects.place(values, lastDay);
-        for (const { level, size, hasNames, kinds } of subjectLevels)
-          if (kinds.includes(subject.kind))
+        for (const { level, size, hasNames, kind } of subjectLevels)
+          if (kind === subject.kind)
             count(additions, one, {
               level,
               start: at - (at % size),
@@ -269,7 +269,7 @@ class Bounded {
     const place = `${kind} ${start}`;
     let known = this.#known.get(place);
     if (known === undefined) {
-      const found = yield* rows(counted, start, subjectKinds[kind]);
+      const found = yield* rows(counted, subjectLevel(kind, false, hour) ?? 0, start);
       known = new Set(found.map(({ subject }) => String(subject)));
       this.#known.set(place, known);
     }

@@ -18,26 +18,33 @@ export interface SubjectLevel {
   readonly level: number;
   readonly size: number;
   readonly hasNames: boolean;
-  readonly kinds: readonly SubjectKind[];
+  readonly kind: SubjectKind;
 }
 
 /**
- * Levels of `usage_subject_totals`. Tags and end users have levels of their own, so that those of an hour are counted with few reads. Days with
- * names are for the kinds of which one subject may have most calls of a gateway.
+ * Levels of `usage_subject_totals`. Each kind has its own, so that sums by teams do not read those of keys. Days with names are for the kinds of
+ * which one subject may have most calls of a gateway.
  */
 export const subjectLevels: readonly SubjectLevel[] = [
-  { level: 1, size: hour, hasNames: false, kinds: ['bearer', 'organisation', 'team', 'member'] },
-  { level: 2, size: day, hasNames: false, kinds: ['bearer', 'organisation', 'team', 'member'] },
-  { level: 3, size: hour, hasNames: true, kinds: ['organisation', 'team', 'member'] },
-  { level: 4, size: day, hasNames: true, kinds: ['organisation'] },
-  { level: 5, size: hour, hasNames: false, kinds: ['tag', 'endUser'] },
-  { level: 6, size: day, hasNames: false, kinds: ['tag', 'endUser'] },
-  { level: 7, size: hour, hasNames: true, kinds: ['tag'] },
-  { level: 8, size: day, hasNames: true, kinds: ['tag'] },
+  { level: 1, size: hour, hasNames: false, kind: 'bearer' },
+  { level: 2, size: day, hasNames: false, kind: 'bearer' },
+  { level: 3, size: hour, hasNames: false, kind: 'organisation' },
+  { level: 4, size: day, hasNames: false, kind: 'organisation' },
+  { level: 5, size: hour, hasNames: true, kind: 'organisation' },
+  { level: 6, size: day, hasNames: true, kind: 'organisation' },
+  { level: 7, size: hour, hasNames: false, kind: 'team' },
+  { level: 8, size: day, hasNames: false, kind: 'team' },
+  { level: 9, size: hour, hasNames: true, kind: 'team' },
+  { level: 10, size: hour, hasNames: false, kind: 'member' },
+  { level: 11, size: day, hasNames: false, kind: 'member' },
+  { level: 12, size: hour, hasNames: true, kind: 'member' },
+  { level: 13, size: hour, hasNames: false, kind: 'tag' },
+  { level: 14, size: day, hasNames: false, kind: 'tag' },
+  { level: 15, size: hour, hasNames: true, kind: 'tag' },
+  { level: 16, size: day, hasNames: true, kind: 'tag' },
+  { level: 17, size: hour, hasNames: false, kind: 'endUser' },
+  { level: 18, size: day, hasNames: false, kind: 'endUser' },
 ];
-
-/** The level in which tags and end users of an hour are counted. */
-export const boundedLevel = 5;
 
 /**
  * Maximum number of tags, and of end users, that are told apart in the sums of an hour: clients choose them. Calls of others are summed
@@ -47,7 +54,6 @@ export const mostPerHour = 1_000;
 
 /** Returns the level of a size that has sums of a kind. */
 export function subjectLevel(kind: SubjectKind, needsNames: boolean, size: number): number | undefined {
-  return subjectLevels.find(
-    (one) => one.size === size && one.hasNames === needsNames && one.kinds.includes(kind),
-  )?.level;
+  return subjectLevels.find((one) => one.size === size && one.hasNames === needsNames && one.kind === kind)
+    ?.level;
 }
