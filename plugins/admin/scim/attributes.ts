@@ -56,8 +56,9 @@ export const userAttributes: readonly Attribute[] = [
   attribute('emails', 'Emails. The primary one, or else the first, is the one to sign in with.', {
     type: 'complex',
     multiValued: true,
+    required: true,
     subAttributes: [
-      attribute('value', 'Email.'),
+      attribute('value', 'Email.', { required: true }),
       attribute('type', 'Kind, such as work.'),
       attribute('primary', 'True for at most one.', { type: 'boolean' }),
     ],

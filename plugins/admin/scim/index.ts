@@ -68,6 +68,8 @@ export function addScim(
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
     add(method, '{/*rest}', ({ ctx }) => {
       if (/^\/scim\/v2\/(?:Bulk|Me)\b/i.test(ctx.path)) throw new ScimError(501, 'This is not supported.');
+      if (/^\/scim\/v2\/(?:ServiceProviderConfig|ResourceTypes|Schemas)$/.test(ctx.path))
+        throw new ScimError(405, `${ctx.path} takes GET alone.`);
       throw new ScimError(404, `There is nothing at ${method} ${ctx.path.slice(0, 200)}.`);
     });
 }

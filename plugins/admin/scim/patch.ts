@@ -93,7 +93,7 @@ class Patcher {
       if (!isNamed) return;
       throw new ScimError(400, `${attribute.name} cannot be changed.`, 'mutability');
     }
-    if (op === 'remove' && attribute.required)
+    if (op === 'remove' && attribute.required && path.filter === undefined && path.sub === undefined)
       throw new ScimError(400, `${attribute.name} cannot be removed.`, 'mutability');
     if (op !== 'remove' && value === undefined)
       throw new ScimError(400, `The operation on ${attribute.name} lacks a value.`, 'invalidValue');
