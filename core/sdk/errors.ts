@@ -30,6 +30,7 @@ export const errorTable = {
   disabled_api_key: { status: 401, retry: false },
   login_required: { status: 401, retry: false },
   wrong_password: { status: 401, retry: false },
+  second_factor_required: { status: 401, retry: false },
   model_not_allowed: { status: 403, retry: false },
   forbidden: { status: 403, retry: false },
   unknown_url: { status: 404, retry: false },

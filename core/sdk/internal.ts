@@ -252,9 +252,9 @@ export {
   type NewUser,
   type TeamMembership,
 } from '../state/users/index.ts';
-export { userFields } from '../state/users/records.ts';
-export { normalEmail } from '../state/users/open.ts';
+export { normalEmail, userFields } from '../state/users/records.ts';
 export type { Credentials, SecondFactor } from '../state/users/credentials.ts';
+export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { attributionOf, endUserBudgets, withEndUsers } from '../money/account/attribution.ts';

@@ -1,23 +1,32 @@
 /** Settings of people: what new members get, and how long a sign-in lasts. */
 import { z } from 'zod';
-import { ownerFields } from '../state/api-keys/fields.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+const limit = z.int().min(1).max(1e12);
+
+const budget = z.strictObject({
+  unit: z.enum(['micro-dollar', 'token']),
+  period: z.enum(['day', 'week', 'month', 'total']),
+  amount: z.int().min(0).max(1e15),
+});
 
 /** People who sign in to the dashboard and the admin API. */
 export const membersSchema = z
   .strictObject({
     defaults: z
       .strictObject({
-        organisation: ownerFields.organisation
+        organisation: z
+          .string()
+          .min(1)
+          .max(100)
           .exactOptional()
           .describe('id of the organisation of new users with the role member'),
-        budgets: ownerFields.budgets.exactOptional(),
-        requestsPerMinute: ownerFields.requestsPerMinute.exactOptional(),
-        tokensPerMinute: ownerFields.tokensPerMinute.exactOptional(),
-        concurrency: ownerFields.concurrency.exactOptional(),
-        models: ownerFields.models.exactOptional(),
+        budgets: z.array(budget).max(6).exactOptional(),
+        requestsPerMinute: limit.exactOptional(),
+        tokensPerMinute: limit.exactOptional(),
+        concurrency: limit.exactOptional(),
+        models: z.array(z.string().min(1).max(200)).min(1).max(50).exactOptional(),
       })
       .prefault({})
       .describe('limits of the members that are made for new users'),

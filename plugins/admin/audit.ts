@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { entriesOf, type Stores } from 'sluice/internal';
+import { entriesOf, type InternalTools, type Stores } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { AuditEntry, AuditPage } from './schemas/index.ts';
 import type { Session } from './sessions.ts';
@@ -19,14 +19,20 @@ export interface Author {
 }
 
 /** A change, as whoever makes it describes it. */
-export type Change = Omit<AuditEntry, 'id' | 'at' | 'session' | 'actor' | 'ip'>;
+export type Change = Omit<AuditEntry, 'id' | 'at' | 'session' | 'actor' | 'ip' | 'organisation'>;
+
+/** Finds the owners whose organisations changes concern. */
+type Owners = InternalTools['apiKeys']['owners'];
 
 /** Who changed what, and when: in the database, newest first. */
 export class Audit {
   readonly #kept;
   #writes = 0;
 
-  constructor(stores: Stores) {
+  readonly #owners: Owners | undefined;
+
+  constructor(stores: Stores, owners?: Owners) {
+    this.#owners = owners;
     this.#kept = stores.namespace<AuditEntry>('admin-audit');
   }
 
@@ -39,21 +45,38 @@ export class Audit {
       actor: { kind, id: actorId, name },
       ...(session === undefined ? {} : { session: session.id }),
     };
-    await this.#kept.set(id, { id, at, ...by, ip, ...change }, keptFor);
+    const organisation = this.#organisationOf(change) ?? actor.organisation;
+    const of = organisation === undefined ? {} : { organisation };
+    await this.#kept.set(id, { id, at, ...by, ip, ...of, ...change }, keptFor);
     this.#writes += 1;
     if (this.#writes % writesPerLook === 0) await this.#prune();
   }
 
-  /** A page, newest first. `after` is the id of the last entry of the page before. */
-  async page(limit: number, after?: string): Promise<AuditPage> {
+  /** A page, newest first. `after` is the id of the last entry of the page before. `organisation`: the changes that concern it alone. */
+  async page(limit: number, after?: string, organisation?: string): Promise<AuditPage> {
     const entries: AuditEntry[] = [];
-    for await (const [, entry] of entriesOf(this.#kept)) if (isEntry(entry)) entries.push(entry);
+    for await (const [, entry] of entriesOf(this.#kept))
+      if (isEntry(entry) && (organisation === undefined || entry.organisation === organisation))
+        entries.push(entry);
     const older = entries
       .toSorted((a, b) => (a.id < b.id ? 1 : -1))
       .filter(({ id }) => after === undefined || id < after);
     const page = older.slice(0, limit);
     const last = page.at(-1);
     return older.length > limit && last !== undefined ? { entries: page, next: last.id } : { entries: page };
+  }
+
+  /** The organisation that a change concerns: the target, or that of the key, owner or user that is changed. */
+  #organisationOf({ target, before, after }: Change): string | undefined {
+    const owners = this.#owners;
+    const { organisation, team, member } = after ?? before ?? {};
+    const ids = [target, organisation, member, team].filter((id) => typeof id === 'string');
+    for (const id of ids) {
+      const found = owners?.find(id);
+      if (found?.kind === 'organisation') return found.id;
+      if (found?.organisation !== undefined) return found.organisation;
+    }
+    return undefined;
   }
 
   async #prune(): Promise<void> {

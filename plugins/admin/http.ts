@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, type RouteContext } from 'sluice';
 import { addressList, plainAddress, toGatewayError, type Log } from 'sluice/internal';
-import { lifetime } from './sessions.ts';
 
 /** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */
 const securityHeaders = {
@@ -14,6 +13,8 @@ const securityHeaders = {
 } as const;
 
 const cookieName = 'sluice-session';
+/** Life of the cookie where its caller does not know when the session ends, in milliseconds. */
+const usualLifetime = 12 * 3_600_000;
 
 /** Puts the headers that every answer has. */
 export function secure(ctx: RouteContext): void {
@@ -40,14 +41,19 @@ export function sessionToken({ cookies }: Pick<RouteContext, 'cookies'>): string
   return cookies.get(cookieName);
 }
 
-/** Sets the session cookie, or takes it away. `overHttps`: as the browser sees it, whatever the last proxy speaks. */
+/**
+ * Sets the session cookie, or takes it away. `overHttps`: as the browser sees it, whatever the last proxy speaks. `until`: end of the session, in
+ * milliseconds since 1970.
+ */
 export function setSessionCookie(
   { cookies }: RouteContext,
   token: string | undefined,
   overHttps: boolean,
+  until?: number,
 ): void {
   cookies.secure = overHttps;
-  cookies.set(cookieName, token, { sameSite: 'strict', overwrite: true, maxAge: lifetime });
+  const maxAge = until === undefined ? usualLifetime : Math.max(0, until - Date.now());
+  cookies.set(cookieName, token, { sameSite: 'strict', overwrite: true, maxAge });
 }
 
 /** What a trusted proxy says of the connection that it has taken. */

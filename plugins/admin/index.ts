@@ -4,19 +4,21 @@ import {
   openAdminPassword,
   openAdminTokens,
   tokenDays,
-  type AdminPassword,
   type Call,
   type InternalTools,
-  type Log,
 } from 'sluice/internal';
-import { passwordActor } from './access/actor.ts';
 import { bearerOf, createTokenActorOf } from './access/by-token.ts';
-import { createActorOf, notLoggedIn } from './access/identify.ts';
+import { createActorOf } from './access/identify.ts';
 import { followUsers } from './access/follow-users.ts';
 import { mayUse } from './access/judge.ts';
+import { scopeOf } from './access/scope.ts';
+import { sessionHandlers } from './access/session.ts';
+import { signInHandlers } from './access/sign-in.ts';
+import { userHandlers } from './access/users.ts';
+import { inScope, usageToolsIn } from './access/scoped-usage.ts';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
-import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
+import { refuse, secure, sessionToken } from './http.ts';
 import { keysBulkHandler } from './keys-bulk.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
@@ -27,9 +29,9 @@ import { routes, type RouteName } from './routes.ts';
 import { createServe, type Handlers } from './serve.ts';
 import { addScim } from './scim/index.ts';
 import { scimOptions } from './scim/options.ts';
-import { openSignIn, type SignIn } from './sign-in/index.ts';
+import { openSignIn } from './sign-in/index.ts';
 import { signInOptions } from './sign-in/options.ts';
-import { Sessions, type Session } from './sessions.ts';
+import { Sessions } from './sessions.ts';
 import { ChannelSwitches } from './switches.ts';
 import { LoginThrottle } from './throttle.ts';
 import { tokenHandlers } from './tokens/index.ts';
@@ -54,12 +56,13 @@ export default definePlugin({
     const { settings, stores, users, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
-    const sessions = new Sessions(stores, password, tools.users);
-    const audit = new Audit(stores);
+    const sessions = new Sessions(stores, password, tools.users, settings.members);
+    const audit = new Audit(stores, tools.apiKeys.owners);
     onClose(await followUsers(tools.users, log));
     const tokens = openAdminTokens(stores, (error) => log.error({ error }, error.message));
     const byToken = createTokenActorOf(tools, tokens);
     const actorOf = createActorOf(sessions, byToken);
+    const throttle = new LoginThrottle(rates);
     const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
     await switches.follow();
@@ -73,7 +76,9 @@ export default definePlugin({
       addScim({ options: options.scim, users, audit, byToken, publicUrl: options.signIn.publicUrl }, tools);
 
     const handlers: Handlers = {
-      ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates), signIn),
+      ...sessionHandlers({ tools, password, sessions, audit, throttle, signIn }),
+      ...signInHandlers({ tools, sessions, audit, throttle }),
+      ...userHandlers(tools, audit),
       signInWays: () => ({
         password: true,
         users: users.list().some(({ hasPassword }) => hasPassword),
@@ -82,22 +87,28 @@ export default definePlugin({
       ...keys,
       ...keysBulkHandler(keys, log),
       ...ownerHandlers(tools, audit),
-      ...usageHandlers(tools, audit, () => live.running()),
+      ...inScope(['listUsage', 'findUsage', 'sumUsage', 'exportUsage', 'overview'], (scope) =>
+        usageHandlers(usageToolsIn(tools, scope), audit, () => live.running(scope.keys)),
+      ),
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),
       ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
-      live({ ctx, session }) {
+      live({ ctx, session, scope }) {
         const token = sessionToken(ctx) ?? '';
         const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
         ctx.set('x-accel-buffering', 'no');
-        return live.watch(async () =>
-          session === undefined
-            ? ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now()
-            : (await sessions.find(token, true)) !== undefined,
-        );
+        // Whose calls are shown is settled when the watching begins: with another role it ends.
+        const whose = JSON.stringify(scope.keys);
+        return live.watch(scope.keys, async () => {
+          if (session === undefined) return ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now();
+          const found = await sessions.find(token, true);
+          return (
+            found !== undefined && JSON.stringify(scopeOf(found.actor, tools.apiKeys.owners).keys) === whose
+          );
+        });
       },
-      async listAudit({ query: { limit, after } }) {
-        return audit.page(limit, after);
+      async listAudit({ query: { limit, after }, scope }) {
+        return audit.page(limit, after, scope.keys?.organisation);
       },
     };
     const { serve, check } = createServe(tools, actorOf);
@@ -118,41 +129,6 @@ export default definePlugin({
     };
   },
 });
-
-function sessionHandlers(
-  password: AdminPassword,
-  sessions: Sessions,
-  audit: Audit,
-  log: Log,
-  throttle: LoginThrottle,
-  signIn: SignIn,
-): Handlers<'login' | 'logout' | 'session'> {
-  return {
-    async login({ ctx, body, ip, https }) {
-      if (!(await throttle.check(ip, () => password.check(body.password)))) {
-        log.warn({ ip }, 'a login with a wrong admin password was refused');
-        throw new GatewayError('wrong_password', 'This is not the admin password.', { param: 'password' });
-      }
-      const { token, session } = await sessions.start();
-      await audit.note({ actor: passwordActor, ip, session }, { action: 'login' });
-      setSessionCookie(ctx, token, https);
-      return told(session);
-    },
-    async logout(asked) {
-      const { ctx, https, session } = asked;
-      await sessions.end(sessionToken(ctx) ?? '');
-      await audit.note(asked, { action: 'logout' });
-      setSessionCookie(ctx, undefined, https);
-      const location = session === undefined ? undefined : await signIn.leave(session.id);
-      return { ok: true, ...(location === undefined ? {} : { location }) };
-    },
-    session: ({ session }) => told(session ?? notLoggedIn()),
-  };
-}
-
-function told({ id, csrfToken, expiresAt }: Session) {
-  return { session: id, csrfToken, expiresAt };
-}
 
 /** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
 function addRoutes(

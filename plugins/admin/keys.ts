@@ -8,6 +8,8 @@ import {
   type InternalTools,
   type OldSecret,
 } from 'sluice/internal';
+import type { Actor } from './access/actor.ts';
+import type { Scope } from './access/scope.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import { namesOf } from './names.ts';
@@ -15,7 +17,13 @@ import { orInvalid } from './owners.ts';
 import type { AuditEntry, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
-type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
+type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices' | 'settings'>;
+
+/** Which key is meant, and by whom. */
+interface Which {
+  readonly id: string;
+  readonly scope: Scope;
+}
 
 /** How many keys' budgets are looked up at the same time. */
 const atOnce = 8;
@@ -38,29 +46,27 @@ export function keyHandlers(
   const { apiKeys } = tools;
 
   /** By its id alone: a path must not be taken for a name or a secret. */
-  const keyOf = async (id: string): Promise<ApiKey> => {
+  const keyOf = async ({ id, scope }: Which): Promise<ApiKey> => {
     const found = await apiKeys.byId(id);
-    if (found === undefined) throw new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
+    if (found === undefined || !scope.seesKey(found))
+      throw new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
     return found;
   };
 
   /** What a key is asked for may be gone by then: that is no failure of the gateway. */
-  const orGone = async <T>(id: string, work: Promise<T>): Promise<T> => {
+  const orGone = async <T>(which: Which, work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
-      await keyOf(id);
+      await keyOf(which);
       throw error;
     }
   };
 
-  const change = async (
-    asked: Author & { readonly id: string },
-    action: AuditEntry['action'],
-    changes: ApiKeyChanges,
-  ) => {
-    const before = await keyOf(asked.id);
-    const changed = await orInvalid(orGone(before.id, apiKeys.update(before.id, changes)));
+  const change = async (asked: Author & Which, action: AuditEntry['action'], changes: ApiKeyChanges) => {
+    const before = await keyOf(asked);
+    if (changesOwner(before, changes)) asked.scope.checkKeyOwners({ ...before, ...changes } as ApiKey);
+    const changed = await orInvalid(orGone(asked, apiKeys.update(before.id, changes)));
     await audit.note(asked, {
       action,
       target: before.id,
@@ -73,8 +79,8 @@ export function keyHandlers(
   };
 
   return {
-    async listKeys({ query: { limit, after, search, owner } }) {
-      const { keys, next } = await apiKeys.page(limit, after, search, owner);
+    async listKeys({ query: { limit, after, search, owner }, scope }) {
+      const { keys, next } = await apiKeys.page(limit, after, search, owner, scope.keys);
       const views: KeyView[] = [];
       const old = await apiKeys.oldSecretsOf(keys);
       // A few at a time: hundreds of questions at once would keep calls from the database.
@@ -88,10 +94,12 @@ export function keyHandlers(
       }
       return { keys: views, next };
     },
-    findKey: async ({ id }) => viewOf(await keyOf(id), tools),
+    findKey: async (asked) => viewOf(await keyOf(asked), tools),
     async createKey(asked) {
-      const { body } = asked;
+      const body = ownedBy(asked.actor, asked.body);
       checkExpiry(body.expiresAt);
+      asked.scope.checkKeyOwners(body);
+      await checkCount(asked.actor, tools);
       const { record, value } = await orInvalid(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
       await audit.note(asked, {
         action: 'key-create',
@@ -115,27 +123,27 @@ export function keyHandlers(
         id,
         body: { graceSeconds },
       } = asked;
-      const before = await keyOf(id);
-      const { record, value } = await orGone(before.id, apiKeys.rotate(before.id, graceSeconds * 1_000));
+      const before = await keyOf(asked);
+      const { record, value } = await orGone(asked, apiKeys.rotate(before.id, graceSeconds * 1_000));
       await audit.note(asked, {
         action: 'key-rotate',
         target: id,
-        ...(graceSeconds > 0 && { after: { graceSeconds } }),
+        after: { ...ownersOf(before), ...(graceSeconds > 0 && { graceSeconds }) },
       });
       return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
     },
     async endOldSecret(asked) {
       const { id } = asked;
-      const key = await keyOf(id);
-      if (!(await orGone(key.id, apiKeys.endOldSecret(key.id))))
+      const key = await keyOf(asked);
+      if (!(await orGone(asked, apiKeys.endOldSecret(key.id))))
         throw new GatewayError('not_found', 'This key has no old secret that works.');
-      await audit.note(asked, { action: 'key-old-secret-end', target: id });
+      await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
       return viewOf(key, tools);
     },
     async deleteKey(asked) {
       const { id } = asked;
-      const before = await keyOf(id);
-      await orGone(before.id, apiKeys.revoke(before.id));
+      const before = await keyOf(asked);
+      await orGone(asked, apiKeys.revoke(before.id));
       await audit.note(asked, {
         action: 'key-delete',
         target: id,
@@ -144,6 +152,32 @@ export function keyHandlers(
       return { ok: true };
     },
   };
+}
+
+/** The owners of a key, for the audit: they say whom a change concerns. */
+function ownersOf({ team, member }: ApiKey): JsonObject {
+  return { ...(team !== undefined && { team }), ...(member !== undefined && { member }) };
+}
+
+function changesOwner(before: ApiKey, changes: ApiKeyChanges): boolean {
+  return (['team', 'member'] as const).some((name) => name in changes && changes[name] !== before[name]);
+}
+
+/** A key that a member makes is the member's own, unless it is one of a team that the member leads. */
+function ownedBy<Body extends { readonly team?: string; readonly member?: string }>(
+  { role, member, teams }: Actor,
+  body: Body,
+): Body {
+  if (role !== 'member' || body.member !== undefined || member === undefined) return body;
+  return teams.some(({ team, lead }) => lead && team === body.team) ? body : { ...body, member };
+}
+
+/** Throws 400 where a member has as many keys as it may. Those who create at the same time may have a few more. */
+async function checkCount({ role, member }: Actor, { apiKeys, settings }: KeyTools): Promise<void> {
+  if (role !== 'member' || member === undefined) return;
+  const { maxKeys } = settings.members;
+  if ((await apiKeys.count({ member })) >= maxKeys)
+    throw new GatewayError('invalid_request', `You have ${maxKeys} keys already, and may have no more.`);
 }
 
 /** No budget in a list is no budget. */

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { caller } from 'sluice';
-import { accountOf, InFlight, type Call, type CallRecord } from 'sluice/internal';
+import { caller, type ApiKey } from 'sluice';
+import {
+  accountOf,
+  InFlight,
+  isInScope,
+  type Call,
+  type CallRecord,
+  type KeyOwners,
+  type KeyScope,
+} from 'sluice/internal';
 import { liveCall, type LiveCall } from './schemas/index.ts';
 
 /** The most calls that are told of at a time. */
@@ -66,6 +74,14 @@ export class LiveFeed {
   /** The number of calls that run now. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** The number of calls that run now of the keys of a scope. */
+  runningOf(scope: KeyScope): number {
+    let count = 0;
+    for (const { call } of this.#running.values(this.running))
+      if (isInScope(scope, ownersOf(call.get(caller)))) count += 1;
+    return count;
   }
 
   /** A call has come. What it gives must be called when the call has ended. */
@@ -139,6 +155,7 @@ function viewOf({ call, record }: RunningCall): LiveCall {
     stream: call.stream,
     keyId: key?.id,
     keyName: key?.name,
+    ...ownersOf(key),
     model: call.askedModel === '' ? undefined : call.askedModel,
     channel: attempt?.channel,
     upstreamModel: attempt?.model,
@@ -149,6 +166,12 @@ function viewOf({ call, record }: RunningCall): LiveCall {
     input: record.usage?.input,
     output: record.usage?.output,
   };
+}
+
+/** Ids of the owners of a key. */
+function ownersOf(key: ApiKey | undefined): KeyOwners {
+  const organisation = key?.owners?.find(({ kind }) => kind === 'organisation')?.id;
+  return { team: key?.team, member: key?.member, organisation };
 }
 
 function endOf(running: RunningCall): LiveCall {

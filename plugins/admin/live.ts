@@ -1,12 +1,14 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { GatewayError, type GatewayEvent } from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import {
+  isInScope,
   sseComment,
   writeSse,
   type Call,
   type Gathered,
+  type KeyScope,
   type Next,
   type PeerAnswer,
   type Peers,
@@ -30,10 +32,21 @@ const mostTold = 1_000;
 /** Bytes that may wait for somebody who reads slowly: beyond, the connection is cut, and the page opens a new one. */
 const mostWaiting = 1024 * 1024;
 
+const runningQuestion = z.object({
+  scope: z
+    .object({
+      organisation: z.string().exactOptional(),
+      member: z.string().exactOptional(),
+      teams: z.array(z.string()).exactOptional(),
+    })
+    .exactOptional(),
+});
 const runningAnswer = z.object({ running: z.int().min(0) });
 
 interface Watcher {
   readonly stream: PassThrough;
+  /** Whose calls are shown; absent for all of them. */
+  readonly scope: KeyScope | undefined;
   /** False once its session is over. */
   readonly mayWatch: () => Promise<boolean>;
   /** True until it was told what runs. */
@@ -66,18 +79,26 @@ export class LiveCalls {
       peers.answer(callsTopic, (question): PeerAnswer => ({
         value: this.#feed.read(feedQuestion.parse(question)),
       })),
-      peers.answer(runningTopic, (): PeerAnswer => ({ value: { running: this.#feed.running } })),
+      peers.answer(runningTopic, (question): PeerAnswer => {
+        const { scope } = runningQuestion.parse(question ?? {});
+        return { value: { running: this.#count(scope) } };
+      }),
     ];
   }
 
-  /** The number of calls that run now, in all processes. */
-  async running(): Promise<number> {
-    const gathered = await this.#peers.gather(runningTopic);
-    if (gathered === undefined || gathered.answers.length === 0) return this.#feed.running;
+  /** The number of calls that run now, in all processes; of the keys of a scope where there is one. */
+  async running(scope?: KeyScope): Promise<number> {
+    const question: JsonObject = scope === undefined ? {} : { scope: { ...scope } as JsonObject };
+    const gathered = await this.#peers.gather(runningTopic, question);
+    if (gathered === undefined || gathered.answers.length === 0) return this.#count(scope);
     return gathered.answers.reduce(
       (sum, { value }) => sum + (runningAnswer.safeParse(value).data?.running ?? 0),
       0,
     );
+  }
+
+  #count(scope: KeyScope | undefined): number {
+    return scope === undefined ? this.#feed.running : this.#feed.runningOf(scope);
   }
 
   /** Follows a call to its end. */
@@ -86,14 +107,17 @@ export class LiveCalls {
     return next(call);
   }
 
-  /** Server-sent events that tell of all calls until their reader leaves or may watch no more. Throws 503 when too many watch. */
-  watch(mayWatch: () => Promise<boolean>): Readable {
+  /**
+   * Server-sent events that tell of the calls of a scope, or of all calls, until their reader leaves or may watch no more. Throws 503 when too
+   * many watch.
+   */
+  watch(scope: KeyScope | undefined, mayWatch: () => Promise<boolean>): Readable {
     if (this.#watching.size >= mostWatching)
       throw new GatewayError('server_is_overloaded', `At most ${mostWatching} may watch at once.`, {
         retryAfter: 30,
       });
     const stream = new PassThrough();
-    const watcher: Watcher = { stream, mayWatch, isNew: true };
+    const watcher: Watcher = { stream, scope, mayWatch, isNew: true };
     this.#watching.add(watcher);
     stream.once('close', () => this.#leave(watcher));
     this.#telling ??= setInterval(() => void this.#look(), tellEvery).unref();
@@ -163,15 +187,40 @@ export class LiveCalls {
   #tell(frame: LiveFrame, fresh: readonly Watcher[]): void {
     const { running, calls, skipped } = frame;
     const changes = calls.length > 0 || skipped !== undefined ? frameOf('calls', frame) : undefined;
-    for (const watcher of this.#watching)
-      if (!watcher.isNew && changes !== undefined) this.#write(watcher, changes);
+    for (const watcher of this.#watching) {
+      if (watcher.isNew) continue;
+      const text = watcher.scope === undefined ? changes : this.#changesOf(watcher.scope, frame);
+      if (text !== undefined) this.#write(watcher, text);
+    }
     if (fresh.length === 0) return;
     const shown = calls.filter(({ phase }) => phase !== 'ended');
     const snapshot = frameOf('snapshot', { running, calls: newest(shown, mostShown) });
     for (const watcher of fresh) {
       watcher.isNew = false;
-      this.#write(watcher, snapshot);
+      const { scope } = watcher;
+      this.#write(watcher, scope === undefined ? snapshot : this.#snapshotOf(scope, shown));
     }
+  }
+
+  #changesOf(scope: KeyScope, frame: LiveFrame): string | undefined {
+    const calls = frame.calls.filter((call) => isInScope(scope, call));
+    return calls.length === 0 ? undefined : frameOf('calls', { running: this.#shownOf(scope), calls });
+  }
+
+  #snapshotOf(scope: KeyScope, shown: readonly LiveCall[]): string {
+    const calls = newest(
+      shown.filter((call) => isInScope(scope, call)),
+      mostShown,
+    );
+    return frameOf('snapshot', { running: this.#shownOf(scope), calls });
+  }
+
+  /** The number of calls of a scope among those that processes have told of. */
+  #shownOf(scope: KeyScope): number {
+    let count = 0;
+    for (const { calls } of this.#heard.values())
+      for (const call of calls.values()) if (isInScope(scope, call)) count += 1;
+    return count;
   }
 
   #breakSilence(): void {

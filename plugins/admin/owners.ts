@@ -1,6 +1,7 @@
 /** Admin endpoints for organisations, teams, members and service accounts. */
 import { GatewayError, type JsonObject, type Owner } from 'sluice';
 import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
+import type { Scope } from './access/scope.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import type { AuditEntry, OwnerView } from './schemas/index.ts';
@@ -18,9 +19,10 @@ export function ownerHandlers(
 ): Handlers<'listOwners' | 'findOwner' | 'createOwner' | 'updateOwner' | 'deleteOwner'> {
   const { owners } = tools.apiKeys;
 
-  const ownerOf = (id: string): Owner => {
+  const ownerOf = ({ id, scope }: { readonly id: string; readonly scope: Scope }): Owner => {
     const found = owners.find(id);
-    if (found === undefined) throw new GatewayError('not_found', `There is no owner ${id.slice(0, 100)}.`);
+    if (found === undefined || !scope.seesOwner(found))
+      throw new GatewayError('not_found', `There is no owner ${id.slice(0, 100)}.`);
     return found;
   };
 
@@ -32,12 +34,13 @@ export function ownerHandlers(
   ): Promise<void> => audit.note(by, { action, target, ...(change as Record<string, JsonObject>) });
 
   return {
-    async listOwners({ query: { kind, organisation, search, limit, after } }) {
+    async listOwners({ scope, query: { kind, organisation, search, limit, after } }) {
       const sought = search?.toLowerCase();
       const all = owners
         .list()
         .filter(
           (one) =>
+            scope.seesOwner(one) &&
             (kind === undefined || one.kind === kind) &&
             (organisation === undefined || one.organisation === organisation) &&
             (sought === undefined ||
@@ -55,26 +58,43 @@ export function ownerHandlers(
       }
       return { owners: views, next: start + limit < all.length ? page.at(-1)?.id : undefined };
     },
-    findOwner: ({ id }) => viewOf(ownerOf(id), tools),
+    findOwner: (asked) => viewOf(ownerOf(asked), tools),
     async createOwner(asked) {
+      checkManages(asked.scope, asked.body);
       const created = await orInvalid(owners.create(asked.body));
       await note(asked, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
     },
     async updateOwner(asked) {
-      const before = ownerOf(asked.id);
+      const before = ownerOf(asked);
+      checkManages(asked.scope, before);
+      const { organisation = before.organisation } = asked.body;
+      checkManages(asked.scope, {
+        kind: before.kind,
+        ...(organisation === null || organisation === undefined ? {} : { organisation }),
+      });
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
       const changed = await orInvalid(owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },
     async deleteOwner(asked) {
-      const before = ownerOf(asked.id);
+      const before = ownerOf(asked);
+      checkManages(asked.scope, before);
       await orInvalid(owners.remove(before.id));
       await note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
   };
+}
+
+/** Throws 403 where the actor sees the owner and may not change it, or may not make such an owner. */
+function checkManages(scope: Scope, owner: Parameters<Scope['managesOwner']>[0]): void {
+  if (!scope.managesOwner(owner))
+    throw new GatewayError(
+      'forbidden',
+      'Administrators of an organisation change its teams, members and service accounts, and nothing else.',
+    );
 }
 
 /** Waits for a change. What cannot be is 400. */

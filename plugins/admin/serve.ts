@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { Actor } from './access/actor.ts';
 import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts';
 import { checkAccess } from './access/judge.ts';
+import { scopeOf, type Scope } from './access/scope.ts';
 import type { Author } from './audit.ts';
 import { IdempotentCreates } from './idempotent.ts';
 import { checkOrigin, createOutside, refuse, secure, type Outside } from './http.ts';
@@ -26,6 +27,8 @@ export interface Asked<Query, Body> {
   readonly https: boolean;
   /** Who asks. Throws 401 on a route that is open to all. */
   readonly actor: Actor;
+  /** What of the gateway is the actor's. Throws 401 on a route that is open to all. */
+  readonly scope: Scope;
   /** Absent where a token of the admin API proves who asks, and on a route that is open to all. */
   readonly session: Session | undefined;
 }
@@ -61,7 +64,12 @@ type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
 /** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */
 export function createServe(
-  { settings, log, ...tools }: Pick<InternalTools, 'settings' | 'log' | 'stores' | 'upkeep'>,
+  {
+    settings,
+    log,
+    apiKeys,
+    ...tools
+  }: Pick<InternalTools, 'settings' | 'log' | 'apiKeys' | 'stores' | 'upkeep'>,
   actorOf: ActorOf,
 ) {
   const creates = new IdempotentCreates(tools);
@@ -108,6 +116,9 @@ export function createServe(
       session: sender?.session,
       get actor(): Actor {
         return sender?.actor ?? notLoggedIn();
+      },
+      get scope(): Scope {
+        return scopeOf(sender?.actor ?? notLoggedIn(), apiKeys.owners);
       },
     };
     const value = await valueOf(name, spec, handler, asked);

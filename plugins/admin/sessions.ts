@@ -11,14 +11,40 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/** How long a session lasts after its last use, and how often that is written down, in milliseconds. */
-export const lifetime = 12 * 3_600_000;
+/** How often it is written down that a session was used, in milliseconds. */
 const renewEvery = 300_000;
+
+/** How long a session lasts after its last use and in all, in milliseconds. */
+export interface SessionTimes {
+  readonly idle: number;
+  readonly lifetime: number;
+}
+const usualTimes: SessionTimes = { idle: 12 * 3_600_000, lifetime: 7 * 86_400_000 };
 
 const namespace = 'admin-sessions';
 
-/** The most sessions at once: of more, the oldest end. */
+/** Characters of a row that are shown. */
+const shownLength = 8;
+
+/** The most sessions at once of the admin password and of one user: of more, the oldest end. */
 const most = 50;
+const mostOfUser = 20;
+
+/** Namespace of the sessions of each user: their rows by the id of the user. */
+const listNamespace = 'admin-session-lists';
+
+/** A session in the list of its user. */
+interface Listed {
+  readonly row: string;
+  readonly createdAt: number;
+}
+
+/** A session of a user, as the user sees it. */
+export interface OwnSession {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
 
 interface StoredSession {
   readonly createdAt: number;
@@ -44,7 +70,15 @@ export class Sessions {
   readonly #password: AdminPassword;
   readonly #users: Pick<Users, 'current'>;
 
-  constructor(stores: Stores, password: AdminPassword, users: Pick<Users, 'current'>) {
+  readonly #times: SessionTimes;
+
+  constructor(
+    stores: Stores,
+    password: AdminPassword,
+    users: Pick<Users, 'current'>,
+    times: SessionTimes = usualTimes,
+  ) {
+    this.#times = times;
     this.#stores = stores;
     this.#users = users;
     this.#kept = stores.namespace<StoredSession>(namespace);
@@ -58,12 +92,14 @@ export class Sessions {
     const generation = user === undefined ? ((await this.#password.generation()) ?? '') : user.stamp;
     const stored: StoredSession = {
       createdAt: now,
-      expiresAt: now + lifetime,
+      expiresAt: now + Math.min(this.#times.idle, this.#times.lifetime),
       generation,
       ...(user === undefined ? {} : { user: user.id }),
     };
-    await this.#endOldest();
-    await this.#kept.set(rowOf(token), stored, lifetime);
+    const row = rowOf(token);
+    if (user === undefined) await this.#endOldest();
+    else await this.#list(user.id, { row, createdAt: now });
+    await this.#kept.set(row, stored, stored.expiresAt - now);
     return { token, session: sessionOf(token, stored) };
   }
 
@@ -79,12 +115,14 @@ export class Sessions {
     if (stored === undefined || stored.expiresAt <= now) return undefined;
     const actor = await this.#actorOf(stored);
     if (actor === undefined) return undefined;
-    if (glance || stored.expiresAt - now > lifetime - renewEvery)
+    const expiresAt = Math.min(now + this.#times.idle, stored.createdAt + this.#times.lifetime);
+    if (expiresAt <= now) return undefined;
+    if (glance || expiresAt - stored.expiresAt < renewEvery)
       return { session: sessionOf(token, stored), actor, renewed: false };
     // Not written anew: whoever logs out at the same time would find the session alive.
     const renewed = await this.#stores.change<StoredSession>(namespace, row, (current) => ({
-      value: { ...current, expiresAt: now + lifetime },
-      ttl: lifetime,
+      value: { ...current, expiresAt },
+      ttl: expiresAt - now,
     }));
     return renewed === undefined ? undefined : { session: sessionOf(token, renewed), actor, renewed: true };
   }
@@ -116,10 +154,54 @@ export class Sessions {
     return user?.enabled === true && user.stamp === generation ? userActor(user) : undefined;
   }
 
+  /** The running sessions of a user, the newest first. */
+  async ofUser(user: User): Promise<readonly OwnSession[]> {
+    const running: OwnSession[] = [];
+    for (const { row, createdAt } of await this.#listed(user.id)) {
+      // oxlint-disable-next-line no-await-in-loop -- twenty at the most
+      const stored = await this.#kept.get(row);
+      if (stored?.user !== user.id || stored.generation !== user.stamp || stored.expiresAt <= Date.now())
+        continue;
+      running.push({ id: row.slice(0, shownLength), createdAt, expiresAt: stored.expiresAt });
+    }
+    return running.toSorted((one, other) => other.createdAt - one.createdAt);
+  }
+
+  /** Ends a session of a user. Returns false when the user has no such session. */
+  async endOf(user: User, id: string): Promise<boolean> {
+    const found = (await this.#listed(user.id)).find(({ row }) => row.slice(0, shownLength) === id);
+    return found !== undefined && this.#kept.delete(found.row);
+  }
+
+  async #listed(user: string): Promise<readonly Listed[]> {
+    return (await this.#stores.namespace<readonly Listed[]>(listNamespace).get(user)) ?? [];
+  }
+
+  /** Puts a session into the list of its user, and ends those that are too many. */
+  async #list(user: string, session: Listed): Promise<void> {
+    const { lifetime } = this.#times;
+    let gone: readonly Listed[] = [];
+    const add = (listed: readonly Listed[]): readonly Listed[] => {
+      const all = [...listed, session].filter(({ createdAt }) => createdAt > Date.now() - lifetime);
+      gone = all.slice(0, -mostOfUser);
+      return all.slice(-mostOfUser);
+    };
+    const change = () =>
+      this.#stores.change<readonly Listed[]>(listNamespace, user, (listed) => ({
+        value: add(listed),
+        ttl: lifetime,
+      }));
+    if ((await change()) === undefined) {
+      const isFirst = await this.#stores.add<readonly Listed[]>(listNamespace, user, [session], lifetime);
+      if (!isFirst) await change();
+    }
+    await this.#kept.deleteMany(gone.map(({ row }) => row));
+  }
+
   async #endOldest(): Promise<void> {
     const running: { readonly row: string; readonly createdAt: number }[] = [];
     for await (const [row, stored] of entriesOf(this.#kept))
-      running.push({ row, createdAt: stored?.createdAt ?? 0 });
+      if (stored?.user === undefined) running.push({ row, createdAt: stored?.createdAt ?? 0 });
     const surplus = running.length - most + 1;
     if (surplus <= 0) return;
     const oldest = running.toSorted((a, b) => a.createdAt - b.createdAt).slice(0, surplus);

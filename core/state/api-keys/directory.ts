@@ -4,7 +4,8 @@ import { operatorReads, type Ask } from '../database/long-reads.ts';
 import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
-import { ownedBy, searching, type Found, type OwnedBy, type Search } from './search.ts';
+import { scopeCondition, type KeyScope } from './key-scope.ts';
+import { ownedBy, searching, searchingInScope, type Found, type OwnedBy, type Search } from './search.ts';
 
 /** Number of names that are read in one question to the database. */
 const batchSize = 500;
@@ -31,35 +32,47 @@ const end = '9223372036854775807';
 export class KeyDirectory {
   readonly #filling: Filling;
   readonly #decode: Decode;
+  readonly #kind: Database['kind'];
   readonly #search: Search;
   readonly #ownedBy: OwnedBy;
+  readonly #searchInScope: ReturnType<typeof searchingInScope>;
   /** For what is read by an index and is short. */
   readonly #ask: Ask;
 
   constructor(database: Database, filling: Filling, decode: Decode, window?: number) {
     this.#filling = filling;
     this.#decode = decode;
+    this.#kind = database.kind;
+    this.#searchInScope = searchingInScope(database.kind, operatorReads(database));
     this.#search = searching(database.kind, operatorReads(database), window);
     this.#ownedBy = ownedBy(database.kind, operatorReads(database));
     this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 
   /** A page, newest first: see {@link ApiKeys.page}. */
-  async page(limit: number, after?: string, search?: string, owner?: string): Promise<KeyPage> {
+  async page(
+    limit: number,
+    after?: string,
+    search?: string,
+    owner?: string,
+    scope?: KeyScope,
+  ): Promise<KeyPage> {
     await this.#filling.done();
     const before = after === undefined ? end : placeOf(after);
     const text = search?.replaceAll('\0', '\uFFFD') ?? '';
     const { rows: places, unread }: Found =
-      owner !== undefined
-        ? { rows: await this.#ownedBy(owner, text, before, limit + 1) }
-        : text === ''
-          ? {
-              rows: await this.#ask(
-                `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
-                [before, limit + 1],
-              ),
-            }
-          : await this.#search(text, before, limit + 1);
+      scope !== undefined
+        ? { rows: await this.#searchInScope({ ...scope, owner }, text, before, limit + 1) }
+        : owner !== undefined
+          ? { rows: await this.#ownedBy(owner, text, before, limit + 1) }
+          : text === ''
+            ? {
+                rows: await this.#ask(
+                  `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
+                  [before, limit + 1],
+                ),
+              }
+            : await this.#search(text, before, limit + 1);
     const keys = await this.#keysOf(places.slice(0, limit));
     const last = places[limit - 1];
     const next = places.length > limit ? last?.['place'] : unread;
@@ -69,6 +82,16 @@ export class KeyDirectory {
   /** True when there is no entry of a key. */
   async isEmpty(): Promise<boolean> {
     return (await this.#ask("SELECT 1 FROM keyv WHERE namespace = 'api-keys' LIMIT 1", [])).length === 0;
+  }
+
+  /** Counts the keys of a scope. */
+  async count(scope: KeyScope): Promise<number> {
+    const { sql, values } = scopeCondition(this.#kind, scope);
+    const [found] = await this.#ask(
+      `SELECT COUNT(*) AS count FROM keyv e WHERE e.namespace = 'api-keys' AND ${sql}`,
+      values,
+    );
+    return Number(found?.['count'] ?? 0);
   }
 
   /** The key with this id. */

@@ -1,6 +1,7 @@
 /** The contract of the store of API keys. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Owners } from '../owners/index.ts';
+import type { KeyScope } from './key-scope.ts';
 import type { ApiKeyChanges } from './records.ts';
 
 export { matchesModel, mayUseSome, patternsOverlap } from './matches-model.ts';
@@ -68,9 +69,11 @@ export interface ApiKeys {
    * Returns a page of keys, newest first. `after` is the `next` of the page before. `search` selects keys whose name, note or id contains it,
    * or whose secret begins with it (7 characters at most, because no more are stored), ignoring case. A text of one or two characters is
    * looked for in 25,000 keys a page: where few of them have it the page is short, or empty, and has a `next` all the same. `owner` selects the keys of a team, member or
-   * service account, by its id.
+   * service account, by its id. `scope` selects keys by their owners, beside that.
    */
-  page(limit: number, after?: string, search?: string, owner?: string): Promise<KeyPage>;
+  page(limit: number, after?: string, search?: string, owner?: string, scope?: KeyScope): Promise<KeyPage>;
+  /** Counts the keys of a scope. */
+  count(scope: KeyScope): Promise<number>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
   /** The owners of keys. Their limits bind the keys that `find`, `lookUp` and `current` return. */

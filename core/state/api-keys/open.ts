@@ -7,6 +7,7 @@ import { stateOf, type KeyLimits } from './cache.ts';
 import { DeletedNames } from './deleted-names.ts';
 import { KeyDirectory } from './directory.ts';
 import { Filling } from './filling.ts';
+import type { KeyScope } from './key-scope.ts';
 import { KeysInUse, NAMESPACE } from './in-use.ts';
 import type { ApiKeys, FoundApiKey } from './index.ts';
 import { LastUses } from './last-uses.ts';
@@ -133,8 +134,9 @@ export function createApiKeys(
     after?: string,
     search?: string,
     owner?: string,
+    scope?: KeyScope,
   ): ReturnType<ApiKeys['page']> {
-    const listed = await directory.page(limit, after, search, owner);
+    const listed = await directory.page(limit, after, search, owner, scope);
     return { ...listed, keys: await lastUses.addTo(listed.keys) };
   }
 
@@ -196,6 +198,7 @@ export function createApiKeys(
     isEmpty: () => directory.isEmpty(),
     list,
     page,
+    count: (scope) => directory.count(scope),
     async byId(id) {
       const key = await directory.byId(id);
       return key && (await lastUses.addTo([key]))[0];

@@ -1,6 +1,7 @@
 import type { Database } from '../database/index.ts';
 import type { Ask } from '../database/long-reads.ts';
 import type { Row } from '../database/sql.ts';
+import { scopeCondition, type KeyScope } from './key-scope.ts';
 
 /** Keys that a search has found: their places and hashes, newest first. */
 export interface Found {
@@ -124,4 +125,30 @@ export function ownedBy(kind: Database['kind'], ask: Ask): OwnedBy {
        WHERE o.owner = ? AND k.place < CAST(? AS BIGINT)${text === '' ? '' : ` AND ${selects}`} ORDER BY k.place DESC LIMIT ?`,
       [owner, before, ...Array.from({ length: text === '' ? 0 : texts }, () => text), limit],
     );
+}
+
+/** Returns the search among the keys of a scope: those that a text selects, which may be empty. */
+export function searchingInScope(kind: Database['kind'], ask: Ask) {
+  return (
+    scope: KeyScope & { readonly owner: string | undefined },
+    text: string,
+    before: string,
+    limit: number,
+  ): Promise<readonly Row[]> => {
+    const { owner } = scope;
+    const { sql, values } = scopeCondition(kind, scope);
+    const isSqlite = kind === 'sqlite';
+    const has = isSqlite
+      ? '(instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)'
+      : matches;
+    const texts = text === '' ? [] : Array.from({ length: isSqlite ? 4 : 2 }, () => text);
+    return ask(
+      `SELECT CAST(k.place AS TEXT) AS place, k.hash AS hash FROM api_keys k
+       JOIN keyv e ON e.namespace = 'api-keys' AND e.key = k.hash
+       WHERE k.place < CAST(? AS BIGINT) AND ${sql} ${text === '' ? '' : `AND ${has}`}
+       ${owner === undefined ? '' : 'AND k.hash IN (SELECT o.hash FROM api_keys_owners o WHERE o.owner = ?)'}
+       ORDER BY k.place DESC LIMIT ?`,
+      [before, ...values, ...texts, ...(owner === undefined ? [] : [owner]), limit],
+    );
+  };
 }

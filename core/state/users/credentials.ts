@@ -4,8 +4,8 @@ import { hashPassword, matchesPassword } from '../password-hash.ts';
 import { openSealer, type Sealer } from '../sealer.ts';
 import type { Stores } from '../stores.ts';
 import { UserMistake, type User } from './index.ts';
-import { normalEmail, type StoredUsers } from './open.ts';
-import { userOf, type UserRecord, type UserSecrets } from './records.ts';
+import type { StoredUsers } from './open.ts';
+import { normalEmail, userOf, type UserRecord, type UserSecrets } from './records.ts';
 import { findStep, toBase32 } from './totp.ts';
 
 type Factor = NonNullable<UserSecrets['factor']>;

@@ -13,7 +13,8 @@ import {
   type UserChanges,
   type Users,
 } from './index.ts';
-import { maxUsers, parseRecord, userFields, userOf, type UserRecord } from './records.ts';
+import { UserMemory } from './memory.ts';
+import { maxUsers, parseRecord, userOf, type UserRecord } from './records.ts';
 
 /** Namespace of their entries, by id. */
 const NAMESPACE = 'users';
@@ -43,10 +44,7 @@ export class StoredUsers implements Users {
   readonly #defaults: MemberDefaults;
   readonly #report: ReportError;
   readonly #claims: UserClaims;
-  readonly #users = new Map<string, User>();
-  readonly #emails = new Map<string, string>();
-  readonly #identities = new Map<string, string>();
-  readonly #externalIds = new Map<string, string>();
+  readonly #memory = new UserMemory();
   #revision: number | undefined;
   #loading: Promise<void> | undefined;
 
@@ -69,7 +67,7 @@ export class StoredUsers implements Users {
   }
 
   find(id: string): User | undefined {
-    return this.#users.get(id);
+    return this.#memory.find(id);
   }
 
   async current(id: string): Promise<User | undefined> {
@@ -78,23 +76,23 @@ export class StoredUsers implements Users {
   }
 
   byEmail(email: string): User | undefined {
-    return this.#named(this.#emails, email.trim().toLowerCase());
+    return this.#memory.byEmail(email);
   }
 
   byIdentity(identity: Identity): User | undefined {
-    return this.#named(this.#identities, nameOf(identity));
+    return this.#memory.byIdentity(identity);
   }
 
   byExternalId(externalId: string): User | undefined {
-    return this.#named(this.#externalIds, externalId);
+    return this.#memory.byExternalId(externalId);
   }
 
   list(): readonly User[] {
-    return [...this.#users.values()].toSorted((one, other) => other.createdAt - one.createdAt);
+    return this.#memory.list();
   }
 
   async create({ member, ...given }: NewUser): Promise<User> {
-    if (this.#users.size >= maxUsers) throw new UserMistake(`There are ${maxUsers} users already.`);
+    if (this.#memory.size >= maxUsers) throw new UserMistake(`There are ${maxUsers} users already.`);
     await this.#owners.refresh();
     const role = given.role ?? 'member';
     // An administrator without an organisation is one of the whole gateway: the default must not make it less.
@@ -125,7 +123,7 @@ export class StoredUsers implements Users {
       if (made !== undefined) await this.#owners.remove(made.id);
       throw error;
     }
-    this.#put(record.id, userOf(record));
+    this.#memory.put(record.id, userOf(record));
     return userOf(record);
   }
 
@@ -149,7 +147,7 @@ export class StoredUsers implements Users {
     const record = await this.readRecord(id);
     if (record === undefined || !(await this.#stores.namespace<unknown>(NAMESPACE).delete(id)))
       throw unknownUser(id);
-    this.#put(id, undefined);
+    this.#memory.put(id, undefined);
     await this.#claims.releaseOld(id, record);
     if (this.#owners.find(record.member) !== undefined)
       await this.#owners.update(record.member, { enabled: false });
@@ -199,7 +197,7 @@ export class StoredUsers implements Users {
       throw error;
     }
     await this.#claims.releaseOld(id, result.before, result.after);
-    this.#put(id, userOf(result.after));
+    this.#memory.put(id, userOf(result.after));
     return result;
   }
 
@@ -239,11 +237,6 @@ export class StoredUsers implements Users {
     });
   }
 
-  #named(names: ReadonlyMap<string, string>, name: string): User | undefined {
-    const id = names.get(name);
-    return id === undefined ? undefined : this.#users.get(id);
-  }
-
   async #follow(): Promise<void> {
     const changed =
       this.#revision === undefined
@@ -257,35 +250,18 @@ export class StoredUsers implements Users {
   async #readAll(): Promise<void> {
     // Before the entries: what is written meanwhile is read again.
     const revision = await this.#stores.revision(NAMESPACE);
-    const gone = new Set(this.#users.keys());
+    const gone = new Set(this.#memory.ids());
     for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
       gone.delete(id);
       this.#putStored(id, value);
     }
-    for (const id of gone) this.#put(id, undefined);
+    for (const id of gone) this.#memory.put(id, undefined);
     this.#revision = revision;
   }
 
   #putStored(id: string, value: unknown): void {
     const record = value === undefined ? undefined : this.#decode(id, value);
-    this.#put(id, record === undefined ? undefined : userOf(record));
-  }
-
-  #put(id: string, user: User | undefined): void {
-    const before = this.#users.get(id);
-    if (before !== undefined) {
-      forget(this.#emails, before.email, id);
-      for (const identity of before.identities) forget(this.#identities, nameOf(identity), id);
-      if (before.externalId !== undefined) forget(this.#externalIds, before.externalId, id);
-    }
-    if (user === undefined) {
-      this.#users.delete(id);
-      return;
-    }
-    this.#users.set(id, user);
-    this.#emails.set(user.email, id);
-    for (const identity of user.identities) this.#identities.set(nameOf(identity), id);
-    if (user.externalId !== undefined) this.#externalIds.set(user.externalId, id);
+    this.#memory.put(id, record === undefined ? undefined : userOf(record));
   }
 
   #decode(id: string, value: unknown): UserRecord | undefined {
@@ -315,19 +291,6 @@ export class StoredUsers implements Users {
       throw new UserMistake(`There is no member ${member}.`);
     return result.data;
   }
-}
-
-/** Returns an email as users have it; undefined for a text that is none. */
-export function normalEmail(text: string): string | undefined {
-  return userFields.email.safeParse(text).data;
-}
-
-function nameOf({ issuer, subject }: Identity): string {
-  return JSON.stringify([issuer, subject]);
-}
-
-function forget(names: Map<string, string>, name: string, id: string): void {
-  if (names.get(name) === id) names.delete(name);
 }
 
 function newStamp(): string {

@@ -59,6 +59,7 @@ const secrets = z.object({
     })
     .exactOptional(),
 });
+/** See `secrets`. */
 export type UserSecrets = z.output<typeof secrets>;
 
 /** A user as it is stored. */
@@ -78,6 +79,7 @@ const recordSchema = z.object({
   stamp: z.string(),
   secrets,
 });
+/** A stored user with its secrets, which only this folder sees. */
 export type UserRecord = z.output<typeof recordSchema>;
 
 /** Reads a stored record, or one that is to be stored. */
@@ -88,4 +90,9 @@ export function parseRecord(value: unknown): z.ZodSafeParseResult<UserRecord> {
 /** Returns the user of a record, without what it signs in with. */
 export function userOf({ secrets: { password, factor }, ...rest }: UserRecord): User {
   return { ...rest, hasPassword: password !== undefined, hasSecondFactor: factor?.confirmed === true };
+}
+
+/** Returns an email as users have it; undefined for a text that is none. */
+export function normalEmail(text: string): string | undefined {
+  return userFields.email.safeParse(text).data;
 }

@@ -30,7 +30,7 @@ async function bySession(sessions: Sessions, ctx: RouteContext, https: boolean):
     if (token !== undefined) setSessionCookie(ctx, undefined, https);
     return notLoggedIn();
   }
-  if (found.renewed) setSessionCookie(ctx, token, https);
+  if (found.renewed) setSessionCookie(ctx, token, https, found.session.expiresAt);
   return { actor: found.actor, session: found.session };
 }
 

@@ -32,6 +32,17 @@ export const auditEntry = z.object({
     'key-enable',
     'key-disable',
     'key-delete',
+    'sign-in',
+    'user-create',
+    'user-update',
+    'user-delete',
+    'user-invite',
+    'user-accept',
+    'user-reset-second-factor',
+    'password-change',
+    'second-factor-add',
+    'second-factor-remove',
+    'session-end',
     'owner-create',
     'owner-update',
     'owner-delete',
@@ -46,6 +57,10 @@ export const auditEntry = z.object({
     'reload',
     'plugin-route',
   ]),
+  organisation: z
+    .string()
+    .optional()
+    .describe('id of the organisation that the change concerns, or that of the actor'),
   /** The id of what was changed. */
   target: z.string().optional(),
   before: jsonObject.optional(),

@@ -16,3 +16,4 @@ export * from './processes.ts';
 export * from './session.ts';
 export * from './tokens.ts';
 export * from './usage.ts';
+export * from './users.ts';

@@ -12,6 +12,10 @@ export const liveCall = z.object({
   stream: z.boolean(),
   keyId: z.string().optional(),
   keyName: z.string().optional(),
+  /** Ids of the owners of the key. */
+  team: z.string().optional(),
+  member: z.string().optional(),
+  organisation: z.string().optional(),
   model: z.string().optional(),
   channel: z.string().optional(),
   upstreamModel: z.string().optional(),
@@ -34,7 +38,7 @@ export const liveCall = z.object({
  * those that have changed since, whole: replace them by id. At most four events a second.
  */
 export const liveFrame = z.object({
-  /** Calls that run now, in all processes. */
+  /** Calls that run now, in all processes. Of an actor who does not see all of them: those that it sees, 500 of each process at most. */
   running: count,
   calls: z.array(liveCall),
   /** Changes that were left out because there were too many. */

@@ -17,6 +17,20 @@ export const session = z.object({
   csrfToken: z.string(),
   /** Moves on while it is used. */
   expiresAt: time,
+  actor: z
+    .object({
+      kind: z.enum(['password', 'user', 'token']),
+      id: z.string(),
+      name: z.string(),
+      role: z.enum(['admin', 'auditor', 'member']),
+      organisation: z.string().optional(),
+      teams: z.array(z.object({ team: z.string(), lead: z.boolean() })),
+      member: z.string().optional(),
+    })
+    .describe('who has signed in'),
+  may: z
+    .array(z.string())
+    .describe('operations that are allowed; of lists and single things each actor finds what is its own'),
 });
 
 /** What a logout gives. */

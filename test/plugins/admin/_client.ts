@@ -35,12 +35,21 @@ export interface Admin {
   send(name: RouteName, words?: Words): Promise<Response>;
 }
 
-/** Logs in. */
-export async function logIn(url: string, password = adminPassword): Promise<Admin> {
-  const response = await fetch(`${url}/api/admin/login`, {
+/** Logs in with the admin password. */
+export function logIn(url: string, password = adminPassword): Promise<Admin> {
+  return enter(url, 'login', { password });
+}
+
+/** Signs a user in. */
+export function signIn(url: string, email: string, password: string): Promise<Admin> {
+  return enter(url, 'sign-in', { email, password });
+}
+
+async function enter(url: string, path: string, words: object): Promise<Admin> {
+  const response = await fetch(`${url}/api/admin/${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ password }),
+    body: JSON.stringify(words),
   });
   expect(response.status).toBe(200);
   const { csrfToken } = routes.login.answer.parse(await response.json());

@@ -20,7 +20,7 @@ class Watching {
   readonly #stream: Readable;
 
   constructor(live: LiveCalls, mayWatch: () => Promise<boolean>) {
-    this.#stream = live.watch(mayWatch);
+    this.#stream = live.watch(undefined, mayWatch);
     this.#stream.on('data', (bytes: Buffer) => (this.text += bytes.toString()));
   }
 

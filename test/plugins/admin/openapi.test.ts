@@ -38,9 +38,9 @@ test('what a new key must have is the same as what is checked', () => {
   expect(schema).toMatchObject({ required: ['name'], additionalProperties: false });
 });
 
-test('only the login, and what it may be, are open', () => {
+test('only what comes before a sign-in is open', () => {
   const open = Object.entries<RouteSpec>(routes).filter(([, spec]) => spec.needs.who === 'open');
-  expect(open.map(([name]) => name)).toEqual(['login', 'signInWays']);
+  expect(open.map(([name]) => name)).toEqual(['login', 'signInWays', 'signIn', 'acceptInvitation']);
   expect(document.paths['/api/admin/login']?.['post']?.security).toEqual([]);
   expect(document.paths['/api/admin/keys']?.['get']?.security).toEqual([{ token: [] }, { session: [] }]);
   expect(document.paths['/api/admin/keys']?.['post']?.security).toEqual([

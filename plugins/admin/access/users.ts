@@ -1,0 +1,147 @@
+/** Admin endpoints for people who sign in. */
+import { GatewayError, type JsonObject } from 'sluice';
+import type { InternalTools, User, UserChanges } from 'sluice/internal';
+import type { Audit, Author } from '../audit.ts';
+import type { AuditEntry, UserView } from '../schemas/index.ts';
+import type { Handlers } from '../serve.ts';
+import type { Actor } from './actor.ts';
+import { orInvalidUser } from './sign-in.ts';
+import { versionCheck, versionOf } from './version.ts';
+
+type UserTools = Pick<InternalTools, 'users' | 'credentials' | 'settings' | 'apiKeys'>;
+
+/** The routes about users. */
+export function userHandlers(
+  { users, credentials, settings, apiKeys: { owners } }: UserTools,
+  audit: Audit,
+): Handlers<
+  'listUsers' | 'findUser' | 'createUser' | 'updateUser' | 'deleteUser' | 'inviteUser' | 'resetSecondFactor'
+> {
+  const userOf = async ({ id, actor }: { readonly id: string; readonly actor: Actor }): Promise<User> => {
+    const found = await users.current(id);
+    if (found === undefined || !sees(actor, found))
+      throw new GatewayError('not_found', `There is no user ${id.slice(0, 100)}.`);
+    return found;
+  };
+
+  const note = (
+    by: Author,
+    action: AuditEntry['action'],
+    target: string,
+    change: { readonly before?: User; readonly after?: User } = {},
+  ): Promise<void> => {
+    const { before, after } = change;
+    return audit.note(by, {
+      action,
+      target,
+      ...(before === undefined ? {} : { before: told(before) }),
+      ...(after === undefined ? {} : { after: told(after) }),
+    });
+  };
+
+  /** Throws where an administrator of an organisation would give what is not the organisation's. */
+  const checkGiven = (actor: Actor, { organisation, teams = [], member }: UserChanges): void => {
+    if (actor.organisation === undefined) return;
+    const isForeign =
+      organisation !== actor.organisation ||
+      [...teams.map(({ team }) => team), ...(member === undefined ? [] : [member])].some(
+        (id) => owners.find(id)?.organisation !== actor.organisation,
+      );
+    if (isForeign)
+      throw new GatewayError('invalid_value', 'You may make users of your organisation and its teams alone.');
+  };
+
+  return {
+    async listUsers({ actor, query: { organisation, team, role, search, limit, after } }) {
+      await users.refresh();
+      const sought = search?.toLowerCase();
+      const all = users
+        .list()
+        .filter(
+          (one) =>
+            sees(actor, one) &&
+            (organisation === undefined || one.organisation === organisation) &&
+            (role === undefined || one.role === role) &&
+            (team === undefined || one.teams.some((membership) => membership.team === team)) &&
+            (sought === undefined ||
+              [one.email, one.name, one.id].some((text) => text.toLowerCase().includes(sought))),
+        );
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+      if (after !== undefined && start === 0)
+        throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+      const page = all.slice(start, start + limit);
+      return { users: page.map(viewOf), next: start + limit < all.length ? page.at(-1)?.id : undefined };
+    },
+    findUser: async (asked) => viewOf(await userOf(asked)),
+    async createUser(asked) {
+      const { actor } = asked;
+      const body =
+        actor.organisation === undefined ? asked.body : { organisation: actor.organisation, ...asked.body };
+      checkGiven(actor, body);
+      const created = await orInvalidUser(users.create(body));
+      await note(asked, 'user-create', created.id, { after: created });
+      const invitation = await credentials.invite(created.id, settings.members.invitation);
+      return { user: viewOf((await users.current(created.id)) ?? created), invitation };
+    },
+    async updateUser(asked) {
+      const before = await userOf(asked);
+      const { organisation = before.organisation, ...changes } = asked.body;
+      const wanted: UserChanges = { ...changes, organisation: organisation ?? undefined };
+      checkGiven(asked.actor, { ...wanted, teams: wanted.teams ?? [] });
+      const check = versionCheck(asked.ctx);
+      const changed = await orInvalidUser(
+        users.update(before.id, wanted, (current) => check(versioned(current))),
+      );
+      await note(asked, 'user-update', before.id, { before, after: changed });
+      return viewOf(changed);
+    },
+    async deleteUser(asked) {
+      const before = await userOf(asked);
+      versionCheck(asked.ctx)(versioned(before));
+      await orInvalidUser(users.remove(before.id));
+      await note(asked, 'user-delete', before.id, { before });
+      return { ok: true };
+    },
+    async inviteUser(asked) {
+      const { id, organisation } = await userOf(asked);
+      const invitation = await orInvalidUser(credentials.invite(id, settings.members.invitation));
+      await audit.note(asked, {
+        action: 'user-invite',
+        target: id,
+        after: organisation === undefined ? {} : { organisation },
+      });
+      return invitation;
+    },
+    async resetSecondFactor(asked) {
+      const before = await userOf(asked);
+      const changed = await orInvalidUser(credentials.removeSecondFactor(before.id));
+      await note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
+      return viewOf(changed);
+    },
+  };
+}
+
+/** True when the user is among those whom an administrator or auditor sees. */
+function sees({ organisation }: Actor, user: User): boolean {
+  return organisation === undefined || user.organisation === organisation;
+}
+
+/** What a version is made of: not the time of the last sign-in, which nobody edits. */
+function versioned({ lastSignInAt: _seen, stamp: _stamp, ...rest }: User): object {
+  return rest;
+}
+
+function viewOf(user: User): UserView {
+  const { stamp: _stamp, teams, identities, ...rest } = user;
+  return {
+    ...rest,
+    version: versionOf(versioned(user)),
+    teams: teams.map((one) => ({ ...one })),
+    identities: identities.map((one) => ({ ...one })),
+  };
+}
+
+/** What the audit keeps of a user. */
+function told({ stamp: _stamp, ...rest }: User): JsonObject {
+  return rest as unknown as JsonObject;
+}

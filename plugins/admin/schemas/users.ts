@@ -1,0 +1,141 @@
+/** Schemas of the admin endpoints for people who sign in. */
+import { z } from 'zod';
+import { userFields } from 'sluice/internal';
+import { number, time } from './values.ts';
+
+const fields = userFields;
+
+const teams = fields.teams.describe('the teams, and whether the user leads them');
+
+/** The fields of a new user; only the email is required. */
+export const newUser = z.strictObject({
+  email: fields.email,
+  name: fields.name.exactOptional(),
+  role: fields.role.exactOptional().describe('default: member'),
+  organisation: fields.organisation
+    .exactOptional()
+    .describe('the id of the organisation to which the user is restricted'),
+  teams: teams.exactOptional(),
+  member: fields.member
+    .exactOptional()
+    .describe('the id of the member whose keys are those of the user; default: a new one'),
+  enabled: z.boolean().exactOptional(),
+});
+
+/** The fields to change; null takes the organisation away. */
+export const userChanges = z.strictObject({
+  email: fields.email.exactOptional(),
+  name: fields.name.exactOptional(),
+  role: fields.role.exactOptional(),
+  organisation: fields.organisation.nullable().exactOptional(),
+  teams: teams.exactOptional(),
+  enabled: z.boolean().exactOptional(),
+});
+
+/** A user as administrators see it. */
+export const user = z.object({
+  id: z.string(),
+  version: z.string().describe('for the header if-match of a change'),
+  email: z.string(),
+  name: z.string(),
+  role: fields.role,
+  organisation: z.string().optional(),
+  teams: z.array(z.object({ team: z.string(), lead: z.boolean() })),
+  member: z.string(),
+  enabled: z.boolean(),
+  identities: z.array(z.object({ issuer: z.string(), subject: z.string() })),
+  externalId: z.string().optional(),
+  hasPassword: z.boolean(),
+  hasSecondFactor: z.boolean(),
+  createdAt: time,
+  lastSignInAt: time.optional(),
+});
+
+/** Which page of the users is wanted. */
+export const usersQuery = z.strictObject({
+  organisation: z.string().max(100).exactOptional(),
+  team: z.string().max(100).exactOptional(),
+  role: fields.role.exactOptional(),
+  search: z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(200, 'must be at most 200 characters')
+    .exactOptional()
+    .describe('part of an email, a name or an id, in upper or lower case'),
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+});
+
+/** A page of users, newest first. */
+export const userPage = z.object({
+  users: z.array(user),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
+
+/** An invitation by which a user sets a password. */
+export const invitation = z.object({
+  token: z.string().describe('for the page at /dashboard/#/invitation/TOKEN: it cannot be shown again'),
+  expiresAt: time,
+});
+
+/** A new user, and its invitation. */
+export const invitedUser = z.object({ user, invitation });
+
+const password = z
+  .string('must be a text')
+  .min(1, 'must not be empty')
+  .max(1024, 'must be at most 1024 characters');
+const code = z
+  .string('must be a text')
+  .min(1, 'must not be empty')
+  .max(100, 'must be at most 100 characters');
+
+/** A sign-in by email and password. */
+export const signIn = z.strictObject({
+  email: z.string('must be a text').min(1, 'must not be empty').max(254, 'must be at most 254 characters'),
+  password,
+  code: code
+    .exactOptional()
+    .describe(
+      'of the second factor, or a recovery code: needed where the answer without it is second_factor_required',
+    ),
+});
+
+/** A password for whoever was invited. */
+export const acceptance = z.strictObject({
+  token: z.string('must be a text').min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
+  password,
+});
+
+/** A change of one's own password. */
+export const passwordChange = z.strictObject({ current: password, password });
+
+/** A code that confirms a second factor, or proves it before it is removed. */
+export const codeBody = z.strictObject({ code });
+
+/** A second factor for an app. */
+export const secondFactor = z.object({
+  secret: z.string().describe('in base 32'),
+  uri: z.string().describe('for a QR code'),
+});
+
+/** Codes for when the app is lost, each for one sign-in. */
+export const recoveryCodes = z.object({ codes: z.array(z.string()) });
+
+/** One's own sessions. */
+export const ownSessions = z.object({
+  sessions: z.array(
+    z.object({
+      session: z.string().describe('the first characters of its id'),
+      createdAt: time,
+      expiresAt: time,
+      current: z.boolean(),
+    }),
+  ),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type UserView = z.output<typeof user>;
+export type UserPage = z.output<typeof userPage>;
+export type InvitedUser = z.output<typeof invitedUser>;
