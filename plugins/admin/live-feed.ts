@@ -78,10 +78,10 @@ export class LiveFeed {
 
   /** The number of calls that run now of the keys of a scope. */
   runningOf(scope: KeyScope): number {
-    let count = 0;
+    let found = 0;
     for (const { call } of this.#running.values(this.running))
-      if (isInScope(scope, ownersOf(call.get(caller)))) count += 1;
-    return count;
+      if (isInScope(scope, ownersOf(call.get(caller)))) found += 1;
+    return found;
   }
 
   /** A call has come. What it gives must be called when the call has ended. */

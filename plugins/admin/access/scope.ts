@@ -55,7 +55,7 @@ export function scopeOf(actor: Actor, owners: Owners): Scope {
       if (role !== 'member') return isOfOrganisation(owner);
       return (
         owner.id === member ||
-        owner.id === organisationOf({ ...(member === undefined ? {} : { member }) }, owners) ||
+        owner.id === organisationOf(member === undefined ? {} : { member }, owners) ||
         teams.some(({ team }) => team === owner.id)
       );
     },

@@ -45,11 +45,11 @@ export function signIn(url: string, email: string, password: string): Promise<Ad
   return enter(url, 'sign-in', { email, password });
 }
 
-async function enter(url: string, path: string, words: object): Promise<Admin> {
-  const response = await fetch(`${url}/api/admin/${path}`, {
+async function enter(url: string, way: string, proof: object): Promise<Admin> {
+  const response = await fetch(`${url}/api/admin/${way}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(words),
+    body: JSON.stringify(proof),
   });
   expect(response.status).toBe(200);
   const { csrfToken } = routes.login.answer.parse(await response.json());
