@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { api } from '../parts/api.ts';
 import { Badge, Status } from '../parts/badges.tsx';
-import { CallCost } from './call-cost.tsx';
-import { Copy } from '../parts/copy.tsx';
 import { exchange, type Answer } from '../parts/exchange.ts';
 import { Field, Segments } from '../parts/fields.tsx';
 import { Empty } from '../parts/states.tsx';
 import { duration } from '../parts/text.ts';
-import { wires, type Question, type Turn, type WireRequest } from '../parts/wires.ts';
+import { wires, type Question, type Turn } from '../parts/wires.ts';
+import { CallCost } from './call-cost.tsx';
+import { Conversation } from './conversation.tsx';
+import { curlOf, WireView } from './wire-view.tsx';
 
 /** The API key lives as long as the page, and nowhere but here. */
 let keptKey = '';
@@ -193,34 +194,6 @@ export function Playground() {
   );
 }
 
-function Conversation({
-  turns,
-  startAnew,
-}: {
-  readonly turns: readonly Turn[];
-  readonly startAnew: () => void;
-}) {
-  return (
-    <section className="card" aria-label="Conversation">
-      <header>
-        <h2>Conversation</h2>
-        <button type="button" className="button small push" onClick={startAnew}>
-          Start anew
-        </button>
-      </header>
-      <ol className="body stack turns" tabIndex={0} aria-label="Turns">
-        {turns.map(({ role, text }, index) => (
-          // oxlint-disable-next-line react/no-array-index-key -- turns are only added at the end
-          <li key={index} data-turn={role}>
-            <strong className="small">{role === 'user' ? 'You' : 'Model'}</strong>
-            <p>{text}</p>
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
-
 function Shown({
   answer,
   goOn,
@@ -278,64 +251,4 @@ function Shown({
       </div>
     </section>
   );
-}
-
-function WireView({
-  request,
-  answer,
-  curl,
-}: {
-  readonly request: WireRequest;
-  readonly answer: Answer | undefined;
-  readonly curl: string;
-}) {
-  const [side, setSide] = useState<'request' | 'answer'>('request');
-  const text =
-    side === 'request'
-      ? [
-          `POST ${request.path}`,
-          ...lines({ 'content-type': 'application/json', ...request.headers }),
-          '',
-          JSON.stringify(request.body, null, 2),
-        ].join('\n')
-      : answer === undefined
-        ? 'Nothing yet.'
-        : [answer.status ?? '', answer.headers, '', answer.wire].join('\n');
-  return (
-    <section className="card" aria-label="On the wire">
-      <header>
-        <h2>On the wire</h2>
-        <div className="row aside">
-          {side === 'request' && <Copy text={curl} label="Copy as curl" />}
-          <Segments
-            label="Which side"
-            options={[
-              ['request', 'Request'],
-              ['answer', 'Answer'],
-            ]}
-            value={side}
-            onChange={setSide}
-          />
-        </div>
-      </header>
-      <div className="body">
-        <pre className="block" tabIndex={0} data-wire={side}>
-          {text}
-        </pre>
-      </div>
-    </section>
-  );
-}
-
-const lines = (headers: Readonly<Record<string, string>>): string[] =>
-  Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-
-/** The request for a shell, with the key left to a variable. */
-function curlOf({ path, headers, body }: WireRequest, credentials: Readonly<Record<string, string>>): string {
-  const all = { 'content-type': 'application/json', ...headers, ...credentials };
-  return [
-    `curl -N '${location.origin}${path}'`,
-    ...lines(all).map((line) => `-H "${line}"`),
-    `-d '${JSON.stringify(body).replaceAll("'", String.raw`'\''`)}'`,
-  ].join(' \\\n  ');
 }
