@@ -164,11 +164,26 @@ async function cell(name: RouteName, spec: RouteSpec, actor: ActorName, relation
   return response.ok ? 'yes' : String(response.status);
 }
 
+/** A Markdown table, laid out as the formatter has it. */
+function tableOf([titles = [], ...rows]: readonly (readonly string[])[]): string[] {
+  const widths = titles.map((_, at) => Math.max(...[titles, ...rows].map((row) => row[at]?.length ?? 0)));
+  const line = (texts: readonly string[], fill = ' '): string =>
+    `| ${texts.map((text, at) => text.padEnd(widths[at] ?? 0, fill)).join(' | ')} |`;
+  return [
+    line(titles),
+    line(
+      titles.map(() => ''),
+      '-',
+    ),
+    ...rows.map((row) => line(row)),
+  ];
+}
+
 test(
   'every actor reaches what is its own and nothing else, through every route',
   { timeout: 300_000 },
   async () => {
-    const lines: string[] = [];
+    const rows: string[][] = [['operation', 'whose', ...actorNames]];
     for (const [name, spec] of Object.entries<RouteSpec>(routes) as [RouteName, RouteSpec][]) {
       if (spec.needs.who === 'open' || spec.needs.who === 'self') continue;
       for (const relation of relationsOf(name, spec)) {
@@ -176,37 +191,38 @@ test(
         // oxlint-disable-next-line no-await-in-loop -- one cell at a time: each makes what it needs
         for (const actor of actorNames) cells.push(await cell(name, spec, actor, relation));
         const what = relationsOf(name, spec).length > 1 ? relation : 'any';
-        lines.push(`| \`${name}\` | ${what} | ${cells.join(' | ')} |`);
+        rows.push([`\`${name}\``, what, ...cells]);
       }
     }
     const head = [
       '# Who may do what in the admin API',
       '',
-      'This page is generated: `npx vitest run test/flows/isolation.test.ts -u` tries every cell over HTTP and writes it. *yes*: the request succeeds; for a list',
+      'This page is generated: `npx vitest run test/flows/isolation.test.ts -u` tries every cell over HTTP and writes it. _yes_: the request succeeds; for a list',
       'it then holds what the actor may see. 403: the actor may never do this. 404: the thing does not exist for this actor. 400: the request is refused because of',
       'what it asks for. Routes before a sign-in, and those about one’s own sign-in, are left out.',
       '',
       'The organisation admin, the organisation auditor, the team lead and the member belong to one organisation, the lead and the member to its team `red`, which',
-      'the lead leads. *Own team* is `red`, and a thing of it belongs to another member.',
+      'the lead leads. _Own team_ is `red`, and a thing of it belongs to another member.',
       '',
-      `| operation | whose | ${actorNames.join(' | ')} |`,
-      `| --- | --- | ${actorNames.map(() => '---').join(' | ')} |`,
     ];
-    await expect(`${[...head, ...lines].join('\n')}\n`).toMatchFileSnapshot(
+    await expect(`${[...head, ...tableOf(rows)].join('\n')}\n`).toMatchFileSnapshot(
       '../../docs/reference/admin-access.md',
     );
   },
 );
 
-describe('lists', () => {
+describe('lists and sums', () => {
   test('hold what the actor may see, and all of it', { timeout: 120_000 }, async () => {
     const lead = actors.get('team lead');
     const member = actors.get('member');
     const orgAdmin = actors.get('organisation admin');
     if (lead === undefined || member === undefined || orgAdmin === undefined) throw new Error('no actors');
     const keys = new Map<Relation, string>();
+    const records = new Map<Relation, string>();
     for (const relation of relations) {
-      keys.set(relation, (await keyOf(relation, member.member)).id);
+      const { id, value } = await keyOf(relation, member.member);
+      keys.set(relation, id);
+      records.set(relation, await chat(value));
     }
     const mine = new Map<Admin, readonly Relation[]>([
       [member.admin, ['own']],
@@ -222,8 +238,26 @@ describe('lists', () => {
         expect(listed.some(({ id }) => id === wanted)).toBe(seen.includes(relation));
         expect(found.some(({ id }) => id === wanted)).toBe(seen.includes(relation));
       }
-      if (admin !== root) expect((await admin.refused('listUsage')).status).toBe(403);
+      const query = admin === lead.admin ? { team: ids.red } : {};
+      const usage = await admin.ask('listUsage', { query: { limit: 500, ...query } });
+      for (const relation of relations)
+        expect(usage.records.some(({ id }) => id === records.get(relation))).toBe(seen.includes(relation));
+      const sums = await admin.ask('sumUsage', { query: { by: 'model', ...query } });
+      expect(sums.sums.reduce((sum, { calls }) => sum + calls, 0)).toBe(usage.records.length);
+      const csv = await (await admin.send('exportUsage', { query })).text();
+      for (const relation of relations)
+        expect(csv.includes(records.get(relation) ?? '')).toBe(seen.includes(relation));
     }
+    expect((await member.admin.ask('overview')).totals.calls).toBeLessThan(
+      (await root.ask('overview')).totals.calls,
+    );
+    const inTeam = await member.admin.ask('listUsage', { query: { limit: 500, team: ids.red } });
+    expect(inTeam.records.map(({ member: of }) => of).filter((of) => of !== member.member)).toEqual([]);
+    for (const query of [{ member: ids.bob }, { organisation: ids.globex, member: ids.bob }])
+      expect((await member.admin.refused('listUsage', { query })).status).toBe(404);
+    expect(
+      (await orgAdmin.admin.refused('sumUsage', { query: { by: 'model', organisation: ids.globex } })).status,
+    ).toBe(404);
   });
 
   test('of the audit hold the changes of the own organisation alone', async () => {

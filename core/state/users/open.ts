@@ -1,7 +1,7 @@
 /** Users, in the database and in the memory of each process. */
 import { randomBytes } from 'node:crypto';
 import type { MemberDefaults } from '../../settings/members.ts';
-import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
+import { present, randomBase62 } from '../api-keys/records.ts';
 import type { Owners } from '../owners/index.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
@@ -13,6 +13,7 @@ import {
   type UserChanges,
   type Users,
 } from './index.ts';
+import { checkedUser } from './checked.ts';
 import { UserMemory } from './memory.ts';
 import { maxUsers, parseRecord, userOf, type UserRecord } from './records.ts';
 
@@ -99,7 +100,7 @@ export class StoredUsers implements Users {
     const organisation =
       given.organisation ??
       (role === 'member' && member === undefined ? this.#defaults.organisation : undefined);
-    const draft = this.#checked({
+    const draft = checkedUser(this.#owners, {
       enabled: true,
       teams: [],
       identities: [],
@@ -181,13 +182,13 @@ export class StoredUsers implements Users {
     const known = await this.readRecord(id);
     if (known === undefined) throw unknownUser(id);
     await this.#owners.refresh();
-    const planned = this.#checked(this.#remade(known, make(known)));
+    const planned = checkedUser(this.#owners, this.#remade(known, make(known)));
     const taken = await this.#claims.take(id, planned);
     try {
       await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
         const before = this.#decode(id, value);
         if (before === undefined) return undefined;
-        const after = this.#checked(this.#remade(before, make(before)));
+        const after = checkedUser(this.#owners, this.#remade(before, make(before)));
         result = { before, after };
         return { value: after };
       });
@@ -269,27 +270,6 @@ export class StoredUsers implements Users {
     if (result.success && result.data.id === id) return result.data;
     this.#report(new Error(`The user stored as ${id.slice(0, 40)} cannot be read and cannot sign in.`));
     return undefined;
-  }
-
-  #checked(fields: object): UserRecord {
-    const result = parseRecord(fields);
-    if (!result.success) throw new UserMistake(`The user cannot be saved: ${sentenceOf(result.error)}.`);
-    const { organisation, teams, member } = result.data;
-    if (organisation !== undefined && this.#owners.find(organisation)?.kind !== 'organisation')
-      throw new UserMistake(`There is no organisation ${organisation}.`);
-    for (const { team } of teams) {
-      const found = this.#owners.find(team);
-      if (found?.kind !== 'team') throw new UserMistake(`There is no team ${team}.`);
-      if (
-        organisation !== undefined &&
-        found.organisation !== undefined &&
-        found.organisation !== organisation
-      )
-        throw new UserMistake(`The team "${found.name}" belongs to another organisation.`);
-    }
-    if (member !== 'new' && this.#owners.find(member)?.kind !== 'member')
-      throw new UserMistake(`There is no member ${member}.`);
-    return result.data;
   }
 }
 

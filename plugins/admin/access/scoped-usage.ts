@@ -47,16 +47,29 @@ function narrowed(log: UsageLog, scope: Scope): UsageLog {
     failedAttempts: async () => new Map(),
     async find(id) {
       const record = await log.find(id);
-      if (record !== undefined) narrow({});
+      if (record !== undefined) scope.checkUsage(record);
       return record;
     },
   };
 }
 
-/** Throws 403: the log does not know yet whose each call was. */
-function narrowFilter(_filter: UsageFilter, _scope: Scope): UsageFilter {
-  throw new GatewayError(
-    'forbidden',
-    'Usage is shown to administrators and auditors of the whole gateway alone.',
-  );
+/**
+ * Narrows a filter to a scope. A member sees its own usage; that of a team that it leads where the filter names the team. Throws 404 for
+ * owners of others.
+ */
+function narrowFilter(filter: UsageFilter, { keys }: Scope): UsageFilter {
+  if (keys === undefined) return filter;
+  const { organisation, member = 'nobody', teams = [] } = keys;
+  if (organisation !== undefined) {
+    checkOwn(filter.organisation, organisation);
+    return { ...filter, organisation };
+  }
+  if (filter.team !== undefined && teams.includes(filter.team)) return filter;
+  checkOwn(filter.member, member);
+  return { ...filter, member };
+}
+
+function checkOwn(asked: string | undefined, own: string): void {
+  if (asked !== undefined && asked !== own)
+    throw new GatewayError('not_found', `There is no usage of ${asked.slice(0, 100)} that you may see.`);
 }
