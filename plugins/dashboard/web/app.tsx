@@ -1,5 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, type FunctionComponent } from 'react';
+import type { RouteName } from '../../admin/routes.ts';
+import type { Session } from '../../admin/schemas/index.ts';
 import { api, whenSignedOut } from './parts/api.ts';
 import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
@@ -8,6 +10,7 @@ import { Failed, Loading } from './parts/states.tsx';
 import { nextTheme, useTheme } from './parts/theme.ts';
 import { Audit } from './views/audit.tsx';
 import { Channels } from './views/channels.tsx';
+import { Invitation } from './views/invitation.tsx';
 import { Keys } from './views/keys.tsx';
 import { Live } from './views/live.tsx';
 import { Login } from './views/login.tsx';
@@ -18,28 +21,35 @@ import { Playground } from './views/playground.tsx';
 import { Processes } from './views/processes.tsx';
 import { Tokens } from './views/tokens.tsx';
 import { UsageLog } from './views/usage-log.tsx';
+import { Users } from './views/users.tsx';
 
-const views: readonly {
+interface ViewEntry {
   readonly name: IconName;
   readonly title: string;
   readonly View: FunctionComponent;
-}[] = [
-  { name: 'overview', title: 'Overview', View: Overview },
-  { name: 'live', title: 'Live calls', View: Live },
-  { name: 'usage', title: 'Usage log', View: UsageLog },
-  { name: 'keys', title: 'API keys', View: Keys },
-  { name: 'owners', title: 'Organisations and teams', View: Owners },
-  { name: 'channels', title: 'Channels', View: Channels },
-  { name: 'models', title: 'Models and prices', View: Models },
-  { name: 'playground', title: 'Playground', View: Playground },
-  { name: 'processes', title: 'Processes', View: Processes },
-  { name: 'tokens', title: 'Admin tokens', View: Tokens },
-  { name: 'audit', title: 'Audit log', View: Audit },
+  /** The operation of the admin API without which the view has nothing to show. */
+  readonly needs?: RouteName;
+}
+
+const views: readonly ViewEntry[] = [
+  { name: 'overview', title: 'Overview', View: Overview, needs: 'overview' },
+  { name: 'live', title: 'Live calls', View: Live, needs: 'live' },
+  { name: 'usage', title: 'Usage log', View: UsageLog, needs: 'listUsage' },
+  { name: 'keys', title: 'API keys', View: Keys, needs: 'listKeys' },
+  { name: 'owners', title: 'Organisations and teams', View: Owners, needs: 'listOwners' },
+  { name: 'channels', title: 'Channels', View: Channels, needs: 'listChannels' },
+  { name: 'models', title: 'Models and prices', View: Models, needs: 'listModels' },
+  { name: 'playground', title: 'Playground', View: Playground, needs: 'listModels' },
+  { name: 'processes', title: 'Processes', View: Processes, needs: 'status' },
+  { name: 'users', title: 'Users', View: Users, needs: 'listUsers' },
+  { name: 'tokens', title: 'Admin tokens', View: Tokens, needs: 'listTokens' },
+  { name: 'audit', title: 'Audit log', View: Audit, needs: 'listAudit' },
 ];
 
 /** The login, or the view that the address names inside the frame. */
 export function App() {
   const queries = useQueryClient();
+  const place = usePlace();
   const session = useQuery({ queryKey: ['session'], queryFn: api.session, staleTime: Infinity });
   useEffect(
     () =>
@@ -59,12 +69,15 @@ export function App() {
       </main>
     );
   }
-  return session.data === null ? <Login /> : <Frame />;
+  if (session.data !== null) return <Frame session={session.data} />;
+  const [, token] = /^invitation\/(.+)$/.exec(place.view) ?? [];
+  return token === undefined ? <Login /> : <Invitation token={token} />;
 }
 
-function Frame() {
+function Frame({ session }: { readonly session: Session }) {
   const place = usePlace();
-  const { name, title, View } = views.find((view) => view.name === place.view) ?? views[0]!;
+  const allowed = views.filter(({ needs }) => needs === undefined || session.may.includes(needs));
+  const { name, title, View } = allowed.find((view) => view.name === place.view) ?? allowed[0]!;
   useEffect(() => {
     document.title = `${title} · Sluice`;
   }, [title]);
@@ -80,16 +93,24 @@ function Frame() {
       >
         To the content
       </a>
-      <Rail current={name} />
+      <Rail current={name} views={allowed} who={session.actor?.name} />
       <main id="view" className="view" tabIndex={-1}>
-        <GatewayNotices />
+        {session.may.includes('status') && <GatewayNotices />}
         <View key={name} />
       </main>
     </div>
   );
 }
 
-function Rail({ current }: { readonly current: string }) {
+function Rail({
+  current,
+  views: shown,
+  who,
+}: {
+  readonly current: string;
+  readonly views: readonly ViewEntry[];
+  readonly who: string | undefined;
+}) {
   const queries = useQueryClient();
   const theme = useTheme();
   const rail = useRef<HTMLElement>(null);
@@ -114,7 +135,7 @@ function Rail({ current }: { readonly current: string }) {
       </a>
       <nav aria-label="Views">
         <ul>
-          {views.map(({ name, title }) => (
+          {shown.map(({ name, title }) => (
             <li key={name}>
               <a href={`#/${name}`} aria-current={name === current ? 'page' : undefined}>
                 <Icon name={name} />
@@ -129,7 +150,7 @@ function Rail({ current }: { readonly current: string }) {
           <Icon name="theme" />
           <span>Theme: {theme}</span>
         </button>
-        <button type="button" onClick={() => void leave()} aria-label="Log out">
+        <button type="button" onClick={() => void leave()} aria-label="Log out" title={who}>
           <Icon name="leave" />
           <span>Log out</span>
         </button>

@@ -9,6 +9,7 @@ import type {
   KeyView,
   KeyWithValue,
   KeysChange,
+  InvitedUser,
   KeysChanged,
   LoggedOut,
   ModelList,
@@ -28,6 +29,8 @@ import type {
   TokenWithValue,
   UsagePageView,
   UsageRecordView,
+  UserPage,
+  UserView,
 } from '../../../admin/schemas/index.ts';
 
 /** A refusal of the admin API; `status` is 0 when the gateway could not be reached. */
@@ -54,6 +57,27 @@ export interface KeysWish {
   readonly limit?: number | undefined;
 }
 
+/** What somebody types to log in. An empty email stands for the admin password, an empty code for none. */
+export interface Credentials {
+  readonly email: string;
+  readonly password: string;
+  readonly code: string;
+}
+
+/** Fields of a user that the page sets; null takes the organisation away. */
+export interface UserFields {
+  readonly name?: string;
+  readonly role?: UserView['role'];
+  readonly organisation?: string | null;
+  readonly teams?: UserView['teams'];
+}
+
+/** Fields of a new user. */
+export type NewUserFields = Omit<UserFields, 'organisation'> & {
+  readonly email: string;
+  readonly organisation?: string;
+};
+
 let csrfToken = '';
 let onSignedOut = (): void => {};
 
@@ -62,12 +86,18 @@ export function whenSignedOut(job: () => void): void {
   onSignedOut = job;
 }
 
-async function send(method: string, path: string, body: unknown): Promise<Response> {
+async function send(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   return fetch(`/api/admin/${path}`, {
     method,
     credentials: 'same-origin',
     ...(method !== 'GET' && {
       headers: {
+        ...headers,
         'x-csrf-token': csrfToken,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
@@ -78,17 +108,25 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
   });
 }
 
-async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  let response = await send(method, path, body);
+/** Paths whose 401 says that a password is wrong, not that the session is over. */
+const signingIn: ReadonlySet<string> = new Set(['login', 'sign-in']);
+
+async function ask<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Readonly<Record<string, string>>,
+): Promise<T> {
+  let response = await send(method, path, body, headers);
   if (response.status === 403 && method !== 'GET') {
     // A login in another window has replaced the cookie, and the token with it.
     await remember(ask<Session>('GET', 'session'));
-    response = await send(method, path, body);
+    response = await send(method, path, body, headers);
   }
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer as T;
   const error = (answer as Partial<Failure> | undefined)?.error;
-  if (response.status === 401 && path !== 'login') onSignedOut();
+  if (response.status === 401 && !signingIn.has(path)) onSignedOut();
   throw new ApiError(
     response.status,
     error?.message ?? `The gateway answered ${response.status}.`,
@@ -121,8 +159,25 @@ export const api = {
       throw error;
     }),
   signInWays: () => ask<SignInWays>('GET', 'sign-in'),
-  login: ({ password, email }: { readonly password: string; readonly email: string }) =>
-    remember(ask<Session>('POST', 'login', { password, ...(email !== '' && { email }) })),
+  /** By the admin password where there is no email, else as a user, with a code where there is a second factor. */
+  login: ({ password, email, code }: Credentials) =>
+    remember(
+      email === ''
+        ? ask<Session>('POST', 'login', { password })
+        : ask<Session>('POST', 'sign-in', { email, password, ...(code !== '' && { code }) }),
+    ),
+  acceptInvitation: (token: string, password: string) =>
+    ask<unknown>('POST', 'invitation', { token, password }),
+  users: (wish: { readonly search?: string; readonly after?: string | undefined }) =>
+    ask<UserPage>('GET', `users${queryOf(wish)}`),
+  createUser: (user: NewUserFields) => ask<InvitedUser>('POST', 'users', user),
+  /** 412 where somebody else has changed the user since it was read. */
+  updateUser: ({ id, version }: UserView, changes: UserFields) =>
+    ask<UserView>('PATCH', `users/${at(id)}`, changes, { 'if-match': `"${version}"` }),
+  switchUser: (id: string, on: boolean) => ask<UserView>('PATCH', `users/${at(id)}`, { enabled: on }),
+  deleteUser: (id: string) => ask<unknown>('DELETE', `users/${at(id)}`),
+  inviteUser: (id: string) => ask<InvitedUser['invitation']>('POST', `users/${at(id)}/invitation`, {}),
+  resetSecondFactor: (id: string) => ask<UserView>('DELETE', `users/${at(id)}/second-factor`),
   logout: () => ask<LoggedOut>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
   keys: (wish: KeysWish, after: string | undefined) =>

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { api } from '../parts/api.ts';
-import { Field } from '../parts/fields.tsx';
+import { api, ApiError } from '../parts/api.ts';
+import { Field, TextField } from '../parts/fields.tsx';
 import { Mark } from '../parts/icons.tsx';
 
 /** Sentences for the codes with which the gateway leads back from a provider. */
@@ -24,6 +24,7 @@ export function Login() {
   const ways = useQuery({ queryKey: ['sign-in'], queryFn: api.signInWays, staleTime: 60_000 });
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
+  const [code, setCode] = useState('');
   const login = useMutation({
     mutationFn: api.login,
     meta: { quiet: true },
@@ -31,8 +32,10 @@ export function Login() {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    login.mutate({ password, email });
+    login.mutate({ password, email, code: code.trim() });
   };
+  const needsCode = email !== '' && login.error instanceof ApiError && login.error.param === 'code';
+  const asksCode = needsCode || code !== '';
   const problem = problems.get(new URLSearchParams(window.location.search).get('problem') ?? '');
   const returnTo = encodeURIComponent(`${window.location.pathname}${window.location.hash}`);
   return (
@@ -72,7 +75,7 @@ export function Login() {
               ? 'The first start of the gateway prints it. SLUICE_ADMIN_PASSWORD sets it.'
               : undefined
           }
-          problem={login.error?.message}
+          problem={asksCode ? undefined : login.error?.message}
         >
           {(props) => (
             <input
@@ -86,6 +89,17 @@ export function Login() {
             />
           )}
         </Field>
+        {asksCode && (
+          <TextField
+            label="Code"
+            hint="Of your authenticator app, or a recovery code."
+            problem={login.error?.message}
+            autoComplete="one-time-code"
+            autoFocus
+            value={code}
+            onChange={setCode}
+          />
+        )}
         <button type="submit" className="button primary" disabled={login.isPending}>
           {login.isPending ? 'Logging in…' : 'Log in'}
         </button>

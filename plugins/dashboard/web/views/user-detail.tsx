@@ -1,0 +1,144 @@
+/** A user, and what an administrator does with it. */
+import { useMutation, useQueries } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { UserView } from '../../../admin/schemas/index.ts';
+import { api } from '../parts/api.ts';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { addressOf } from '../parts/router.ts';
+import { ago, exactly } from '../parts/text.ts';
+import { say } from '../parts/toasts.tsx';
+
+/** Shows a user, with a link to the keys of its member, and changes it. */
+export function UserDetail({
+  user,
+  onClose,
+  onEdit,
+  onInvite,
+  onChanged,
+}: {
+  readonly user: UserView;
+  readonly onClose: () => void;
+  readonly onEdit: () => void;
+  readonly onInvite: () => void;
+  readonly onChanged: () => void;
+}) {
+  const { id, email, enabled, hasPassword, hasSecondFactor } = user;
+  const [asking, setAsking] = useState<'disable' | 'delete'>();
+  const settled = (): void => {
+    setAsking(undefined);
+    onChanged();
+  };
+  const turn = useMutation({
+    mutationFn: (on: boolean) => api.switchUser(id, on),
+    onSuccess: (_changed, on) => say(`${email} is ${on ? 'enabled' : 'disabled'}.`),
+    onSettled: settled,
+  });
+  const remove = useMutation({
+    mutationFn: () => api.deleteUser(id),
+    onSuccess: () => {
+      say(`${email} is deleted.`);
+      onClose();
+    },
+    onSettled: settled,
+  });
+  const reset = useMutation({
+    mutationFn: () => api.resetSecondFactor(id),
+    onSuccess: () => say(`The second factor of ${email} is removed.`),
+    onSettled: settled,
+  });
+  const busy = turn.isPending || remove.isPending || reset.isPending;
+  return (
+    <>
+      <Dialog
+        title={email}
+        kind="sheet"
+        onClose={onClose}
+        bottom={
+          <>
+            <button
+              type="button"
+              className="button danger"
+              disabled={busy}
+              onClick={() => setAsking('delete')}
+            >
+              Delete
+            </button>
+            <button
+              type="button"
+              className="button"
+              disabled={busy}
+              onClick={() => (enabled ? setAsking('disable') : turn.mutate(true))}
+            >
+              {enabled ? 'Disable' : 'Enable'}
+            </button>
+            <button type="button" className="button primary" disabled={busy} onClick={onEdit}>
+              Edit
+            </button>
+          </>
+        }
+      >
+        <Facts user={user} />
+        <div className="row">
+          <button type="button" className="button small" disabled={busy} onClick={onInvite}>
+            {hasPassword ? 'Let the user set another password' : 'Invite again'}
+          </button>
+          {hasSecondFactor && (
+            <button type="button" className="button small" disabled={busy} onClick={() => reset.mutate()}>
+              Remove the second factor
+            </button>
+          )}
+        </div>
+      </Dialog>
+      {asking !== undefined && (
+        <Confirm
+          title={`${asking === 'delete' ? 'Delete' : 'Disable'} ${email}?`}
+          action={asking === 'delete' ? 'Delete' : 'Disable'}
+          busy={busy}
+          onYes={() => (asking === 'delete' ? remove.mutate() : turn.mutate(false))}
+          onNo={() => setAsking(undefined)}
+        >
+          <p>The user is logged out, and calls with its API keys are refused.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Facts({ user }: { readonly user: UserView }) {
+  const { name, role, organisation, teams, member, createdAt, lastSignInAt, identities } = user;
+  const ids = [...(organisation === undefined ? [] : [organisation]), ...teams.map(({ team }) => team)];
+  const owners = useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ['owners', 'one', id],
+      queryFn: () => api.owner(id),
+      retry: false,
+    })),
+  });
+  const nameOf = (id: string): string => owners[ids.indexOf(id)]?.data?.name ?? id;
+  return (
+    <dl className="facts">
+      <dt>Name</dt>
+      <dd>{name}</dd>
+      <dt>Role</dt>
+      <dd>{role}</dd>
+      <dt>Organisation</dt>
+      <dd>{organisation === undefined ? 'not restricted to one' : nameOf(organisation)}</dd>
+      <dt>Teams</dt>
+      <dd>
+        {teams.length === 0
+          ? 'none'
+          : teams.map(({ team, lead }) => `${nameOf(team)}${lead ? ' (lead)' : ''}`).join(', ')}
+      </dd>
+      <dt>API keys and limits</dt>
+      <dd>
+        <a href={addressOf('owners', { owner: member })}>Open the member</a>
+      </dd>
+      <dt>Sign-in providers</dt>
+      <dd>{identities.length === 0 ? 'none' : identities.map(({ issuer }) => issuer).join(', ')}</dd>
+      <dt>Created</dt>
+      <dd>{exactly(createdAt)}</dd>
+      <dt>Last sign-in</dt>
+      <dd>{ago(lastSignInAt)}</dd>
+    </dl>
+  );
+}

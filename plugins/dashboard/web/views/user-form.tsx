@@ -1,0 +1,137 @@
+/** The form of a user. */
+import type { UserView } from '../../../admin/schemas/index.ts';
+import { api, type UserFields } from '../parts/api.ts';
+import { Segments, TextField } from '../parts/fields.tsx';
+import { FormDialog, useForm } from '../parts/form.tsx';
+import { OwnerPicker } from '../parts/owner-picker.tsx';
+
+interface UserDraft {
+  readonly email: string;
+  readonly name: string;
+  readonly role: UserView['role'];
+  readonly organisation: string;
+  readonly teams: UserView['teams'];
+}
+
+const roles = [
+  ['member', 'Member'],
+  ['auditor', 'Auditor'],
+  ['admin', 'Admin'],
+] as const;
+
+const duties = {
+  member: 'Sees and makes its own API keys. A team lead manages those of its team as well.',
+  auditor: 'Sees everything and changes nothing, in the organisation if one is chosen.',
+  admin: 'Sees and changes everything, in the organisation if one is chosen.',
+} as const;
+
+/** Makes a user, or changes one. `onSaved` gets the token of the invitation of a new one. */
+export function UserForm({
+  user,
+  onClose,
+  onSaved,
+}: {
+  readonly user: UserView | undefined;
+  readonly onClose: () => void;
+  readonly onSaved: (user: UserView, token: string | undefined) => void;
+}) {
+  const form = useForm({
+    initial: (): UserDraft => ({
+      email: user?.email ?? '',
+      name: user?.name ?? '',
+      role: user?.role ?? 'member',
+      organisation: user?.organisation ?? '',
+      teams: user?.teams ?? [],
+    }),
+    read(draft) {
+      const email = draft.email.trim();
+      return email === '' ? { problems: { email: 'must not be empty' } } : { value: { ...draft, email } };
+    },
+    async save({ email, name, role, organisation, teams }: UserDraft) {
+      const fields: UserFields = { role, teams, ...(name.trim() !== '' && { name: name.trim() }) };
+      if (user !== undefined)
+        return {
+          user: await api.updateUser(user, {
+            ...fields,
+            organisation: organisation === '' ? null : organisation,
+          }),
+          token: undefined,
+        };
+      const { organisation: _none, ...rest } = fields;
+      const made = await api.createUser({ ...rest, email, ...(organisation !== '' && { organisation }) });
+      return { user: made.user, token: made.invitation.token };
+    },
+    onSaved: (saved) => onSaved(saved.user, saved.token),
+  });
+  const { draft, problems, set } = form;
+  return (
+    <FormDialog
+      title={user === undefined ? 'Invite a user' : `Edit ${user.email}`}
+      action={user === undefined ? 'Create invitation' : 'Save'}
+      form={form}
+      onClose={onClose}
+    >
+      {user === undefined && (
+        <TextField
+          label="Email"
+          type="email"
+          autoFocus
+          problem={problems.email}
+          value={draft.email}
+          onChange={(email) => set({ email })}
+        />
+      )}
+      <TextField label="Name" problem={problems.name} value={draft.name} onChange={(name) => set({ name })} />
+      <div className="field">
+        <span className="label">Role</span>
+        <Segments label="Role" options={roles} value={draft.role} onChange={(role) => set({ role })} />
+        <span className="hint">{duties[draft.role]}</span>
+      </div>
+      <OwnerPicker
+        label="Organisation"
+        kinds={['organisation']}
+        problem={problems.organisation}
+        value={draft.organisation}
+        onChange={(organisation) => set({ organisation })}
+      />
+      {draft.teams.map(({ team, lead }, index) => (
+        <div key={team} className="row">
+          <OwnerPicker
+            label={`Team ${index + 1}`}
+            kinds={['team']}
+            value={team}
+            onChange={(id) =>
+              set({
+                teams: draft.teams.flatMap((one) =>
+                  one.team !== team ? [one] : id === '' ? [] : [{ team: id, lead }],
+                ),
+              })
+            }
+          />
+          <label className="check">
+            <input
+              type="checkbox"
+              checked={lead}
+              onChange={({ target }) =>
+                set({
+                  teams: draft.teams.map((one) => (one.team === team ? { team, lead: target.checked } : one)),
+                })
+              }
+            />
+            Leads it
+          </label>
+        </div>
+      ))}
+      <OwnerPicker
+        label="Add a team"
+        kinds={['team']}
+        problem={problems.teams}
+        value=""
+        onChange={(team) => {
+          if (team !== '' && !draft.teams.some((one) => one.team === team))
+            set({ teams: [...draft.teams, { team, lead: false }] });
+        }}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeOf, stepAt } from '../../core/state/users/totp.ts';
+import { withoutChromium } from '../support/chromium.ts';
+import { goTo, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+
+const skipped = withoutChromium();
+
+let dashboard: Dashboard;
+
+beforeAll(async () => {
+  if (skipped === undefined) dashboard = await startDashboard();
+});
+
+afterAll(async () => {
+  if (skipped === undefined) await dashboard.close();
+});
+
+/** The bytes of a secret in base 32. */
+function bytesOf(secret: string): Buffer {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = Array.from(secret, (letter) => letters.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+}
+
+const password = 'correct horse battery';
+
+describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
+  test('are invited, set a password, sign in with a second factor and see what is theirs', async () => {
+    const { page, complaints } = await dashboard.open();
+    await goTo(page, 'Users');
+    await page.getByRole('button', { name: 'Invite user' }).first().click();
+    const form = page.getByRole('dialog', { name: 'Invite a user' });
+    await form.getByRole('button', { name: 'Create invitation' }).click();
+    await form.getByText('must not be empty').waitFor();
+    await form.getByLabel('Email').fill('Grace@Example.com');
+    await form.getByLabel('Name', { exact: true }).fill('Grace Hopper');
+    expect(await violations(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Create invitation' }).click();
+    const once = page.getByRole('dialog', { name: 'Send this link to the user' });
+    const link = await once.locator('[data-secret]').innerText();
+    await once.getByRole('button', { name: 'I have copied it' }).click();
+    const table = page.getByRole('table', { name: 'Users' });
+    await expect.poll(() => table.innerText()).toMatch(/grace@example\.com[\s\S]*Member[\s\S]*invited/);
+    await takePicture(page, 'users');
+    expect(complaints).toEqual([]);
+
+    const { page: hers } = await dashboard.openAnother({ stranger: true });
+    await hers.goto(link);
+    await hers.getByLabel('New password').fill('short');
+    await hers.getByLabel('The same again').fill('other');
+    await hers.getByRole('button', { name: 'Set password' }).click();
+    await hers.getByText('The two passwords differ.').waitFor();
+    await hers.getByLabel('The same again').fill('short');
+    await hers.getByRole('button', { name: 'Set password' }).click();
+    await hers.getByText('12 to 1024 characters').waitFor();
+    await hers.getByLabel('New password').fill(password);
+    await hers.getByLabel('The same again').fill(password);
+    expect(await violations(hers)).toEqual([]);
+    await hers.getByRole('button', { name: 'Set password' }).click();
+    await hers.getByRole('link', { name: 'Log in' }).click();
+    await hers.reload();
+    await hers.getByLabel('Email').fill('grace@example.com');
+    await hers.getByLabel('Password', { exact: true }).fill('not this one at all');
+    await hers.getByRole('button', { name: 'Log in' }).click();
+    await hers.getByText('The email or the password is wrong.').waitFor();
+    await hers.getByLabel('Password', { exact: true }).fill(password);
+    await hers.getByRole('button', { name: 'Log in' }).click();
+    const views = hers.getByRole('navigation', { name: 'Views' });
+    await views.waitFor();
+    expect((await views.getByRole('link').allInnerTexts()).map((text) => text.trim())).toEqual([
+      'Overview',
+      'Live calls',
+      'Usage log',
+      'API keys',
+      'Organisations and teams',
+    ]);
+
+    const secret = await hers.evaluate(async () => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      const answer = await fetch('/api/admin/me/second-factor', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
+        body: '{}',
+      });
+      return ((await answer.json()) as { secret: string }).secret;
+    });
+    const code = (step: number): string => codeOf(bytesOf(secret), step);
+    const step = stepAt(Date.now());
+    await hers.evaluate(async (given) => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      await fetch('/api/admin/me/second-factor/confirm', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
+        body: JSON.stringify({ code: given }),
+      });
+    }, code(step));
+    await hers.getByRole('button', { name: 'Log out' }).click();
+    await hers.getByLabel('Email').fill('grace@example.com');
+    await hers.getByLabel('Password', { exact: true }).fill(password);
+    await hers.getByRole('button', { name: 'Log in' }).click();
+    await hers.getByLabel('Code', { exact: true }).fill(code(step));
+    await hers.getByRole('button', { name: 'Log in' }).click();
+    await hers.getByText('was used already').waitFor();
+    await hers.getByLabel('Code', { exact: true }).fill(code(step + 1));
+    await hers.getByRole('button', { name: 'Log in' }).click();
+    await views.waitFor();
+
+    await table.getByText('grace@example.com').click();
+    const sheet = page.getByRole('dialog', { name: 'grace@example.com', exact: true });
+    expect(await violations(page)).toEqual([]);
+    await sheet.getByRole('button', { name: 'Disable' }).click();
+    await page
+      .getByRole('dialog', { name: 'Disable grace@example.com?' })
+      .getByRole('button', { name: 'Disable' })
+      .click();
+    await expect.poll(() => table.innerText()).toContain('disabled');
+    await hers.reload();
+    await hers.getByRole('button', { name: 'Log in' }).waitFor();
+  });
+
+  test('who edits a user that somebody else has changed meanwhile is told', async () => {
+    const { page, complaints } = await dashboard.open();
+    const id = await page.evaluate(async () => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      const answer = await fetch('/api/admin/users', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
+        body: '{"email":"ada@example.com"}',
+      });
+      return ((await answer.json()) as { user: { id: string } }).user.id;
+    });
+    await goTo(page, 'Users');
+    await page.getByRole('table', { name: 'Users' }).getByText('ada@example.com').click();
+    const sheet = page.getByRole('dialog', { name: 'ada@example.com', exact: true });
+    await sheet.getByRole('button', { name: 'Edit' }).click();
+    const edit = page.getByRole('dialog', { name: 'Edit ada@example.com' });
+    await edit.getByRole('button', { name: 'Auditor' }).click();
+    await page.evaluate(async (user) => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      await fetch(`/api/admin/users/${user}`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
+        body: '{"name":"Ada"}',
+      });
+    }, id);
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit
+      .getByRole('alert')
+      .getByText(/changed/i)
+      .waitFor();
+    expect(complaints).toEqual([]);
+  });
+});
