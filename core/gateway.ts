@@ -70,8 +70,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     onClose(() => made.close());
     return made;
   };
-  for (const { at, entry } of config.channels) {
-    const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
+  for (const { at, where: place, entry } of config.channels) {
+    const where = place ?? `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
     const channel = makeChannel(entry, {
       settings,
       where,
@@ -85,7 +85,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
-        `${file}, ${at}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
+        `${place ?? `${file}, ${at}`}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
       );
     }
     channels.push(channel);

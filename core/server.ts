@@ -1,9 +1,13 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
-import { basename, isAbsolute, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { ConfigError, type LoadedConfig } from './config/config.ts';
+import { databaseOf } from './config/database-of.ts';
+import { RuntimeConfig } from './config/runtime-config/index.ts';
+import { buildWithRuntime } from './config/runtime-config/load.ts';
 import { createGateway } from './gateway.ts';
+import { problemsOfConfig } from './try-gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
@@ -12,9 +16,9 @@ import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
 import type { ApiKeys } from './state/api-keys/index.ts';
-import { urlOf, type DatabaseSettings } from './settings/database.ts';
 import { createApiKeys } from './state/api-keys/open.ts';
 import { checkSharedStore } from './state/links/shared-link.ts';
+import { openRuntimeConfigStore } from './state/runtime-config/store.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 
@@ -27,6 +31,8 @@ export interface RunningServer {
   readonly stores: Stores;
   /** Given when this start made the first API key: the value is shown this once. */
   readonly firstKey: string | undefined;
+  /** Revision of the run-time configuration that is in force. */
+  readonly runtimeRevision: number;
   /** True while no call runs. */
   readonly isIdle: boolean;
   /** Calls that have ended since the start. */
@@ -40,28 +46,20 @@ export interface RunningServer {
    * has passed. Then it closes everything.
    */
   retire(): Promise<void>;
+  /** After `retire`: closes connections over which no call runs. */
+  letGo(): void;
 }
 
-/** The database: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
-export function databaseOf(config: LoadedConfig): DatabaseSettings {
-  const { database, data } = config.settings;
-  if (database === undefined) return `sqlite:${resolve(config.root, data, 'sluice.db')}`;
-  if (typeof database !== 'string') return database;
-  const path = database.startsWith('sqlite:') ? database.slice('sqlite:'.length) : undefined;
-  if (path === undefined || path === ':memory:' || isAbsolute(path)) return database;
-  return `sqlite:${resolve(config.root, path)}`;
-}
-
-/** The URL of {@link databaseOf}. */
-export function databaseUrl(config: LoadedConfig): string {
-  return urlOf(databaseOf(config));
-}
-
-/** Opens the database, builds the gateway and listens. Throws ConfigError for a wrong config, Error when the port is taken. */
+/**
+ * Opens the database, builds the gateway and listens. With `isReload` another configuration serves meanwhile, and goes on where this one
+ * fails. Throws ConfigError for a wrong config, Error when the port is
+ * taken.
+ */
 export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
   processes: Processes & ProcessLines = alone(),
+  { isReload = false }: { readonly isReload?: boolean } = {},
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
@@ -79,13 +77,27 @@ export async function startServer(
     log.info({}, 'the database is behind a pooler: each transaction sets its own timeouts');
   const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
   let gateway: Gateway | undefined;
+  let runtimeConfig: RuntimeConfig | undefined;
   const close = async (): Promise<void> => {
+    runtimeConfig?.close();
     await gateway?.close();
     await closeSurroundings(surroundings);
     await stores.close();
   };
   try {
-    gateway = await createGateway(config, surroundings);
+    const store = await openRuntimeConfigStore(stores);
+    const { upkeep } = surroundings;
+    const own = { store, file: config, processes, upkeep, log, tryConfig: problemsOfConfig };
+    const made = new RuntimeConfig(own);
+    runtimeConfig = made;
+    const built = await buildWithRuntime(
+      config,
+      store,
+      (merged) => createGateway(merged, { ...surroundings, runtimeConfig: made }),
+      !isReload,
+    );
+    ({ gateway } = built);
+    made.setRunning(built.running);
     const firstKey = await makeFirstKey(apiKeys, settings.bootstrapKey);
     apiKeys.startRefreshing();
     const app = createApp(gateway, surroundings);
@@ -108,6 +120,7 @@ export async function startServer(
     const connections = new Connections(server);
     await listen(server, settings.listen.port, settings.listen.host);
     gateway.begin();
+    made.follow();
     surroundings.overload.begin();
     const { address, port, family } = server.address() as AddressInfo;
     const host = family === 'IPv6' ? `[${address}]` : address;
@@ -119,6 +132,7 @@ export async function startServer(
       apiKeys,
       stores,
       firstKey,
+      runtimeRevision: built.running.revision,
       get isIdle() {
         return surroundings.overload.running === 0;
       },
@@ -128,6 +142,7 @@ export async function startServer(
       announce: () => app.announce(),
       close: () => ending.stop(),
       retire: () => ending.retire(),
+      letGo: () => ending.letGo(),
     };
   } catch (error) {
     await close();

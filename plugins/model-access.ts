@@ -1,6 +1,14 @@
 import { map } from 'rxjs';
+import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
-import { foldedName, matchesModel, type Call, type InternalTools, type Next } from 'sluice/internal';
+import {
+  foldedName,
+  intersectPatterns,
+  matchesModel,
+  type Call,
+  type InternalTools,
+  type Next,
+} from 'sluice/internal';
 import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
 import { checkedMessages } from './_session-messages.ts';
 
@@ -15,13 +23,25 @@ import { checkedMessages } from './_session-messages.ts';
 export default definePlugin({
   name: 'model-access',
   stage: 'admit',
+  options: z.strictObject({
+    /**
+     * Models that may be used, as names and patterns: under `*` by everybody, under the id of an organisation, team, member, service account or
+     * key by its calls. A call must fit in all lists that hold for it, and in those of its key and of the owners of its key.
+     */
+    models: z.record(z.string().min(1), z.array(z.string().min(1)).min(1).max(1_000)).default({}),
+  }),
+  editableTables: { access: 'models' },
   after: ['model-alias'],
   before: ['stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
-  setup(_, { catalog }: InternalTools) {
+  setup({ models }, { catalog }: InternalTools) {
+    const narrowed = narrowing(models);
     return function modelAccess(call: Call, next) {
       // The operator chose the model that a plugin asks on behalf of a call.
       if (call.parent !== undefined) return next(call);
-      const key = call.get(caller);
+      const given = call.get(caller);
+      const key = given && narrowed(given);
+      // What comes behind checks further models of the request by the key.
+      if (key !== undefined && key !== given) call.set(caller, key);
       const bound = key && boundBy(key);
       if (key !== undefined && bound !== undefined && !runsNothing.has(call.operation)) {
         checkRouting(call, bound, catalog);
@@ -46,6 +66,27 @@ export default definePlugin({
     };
   },
 });
+
+/** Returns a function that narrows the models of a key by the lists that hold for it: the same object for the same key. */
+function narrowing(lists: Readonly<Record<string, readonly string[]>>): (key: ApiKey) => ApiKey {
+  if (Object.keys(lists).length === 0) return (key) => key;
+  const table = new Map(Object.entries(lists));
+  const known = new WeakMap<ApiKey, ApiKey>();
+  return (key) => {
+    let narrowed = known.get(key);
+    if (narrowed === undefined) {
+      const ids = ['*', key.id, ...(key.owners ?? []).map(({ id }) => id)];
+      const [first, ...others] = [key.models, ...ids.map((id) => table.get(id))].filter(
+        (list) => list !== undefined,
+      );
+      const models = first && others.reduce(intersectPatterns, first);
+      narrowed = models === undefined || models === key.models ? key : { ...key, models };
+      known.set(key, narrowed);
+      known.set(narrowed, narrowed);
+    }
+    return narrowed;
+  };
+}
 
 /** Operations that run no model and no tool of the request. */
 const runsNothing: ReadonlySet<Call['operation']> = new Set<Call['operation']>([

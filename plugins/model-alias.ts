@@ -46,6 +46,8 @@ export default definePlugin({
   stage: 'admit',
   before: ['model-access', 'stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
   options,
+  editable: ['suffixes', 'extended', 'keep'],
+  editableTables: { alias: 'aliases' },
   setup(chosen, { catalog, log, notices, onClose }: InternalTools) {
     const aliases = new Map(Object.entries(chosen.aliases));
     const { resolve, forget } = remembered(resolver(aliases, chosen, catalog));

@@ -23,6 +23,7 @@ export default definePlugin({
     models: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
+  editable: ['models'],
   setup({ models, output }, { rates, catalog, format }: InternalTools) {
     const rows = Object.entries(models).map(([pattern, limits]) => ({
       pattern: [pattern],

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { loadConfig } from '../config/config.ts';
 import { version } from '../config/installation/home.ts';
-import { databaseOf } from '../server.ts';
+import { databaseOf } from '../config/database-of.ts';
 import { backUp, type Contents } from '../state/backup/index.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';

@@ -1,7 +1,8 @@
 import { ConfigError, importConfig, inspectConfig, loadConfig, type LoadedConfig } from '../config/config.ts';
 import { lentPackages } from '../config/installation/resolve.ts';
 import { maskSecrets } from '../log.ts';
-import { checkShared, databaseOf } from '../server.ts';
+import { databaseOf } from '../config/database-of.ts';
+import { checkShared } from '../server.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { checkDatabase } from '../state/database/index.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
@@ -9,7 +10,7 @@ import { describeGateway } from './describe.ts';
 import { listedModels } from './listed-models.ts';
 import { listOf } from './list-files.ts';
 import { channelMatrix } from './matrix.ts';
-import { tryGateway } from './try-gateway.ts';
+import { tryGateway } from '../try-gateway.ts';
 
 /** `sluice check`: says everything that is wrong with a config, or what it would run. */
 export const check: Command = {

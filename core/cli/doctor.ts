@@ -1,5 +1,5 @@
 /** `sluice doctor`: looks at everything a gateway needs, and prints what to do. */
-import { databaseUrl } from '../server.ts';
+import { databaseUrl } from '../config/database-of.ts';
 import { examineConfig } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { agentsHelp } from './doctor/agents/help.ts';

@@ -1,6 +1,6 @@
 /** `sluice key`: makes, lists, rotates and deletes API keys, here or at another gateway. */
 import { loadConfig } from '../config/config.ts';
-import { databaseOf } from '../server.ts';
+import { databaseOf } from '../config/database-of.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
 import type { Budget } from '../sdk/budget.ts';

@@ -9,7 +9,7 @@ import { createLog } from '../log.ts';
 import type { Channel } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import { startServer } from '../server.ts';
-import { tryGateway } from './try-gateway.ts';
+import { tryGateway } from '../try-gateway.ts';
 
 /** What an operator chooses. */
 export interface LiveOptions {

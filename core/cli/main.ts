@@ -11,6 +11,7 @@ const commands = wordTable<() => Promise<Command>>({
   backup: async () => (await import('./backup.ts')).backup,
   check: async () => (await import('./check.ts')).check,
   connect: async () => (await import('./connect.ts')).connect,
+  export: async () => (await import('./export.ts')).exportConfig,
   key: async () => (await import('./key.ts')).key,
   login: async () => (await import('./login.ts')).login,
   models: async () => (await import('./models.ts')).models,

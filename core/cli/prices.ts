@@ -4,7 +4,7 @@ import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';
 import { importPriceList, type ImportedPrices } from '../money/prices/import-list.ts';
 import { matchesModel } from '../state/api-keys/index.ts';
-import { tryGateway } from './try-gateway.ts';
+import { tryGateway } from '../try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 import { listOf, readList, save } from './list-files.ts';

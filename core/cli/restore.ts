@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { loadConfig } from '../config/config.ts';
-import { databaseOf } from '../server.ts';
+import { databaseOf } from '../config/database-of.ts';
 import { checkArchive, restore as restoreFrom } from '../state/backup/index.ts';
 import { describeContents } from './backup.ts';
 import { readArguments, UsageError, type Command } from './command.ts';

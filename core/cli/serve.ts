@@ -10,7 +10,8 @@ import { PrimaryLink } from '../processes/link.ts';
 import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
 import { trialTime, type Facts, type StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
-import { databaseUrl, startServer, type RunningServer } from '../server.ts';
+import { databaseUrl } from '../config/database-of.ts';
+import { startServer, type RunningServer } from '../server.ts';
 import { firstLogLevel } from '../settings/environment.ts';
 import { openAdminPassword } from '../state/admin-password.ts';
 import { examine } from './check.ts';
@@ -36,6 +37,7 @@ let running: { readonly server: RunningServer; readonly drain: number } | undefi
 const link = new PrimaryLink({
   start: (order) => void start(order),
   retire: () => void end('retire'),
+  letGo: () => running?.server.letGo(),
   announce: () => running?.server.announce(),
   stop: () => void end('close'),
 });
@@ -48,12 +50,20 @@ async function start(order: StartOrder): Promise<void> {
     const problems = problemsOf(config, order);
     if (problems.length > 0) throw new ConfigError(problems);
     log = createLog(config.settings.log.level);
-    const server = await startServer(withFreePort(config, order), log, link.processes(order.worker, workers));
+    const server = await startServer(
+      withFreePort(config, order),
+      log,
+      link.processes(order.worker, workers),
+      {
+        isReload: order.isReload,
+      },
+    );
     running = { server, drain: config.settings.timeouts.drain };
     const facts = await factsOf(config, workers, server, order);
     // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
     const files = filesOf(config.file);
-    link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
+    const read = `${files} ${server.runtimeRevision}`;
+    link.send({ type: 'ready', facts: files === before ? { ...facts, files: read } : facts });
     setTimeout(() => link.send({ type: 'tried' }), trialTime);
     giveBackMemory(server);
     collectSeldom();
@@ -130,6 +140,7 @@ async function factsOf(
     spareWorker: settings.spareWorker && databaseUrl(config) !== 'sqlite::memory:',
     version: versionOf(file, root),
     database: digestOf(config),
+    runtimeRevision: server.runtimeRevision,
     file,
     root,
     logLevel: settings.log.level,

@@ -5,6 +5,7 @@ import type { ChannelEntry, PluginEntry } from '../sdk/define.ts';
 import { loadModule } from './installation/load.ts';
 import { LoadError } from './installation/load-error.ts';
 import { maskSecrets } from '../log.ts';
+import type { JsonObject } from '../model/json.ts';
 import { settingsSchema, type Settings } from '../settings/index.ts';
 import { hideSecretsIn } from '../settings/secret.ts';
 import { loadEnvironmentFile, env } from '../settings/environment.ts';
@@ -18,7 +19,14 @@ export interface LoadedConfig {
   readonly settings: Settings;
   /** Entries with their place in the file, for messages: `plugins[0]`. */
   readonly plugins: readonly { readonly at: string; readonly entry: PluginEntry }[];
-  readonly channels: readonly { readonly at: string; readonly entry: ChannelEntry }[];
+  /** `where` names an entry that the file does not have: `the run-time channel "eu"`. */
+  readonly channels: readonly {
+    readonly at: string;
+    readonly where?: string;
+    readonly entry: ChannelEntry;
+  }[];
+  /** Run-time options of plugins, by the names of the plugins. What the file says comes first. */
+  readonly pluginOptions?: ReadonlyMap<string, JsonObject>;
 }
 
 /** Wrong configuration: every problem as a sentence with file, entry, option and what to do. */

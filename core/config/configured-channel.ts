@@ -39,7 +39,7 @@ export interface Making {
   readonly log: Log;
   readonly format: (name: string) => Format | undefined;
   /** Keeps what the provider at a place says of its models. */
-  readonly discovery: (place: string, ask: DiscoveryOptions['ask'], log: Log) => ModelDiscovery;
+  readonly discovery: (place: string, ask: DiscoveryOptions['ask'], log: Log) => ModelDiscovery | undefined;
   readonly onClose: (job: () => void | Promise<void>) => void;
 }
 

@@ -1,5 +1,6 @@
 import { basename, join, resolve } from 'node:path';
 import type { ChannelKind, Plugin, PluginEntry } from '../sdk/define.ts';
+import { isObject, type JsonObject } from '../model/json.ts';
 import type { Format } from '../sdk/format.ts';
 import type { LoadedConfig } from './config.ts';
 import { discover, type Discovered } from './discover.ts';
@@ -31,6 +32,25 @@ async function discoverIn(places: readonly string[], problems: string[]): Promis
 /** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
 export function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
   return channelKindsIn(placesOf('channels', root), problems);
+}
+
+/**
+ * Finds one channel kind by its name, without loading the others. Returns undefined where there is none; a file that does not load is a
+ * problem.
+ */
+export async function findChannelKind(
+  root: string,
+  name: string,
+  problems: string[],
+): Promise<ChannelKind | undefined> {
+  const found: ChannelKind[] = [];
+  for (const place of placesOf('channels', root)) {
+    // oxlint-disable-next-line no-await-in-loop -- the operator's folder is the last, and wins
+    const { found: definitions, problems: broken } = await discover(place, undefined, name);
+    problems.push(...broken);
+    found.push(...definitions.map(({ value }) => value).filter(isChannelKind));
+  }
+  return found.at(-1);
 }
 
 /**
@@ -105,5 +125,23 @@ export async function choosePlugins(config: LoadedConfig, problems: string[]): P
     if (value.spec.whenListed === true) unlisted.add(value.spec.name);
     else chosen.set(value.spec.name, { entry: value() as PluginEntry, where: path });
   }
-  return { chosen: [...chosen.values()].filter(({ entry }) => entry.enabled), unlisted };
+  const running = [...chosen.values()].filter(({ entry }) => entry.enabled);
+  return {
+    chosen: running.map(({ entry, where }) => ({
+      entry: withOptions(entry, config.pluginOptions?.get(entry.spec.name)),
+      where,
+    })),
+    unlisted,
+  };
+}
+
+/** Adds run-time options to those of an entry, which win. Tables that both have are joined, so that each adds rows. */
+function withOptions(entry: PluginEntry, added: JsonObject | undefined): PluginEntry {
+  if (added === undefined || !isObject(entry.options)) return entry;
+  const options: Record<string, unknown> = { ...added, ...entry.options };
+  for (const [name, value] of Object.entries(added)) {
+    const own = entry.options[name];
+    if (isObject(own) && isObject(value)) options[name] = { ...value, ...own };
+  }
+  return { ...entry, options };
 }

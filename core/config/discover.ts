@@ -16,11 +16,12 @@ export interface Discovered {
 
 /**
  * The definitions in a folder: every `name.ts` (or .js, .mjs), and every `name/index.ts`. Names that begin with `_` or `.` are helpers, not
- * definitions; with `folders`, so are plain files. A missing folder holds nothing. A module that fails to load is reported, not thrown.
+ * definitions; with `folders`, so are plain files. `wanted`: the definition of this name alone. A missing folder holds nothing. A module that fails to load is reported, not thrown.
  */
 export async function discover(
   folder: string,
   only?: 'folders',
+  wanted?: string,
 ): Promise<{ readonly found: readonly Discovered[]; readonly problems: readonly string[] }> {
   const found: Discovered[] = [];
   const problems: string[] = [];
@@ -35,6 +36,7 @@ export async function discover(
     const file = isFolder ? indexOf(join(folder, entry.name)) : scriptFile(folder, entry.name);
     if (file === undefined) continue;
     const name = isFolder ? entry.name : entry.name.replace(/\.(ts|mts|js|mjs)$/, '');
+    if (wanted !== undefined && name !== wanted) continue;
     const namesake = found.find((one) => one.name === name);
     if (namesake !== undefined) {
       problems.push(`${file}: its name "${name}" is taken by ${namesake.file}. Rename one of them.`);

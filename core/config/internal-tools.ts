@@ -15,6 +15,7 @@ import type { UsageLog } from '../money/usage-log/index.ts';
 import type { Credentials } from '../state/users/credentials.ts';
 import type { Users } from '../state/users/index.ts';
 import type { Operations } from '../sdk/author/operations.ts';
+import type { RuntimeConfig } from './runtime-config/index.ts';
 import type { Upkeep } from '../state/upkeep.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
@@ -76,6 +77,8 @@ export interface InternalTools {
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
+  /** What administrators have changed beside the config file; absent where a gateway is only tried. */
+  readonly runtimeConfig?: RuntimeConfig;
   /** How everything stands that is kept, and by which rule. */
   readonly upkeep: Upkeep;
   readonly rates: Rates;

@@ -25,6 +25,7 @@ import { type Rates, type RatesLine } from '../money/rates/index.ts';
 import type { Stores } from '../state/stores.ts';
 import { openUsageLog } from '../money/usage-log/open.ts';
 import { type UsageLog } from '../money/usage-log/index.ts';
+import type { RuntimeConfig } from './runtime-config/index.ts';
 import type { HealthLine } from '../routing/health/primary.ts';
 
 /** What lives longer than one configuration. */
@@ -48,6 +49,8 @@ export interface Surroundings {
   readonly upkeep: Upkeep;
   /** How the gateway stands, for plugins. */
   readonly operations: Operations;
+  /** What administrators have changed beside the config file; absent where a gateway is only tried. */
+  readonly runtimeConfig?: RuntimeConfig;
   /** Ends what is done for the upkeep. */
   readonly stopUpkeep: () => void;
 }

@@ -46,11 +46,10 @@ export class Ending {
   stop(): Promise<void> {
     if (!this.#stopping) {
       this.#stopping = true;
-      const { app, connections, drain } = this.#options;
+      const { app, drain } = this.#options;
       app.drain('stop');
       this.#begin(drain);
-      connections.closeIdle();
-      this.#sweeping = setInterval(() => connections.closeIdle(), sweepEvery);
+      this.letGo();
     }
     return this.#over ?? Promise.resolve();
   }
@@ -62,6 +61,13 @@ export class Ending {
       this.#begin(this.#options.reload);
     }
     return this.#over ?? Promise.resolve();
+  }
+
+  /** After {@link retire}: closes connections over which no call runs, so that the process ends with its last call. */
+  letGo(): void {
+    const { connections } = this.#options;
+    connections.closeIdle();
+    this.#sweeping ??= setInterval(() => connections.closeIdle(), sweepEvery);
   }
 
   #begin(time: number): void {

@@ -9,6 +9,7 @@ import type { ProcessLines } from '../config/surroundings.ts';
 export interface Orders {
   start(order: StartOrder): void;
   retire(): void;
+  letGo(): void;
   announce(): void;
   stop(): void;
 }
@@ -29,6 +30,9 @@ export class PrimaryLink {
           return;
         case 'retire':
           orders.retire();
+          return;
+        case 'let-go':
+          orders.letGo();
           return;
         case 'announce':
           orders.announce();
@@ -91,25 +95,30 @@ export class PrimaryLink {
       rates,
       health,
       peers,
-      reload: () =>
-        this.#ask<ReloadOutcome>('reload', (answer) =>
-          answer.type === 'reloaded' ? answer.outcome : undefined,
+      reload: (request = {}) =>
+        this.#ask<ReloadOutcome>(
+          (id) => ({ type: 'reload', id, request }),
+          (answer) => (answer.type === 'reloaded' ? answer.outcome : undefined),
         ),
       status: () =>
-        this.#ask<ProcessesStatus>('status', (answer) =>
-          answer.type === 'told' ? answer.status : undefined,
+        this.#ask<ProcessesStatus>(
+          (id) => ({ type: 'status', id }),
+          (answer) => (answer.type === 'told' ? answer.status : undefined),
         ),
     };
   }
 
-  #ask<Answer>(type: 'reload' | 'status', read: (message: ToWorker) => Answer | undefined): Promise<Answer> {
+  #ask<Answer>(
+    question: (id: number) => ToPrimary,
+    read: (message: ToWorker) => Answer | undefined,
+  ): Promise<Answer> {
     return new Promise((resolve) => {
       const id = (this.#ids += 1);
       this.#asked.set(id, (message) => {
         const answer = read(message);
         if (answer !== undefined) resolve(answer);
       });
-      this.send({ type, id });
+      this.send(question(id));
     });
   }
 }

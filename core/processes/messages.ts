@@ -2,7 +2,7 @@
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
 import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
-import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
+import type { ProcessesStatus, ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
 
 /*
  * What the primary process and its workers tell each other. The primary serves nothing and loads next to nothing: it starts workers,
@@ -23,6 +23,8 @@ export interface StartOrder {
     readonly host: string;
     readonly port: number;
   };
+  /** True: another generation serves, and goes on where this one does not fit. */
+  readonly isReload: boolean;
   /** The port to ask for where the config says 0. */
   readonly freePort: number;
 }
@@ -47,6 +49,8 @@ export interface Facts {
   readonly files?: string;
   /** A digest of where the data is: it must stay the same. */
   readonly database: string;
+  /** The revision of the run-time configuration. */
+  readonly runtimeRevision: number;
   /** The config file, and the folder around it. */
   readonly file: string;
   readonly root: string;
@@ -65,6 +69,8 @@ export type ToWorker =
   | StartOrder
   /** Another one has taken over: finish what is open. */
   | { readonly type: 'retire' }
+  /** Close connections over which no call runs, after `retire`. */
+  | { readonly type: 'let-go' }
   /** The gateway is about to stop: `/readyz` answers 503, and everything is still served. */
   | { readonly type: 'announce' }
   /** The gateway stops. */
@@ -90,7 +96,7 @@ export type ToPrimary =
   | { readonly type: 'tried' }
   /** It cannot start, for these reasons. */
   | { readonly type: 'failed'; readonly problems: readonly string[] }
-  | { readonly type: 'reload'; readonly id: number }
+  | { readonly type: 'reload'; readonly id: number; readonly request: ReloadRequest }
   | { readonly type: 'status'; readonly id: number }
   | { readonly type: 'rates'; readonly question: RatesQuestion }
   | { readonly type: 'health'; readonly word: HealthWord }

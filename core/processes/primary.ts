@@ -8,6 +8,7 @@ import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts
 import { publicWords } from './public-words.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { Restarts } from './restarts.ts';
+import { limitLeaving, RuntimeReloads } from './runtime-reloads.ts';
 import { Watch } from './watch.ts';
 import { prepareWorkers, WorkerProcess, type Place, type Question } from './worker-process.ts';
 
@@ -51,6 +52,13 @@ export class Primary {
   readonly #started = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
   readonly #reloads = new ReloadQueue((reason) => this.#reload(reason));
+  readonly #runtimeReloads = new RuntimeReloads({
+    revision: () => this.#facts?.runtimeRevision ?? 0,
+    reload: () => this.reload('the run-time configuration was changed'),
+    leaving: () => (this.#stopping ? [] : this.#leaving()),
+    maxLeaving: mostLeaving,
+    stopped: this.#stopped.promise,
+  });
   #lastReload: ProcessesStatus['lastReload'];
   #watch: Watch | undefined;
 
@@ -198,7 +206,7 @@ export class Primary {
       return { ok: false, problems };
     }
     this.#enforce(launched.workers);
-    this.#limitLeaving();
+    limitLeaving(this.#leaving(), mostLeaving);
     const [first] = launched.workers;
     if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
     this.#lastReload = { ok: true, problems: [], at, ms };
@@ -211,7 +219,7 @@ export class Primary {
 
   #fork(place: Place): WorkerProcess {
     const worker: WorkerProcess = new WorkerProcess(place, {
-      order: () => this.#startOrder(place.worker),
+      order: () => this.#startOrder(place),
       ready: () => {
         this.#desks.join(worker);
         this.#restarts.watch(() => this.#workers.has(worker));
@@ -229,7 +237,7 @@ export class Primary {
     return worker;
   }
 
-  #startOrder(worker: number): StartOrder {
+  #startOrder({ worker, generation }: Place): StartOrder {
     const facts = this.#facts;
     // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
     if (facts !== undefined && !this.#isServing()) this.#freePort = facts.foundPort;
@@ -240,6 +248,7 @@ export class Primary {
       ...(facts === undefined
         ? {}
         : { before: { database: facts.database, host: facts.host, port: facts.port } }),
+      isReload: facts !== undefined && generation !== this.#inForce,
       freePort: this.#freePort,
     };
   }
@@ -250,14 +259,16 @@ export class Primary {
         worker.tell({ type: 'told', id: question.id, status: this.status() });
         return;
       case 'reload':
-        void this.reload('asked').then((outcome) =>
-          worker.tell({ type: 'reloaded', id: question.id, outcome }),
-        );
+        void this.#runtimeReloads
+          .ask(question.request, () => this.reload('asked'))
+          .then((outcome) => worker.tell({ type: 'reloaded', id: question.id, outcome }));
         return;
       default:
         this.#desks.hear(worker, question);
     }
   }
+
+  readonly #leaving = () => [...this.#workers].filter(({ state }) => state === 'leaving');
 
   #isServing(): boolean {
     return [...this.#workers].some(({ state }) => state === 'serving');
@@ -280,13 +291,6 @@ export class Primary {
     if (!this.#options.watch || before?.file === first.facts.file) return;
     this.#watch?.close();
     this.#watch = new Watch(first.facts.file, () => void this.reload('a file has changed'));
-  }
-
-  #limitLeaving(): void {
-    const leaving = [...this.#workers].filter(({ state }) => state === 'leaving');
-    const generations = [...new Set(leaving.map(({ generation }) => generation))].toSorted((a, b) => b - a);
-    const kept = new Set(generations.slice(0, mostLeaving));
-    for (const worker of leaving) if (!kept.has(worker.generation)) worker.stop();
   }
 
   async #allEnded(): Promise<void> {

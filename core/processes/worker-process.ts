@@ -149,6 +149,11 @@ export class WorkerProcess {
     this.#endWithin((this.#facts?.reload ?? 0) + grace);
   }
 
+  /** After `retire`: it keeps no connections over which no call runs, so that it ends with its last call. */
+  letGo(): void {
+    this.tell({ type: 'let-go' });
+  }
+
   /** The gateway is about to stop: it still serves, and load balancers are told. */
   announce(): void {
     if (this.#state === 'starting') this.stop();

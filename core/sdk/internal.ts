@@ -111,6 +111,20 @@ export { listFormat } from '../front/client-format.ts';
 export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
+export type { ChangeResult, StandingEntry } from '../config/runtime-config/contract.ts';
+export type { RuntimeConfig } from '../config/runtime-config/index.ts';
+export { intersectPatterns } from '../state/api-keys/matches-model.ts';
+export { findChannelKinds } from '../config/definitions.ts';
+export { channelForm, pluginForms, type PluginForm } from '../config/runtime-config/forms.ts';
+export { changedPaths, fileEntries, viewOf, type FileEntry } from '../config/runtime-config/views.ts';
+export {
+  entryKinds,
+  runtimeLimits,
+  type EntryKind,
+  type EntryName,
+  type HistoryRecord,
+  type RuntimeEntry,
+} from '../state/runtime-config/index.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
 export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';

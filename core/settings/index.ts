@@ -9,6 +9,7 @@ import { pricesSchema } from './prices.ts';
 import { drainDelaySchema, overloadSchema, spareWorkerSchema, workersSchema } from './processes.ts';
 import { realtimeSchema } from './realtime.ts';
 import { healthSchema, routingSchema } from './routing.ts';
+import { runtimeConfigSchema } from './runtime-config.ts';
 import { sharedSchema } from './shared.ts';
 
 /** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
@@ -119,6 +120,8 @@ export const settingsSchema = z.strictObject({
   realtime: realtimeSchema,
   /** State that many gateways share and may lose: rate windows, slots, health of channels. */
   shared: sharedSchema,
+  /** What administrators may change while the gateway runs. */
+  runtimeConfig: runtimeConfigSchema,
   /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))

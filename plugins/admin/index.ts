@@ -19,6 +19,8 @@ import { inScope, usageToolsIn } from './access/scoped-usage.ts';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { refuse, secure, sessionToken } from './http.ts';
+import { configHandlers } from './config/index.ts';
+import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { keysBulkHandler } from './keys-bulk.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
@@ -94,6 +96,8 @@ export default definePlugin({
       ...processHandlers(tools, audit),
       ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
       live({ ctx, session, scope }) {
+      ...configHandlers(tools, audit),
+      live({ ctx, session }) {
         const token = sessionToken(ctx) ?? '';
         const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
         ctx.set('x-accel-buffering', 'no');

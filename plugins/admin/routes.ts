@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Needs } from './access/needs.ts';
+import { configRoutes } from './config/routes.ts';
 import * as schemas from './schemas/index.ts';
 
 /** One route of the admin API: what goes in, what comes out, and who may ask. */
@@ -460,6 +461,7 @@ export const routes = {
     summary: 'Ends one of your sessions',
     answer: schemas.done,
   },
+  ...configRoutes,
 } as const satisfies Readonly<Record<string, RouteSpec>>;
 
 /** The names of the operations. */

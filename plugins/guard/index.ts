@@ -38,6 +38,7 @@ export default definePlugin({
   before: ['cache'],
   whenListed: true,
   options: guardOptions,
+  editable: ['checks', 'alerts'],
   async setup({ checks: entries, uncovered, alerts }, tools) {
     const checks = entries.map((entry) => createCheck(entry, tools));
     const names = checks.map(({ name }) => name);

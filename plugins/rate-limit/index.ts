@@ -27,6 +27,7 @@ export default definePlugin({
     default: limitsSchema.default({}),
     output: outputGuess,
   }),
+  editable: ['default'],
   setup({ default: fallback, output }, { rates, catalog, format }: InternalTools) {
     /** A changed record is another object. */
     const known = new WeakMap<ApiKey, readonly Limited[]>();

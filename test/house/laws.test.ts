@@ -195,6 +195,7 @@ describe('who may import whom', () => {
     ['core/config/'],
     ['core/processes/'],
     ['core/gateway.ts'],
+    ['core/try-gateway.ts'],
     ['core/server.ts'],
     ['core/conformance/'],
     ['core/cli/'],

@@ -86,6 +86,19 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly signIn?: (request: SignInRequest) => Promise<string>;
   /** A zod object; every member has a default, so that a file dropped into the folder runs. */
   readonly options?: Schema;
+  /**
+   * Options that administrators may set while the gateway runs, in the admin API, where the config file does not set them. A change starts the
+   * plugin anew with the new options, as a reload does.
+   *
+   * @example
+   * definePlugin({ name: 'redact', stage: 'shape', options: z.object({ words: z.array(z.string()).default([]) }), editable: ['words'], setup });
+   */
+  readonly editable?: readonly (keyof z.input<Schema> & string)[];
+  /**
+   * Tables of the options to which administrators may add rows while the gateway runs: `alias`, by the other name of a model; `access`, by the
+   * id of a key or an owner, or `*` for all. Rows of the config file stay as they are.
+   */
+  readonly editableTables?: { readonly [Kind in 'alias' | 'access']?: keyof z.input<Schema> & string };
   /** Runs once at start-up. Name the inner function: it shows in stack traces. */
   setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
 }

@@ -1,5 +1,11 @@
 import { OnlyPeer, type Peers } from './peers.ts';
 
+/** Why a reload is asked for. */
+export interface ReloadRequest {
+  /** The revision of the run-time configuration that is to run. Nothing is reloaded where it runs already, or has just failed. */
+  readonly runtimeRevision?: number;
+}
+
 /** What came of a reload. */
 export interface ReloadOutcome {
   readonly ok: boolean;
@@ -50,7 +56,7 @@ export interface Processes {
   /** How many serve. */
   readonly workers: number;
   /** Puts the configuration and the code as they are now in force, or says why not. Open calls are not touched. Never rejects. */
-  reload(): Promise<ReloadOutcome>;
+  reload(request?: ReloadRequest): Promise<ReloadOutcome>;
   /** Never rejects. */
   status(): Promise<ProcessesStatus>;
   /** Asks all processes. */

@@ -6,6 +6,7 @@
 export * from './values.ts';
 export * from './audit.ts';
 export * from './channels.ts';
+export * from './config.ts';
 export * from './failure.ts';
 export * from './keys.ts';
 export * from './limits.ts';

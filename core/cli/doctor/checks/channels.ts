@@ -2,7 +2,7 @@
 import type { LoadedConfig } from '../../../config/config.ts';
 import type { TlsOptions } from '../../../upstream/connections.ts';
 import { probe } from '../../../upstream/probe.ts';
-import { tryGateway } from '../../try-gateway.ts';
+import { tryGateway } from '../../../try-gateway.ts';
 import { findingsOf, type Check, type Examined, type Finding } from '../finding.ts';
 import { withTimeLimit } from '../time-limit.ts';
 

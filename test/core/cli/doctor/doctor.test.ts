@@ -16,7 +16,7 @@ import { examineAll } from '../../../../core/cli/doctor/examine.ts';
 import type { Examined, Finding } from '../../../../core/cli/doctor/finding.ts';
 import usageLog from '../../../../plugins/usage-log/index.ts';
 import { startGateway } from '../../../support/gateway.ts';
-import { databaseUrl } from '../../../../core/server.ts';
+import { databaseUrl } from '../../../../core/config/database-of.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { operatorFolder } from '../../../support/operator-folder.ts';

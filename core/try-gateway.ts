@@ -1,13 +1,14 @@
-import type { LoadedConfig } from '../config/config.ts';
-import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
-import type { Gateway } from '../front/gateway.ts';
-import { createGateway } from '../gateway.ts';
-import { createLog } from '../log.ts';
-import type { VectorStore } from '../sdk/author/vectors.ts';
-import { databaseUrl } from '../server.ts';
-import { isPostgres } from '../settings/database.ts';
-import { createApiKeys } from '../state/api-keys/open.ts';
-import { openStores } from '../state/stores.ts';
+/** Builds the gateway of a config without serving anything. */
+import { ConfigError, type LoadedConfig } from './config/config.ts';
+import { databaseUrl } from './config/database-of.ts';
+import { closeSurroundings, openSurroundings } from './config/surroundings.ts';
+import type { Gateway } from './front/gateway.ts';
+import { createGateway } from './gateway.ts';
+import { createLog } from './log.ts';
+import type { VectorStore } from './sdk/author/vectors.ts';
+import { isPostgres } from './settings/database.ts';
+import { createApiKeys } from './state/api-keys/open.ts';
+import { openStores } from './state/stores.ts';
 
 /** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
 export async function tryGateway<Found>(
@@ -34,6 +35,17 @@ export async function tryGateway<Found>(
     return found;
   } finally {
     await stores.close();
+  }
+}
+
+/** Returns what is wrong with a config, its plugins and its channels, by building the gateway that it makes. */
+export async function problemsOfConfig(config: LoadedConfig): Promise<readonly string[]> {
+  try {
+    await tryGateway(config, () => {});
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
   }
 }
 

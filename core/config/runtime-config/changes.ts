@@ -1,0 +1,48 @@
+/** Changes of the run-time part in memory, and their limits. */
+import { GatewayError } from '../../sdk/errors.ts';
+import { runtimeLimits, type RuntimeChange, type RuntimeSnapshot } from '../../state/runtime-config/index.ts';
+
+/** Number of times that a change is tried anew because another gateway was faster. */
+export const maxTries = 5;
+
+/** Returns the run-time part as it is after a change. */
+export function nextSnapshot(
+  { revision, entries, order, bytes }: RuntimeSnapshot,
+  change: Pick<RuntimeChange, 'changes' | 'order'>,
+): RuntimeSnapshot {
+  const changed = new Set(change.changes.map(({ kind, name }) => `${kind}:${name}`));
+  const kept = entries.filter(({ kind, name }) => !changed.has(`${kind}:${name}`));
+  const added = change.changes.flatMap(({ after }) => (after === undefined ? [] : [after]));
+  return {
+    revision: revision + 1,
+    entries: [...kept, ...added],
+    order: change.order?.after ?? order,
+    bytes: bytes + added.reduce((sum, { value }) => sum + sizeOf(value), 0),
+  };
+}
+
+/** Throws 400 for a change that makes the run-time part too large. */
+export function checkBounds(next: RuntimeSnapshot, { changes }: Pick<RuntimeChange, 'changes'>): void {
+  const { entries, channels, entryBytes, bytes } = runtimeLimits;
+  const tooMuch = (sentence: string): never => {
+    throw new GatewayError('invalid_value', sentence);
+  };
+  const adds = changes.some(({ before, after }) => before === undefined && after !== undefined);
+  if (adds && next.entries.length > entries) tooMuch(`There are ${entries} run-time entries already.`);
+  if (adds && next.entries.filter(({ kind }) => kind === 'channel').length > channels)
+    tooMuch(`There are ${channels} run-time channels already.`);
+  for (const { after } of changes)
+    if (after !== undefined && sizeOf(after.value) > entryBytes)
+      tooMuch(`The entry is too large: at most ${entryBytes / 1024} KiB.`);
+  if (next.bytes > bytes && changes.some(({ after }) => after !== undefined))
+    tooMuch(`The run-time configuration is too large: at most ${bytes / 1024 / 1024} MiB together.`);
+}
+
+/** Returns true for values that are the same JSON. */
+export function isSameValue(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '');
+}

@@ -1,0 +1,137 @@
+/** What the values of run-time entries are checked against: the schemas that check the same values in the config file. */
+import { z } from 'zod';
+import type { ChannelEntry, ChannelKind, PluginEntry } from '../../sdk/define.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { settingsSchema } from '../../settings/index.ts';
+import { secret } from '../../settings/secret.ts';
+import type { EntryName } from '../../state/runtime-config/index.ts';
+import { optionsSchema } from '../channel-options.ts';
+import { sentences, type LoadedConfig } from '../config.ts';
+import { choosePlugins, findChannelKind } from '../definitions.ts';
+
+/** The members of a channel's value. */
+export interface ChannelValue {
+  /** Name of the channel kind: `openai`. */
+  readonly type: string;
+  readonly options: JsonObject;
+}
+
+/** Kinds of entries that are rows of a table among the options of a plugin. */
+export type TableKind = 'alias' | 'access';
+
+/** Where the rows of a kind stand. */
+export interface OptionPlace {
+  readonly plugin: string;
+  readonly option: string;
+}
+
+/** Definitions of the channel kinds and plugins of a config, found when they are asked for. */
+export class RuntimeDefinitions {
+  readonly #config: LoadedConfig;
+  readonly #kinds = new Map<string, Promise<ChannelKind | undefined>>();
+  #plugins: Promise<ReadonlyMap<string, PluginEntry>> | undefined;
+
+  constructor(config: LoadedConfig) {
+    this.#config = config;
+  }
+
+  /** Returns the channel kind of a name. */
+  kind(name: string): Promise<ChannelKind | undefined> {
+    if (!/^[a-z0-9][a-z0-9-]{0,99}$/.test(name)) return Promise.resolve(undefined);
+    const known = this.#kinds.get(name);
+    if (known !== undefined) return known;
+    const found = findChannelKind(this.#config.root, name, []);
+    if (this.#kinds.size < 1_000) this.#kinds.set(name, found);
+    return found;
+  }
+
+  /** Returns the plugins that run, with the options that the file gives them. */
+  plugins(): Promise<ReadonlyMap<string, PluginEntry>> {
+    const { pluginOptions: _, ...file } = this.#config;
+    return (this.#plugins ??= choosePlugins(file, []).then(
+      ({ chosen }) => new Map(chosen.map(({ entry }) => [entry.spec.name, entry])),
+    ));
+  }
+
+  /** Returns a schema that tells which parts of an entry's value are secrets: all texts of channels and plugins that are not known. */
+  async schemaOf({ kind, name }: EntryName, value?: JsonValue): Promise<z.ZodType> {
+    if (kind === 'channel') {
+      const entry = await this.channelEntry(name, value);
+      return entry === undefined
+        ? secret(z.unknown())
+        : z.object({ type: z.string(), options: optionsSchema(entry) });
+    }
+    if (kind !== 'plugin') return z.unknown();
+    const { plugin, option } = pluginOptionOf(name);
+    const schema = (await this.plugins()).get(plugin)?.spec.options;
+    return shapeOf(schema)?.[option] ?? secret(z.unknown());
+  }
+
+  /** Returns the entry that a config file would have for a channel; undefined where there is no such kind, or the value is none. */
+  async channelEntry(name: string, value: JsonValue | undefined): Promise<ChannelEntry | undefined> {
+    const channel = channelValueOf(value);
+    const kind = channel && (await this.kind(channel.type));
+    if (channel === undefined || kind === undefined) return undefined;
+    return kind({ ...channel.options, id: name });
+  }
+
+  /** Returns the table to which entries of a kind add rows; undefined where no plugin that runs has one. */
+  async tableOf(kind: TableKind): Promise<OptionPlace | undefined> {
+    for (const [plugin, { spec }] of await this.plugins()) {
+      const option: string | undefined = spec.editableTables?.[kind];
+      if (option !== undefined) return { plugin, option };
+    }
+    return undefined;
+  }
+
+  /** True for an option of a plugin that administrators may set. */
+  async isEditable(name: string): Promise<boolean> {
+    const { plugin, option } = pluginOptionOf(name);
+    return (await this.plugins()).get(plugin)?.spec.editable?.some((one) => one === option) === true;
+  }
+
+  /** Returns what is wrong with a row of a plugin's table or with an option of a plugin, as sentences. */
+  async optionProblems(plugin: string, options: JsonObject, where: string): Promise<readonly string[]> {
+    const schema = (await this.plugins()).get(plugin)?.spec.options;
+    const shape = shapeOf(schema);
+    const problems: string[] = [];
+    for (const [name, value = null] of Object.entries(options)) {
+      const own = shape?.[name];
+      if (own === undefined) problems.push(`${where}: the plugin "${plugin}" has no option "${name}".`);
+      else problems.push(...problemsOfOption(name, own, value, where));
+    }
+    return problems;
+  }
+}
+
+/** As a config file would be told of the option. */
+function problemsOfOption(name: string, schema: z.ZodType, value: JsonValue, where: string): string[] {
+  const parsed = z.object({ [name]: schema }).safeParse({ [name]: value });
+  return parsed.success ? [] : sentences(parsed.error, where);
+}
+
+/** Returns what is wrong with a price, as sentences. */
+export function priceProblems(name: string, value: JsonValue, where: string): readonly string[] {
+  return problemsOfOption('prices', settingsSchema.shape.prices, { [name]: value }, where);
+}
+
+/** Splits `guard.checks`. */
+export function pluginOptionOf(name: string): OptionPlace {
+  const dot = name.indexOf('.');
+  return dot < 0 ? { plugin: name, option: '' } : { plugin: name.slice(0, dot), option: name.slice(dot + 1) };
+}
+
+/** Returns the schemas of a plugin's options by their names; undefined where they are not known one by one. */
+export function shapeOf(schema: z.ZodType | undefined): Readonly<Record<string, z.ZodType>> | undefined {
+  return schema !== undefined && 'shape' in schema
+    ? (schema.shape as Readonly<Record<string, z.ZodType>>)
+    : undefined;
+}
+
+/** Returns the value of a channel; undefined for anything else. */
+export function channelValueOf(value: JsonValue | undefined): ChannelValue | undefined {
+  if (!isObject(value)) return undefined;
+  const { type, options = {}, ...others } = value;
+  if (typeof type !== 'string' || !isObject(options) || Object.keys(others).length > 0) return undefined;
+  return { type, options };
+}

@@ -1,0 +1,167 @@
+/** Prints the run-time configuration as TypeScript for gateway.config.ts. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
+import type { RuntimeEntry, RuntimeSnapshot } from '../../state/runtime-config/index.ts';
+import type { LoadedConfig } from '../config.ts';
+import { channelValueOf, type RuntimeDefinitions } from './definitions.ts';
+import { mergeRuntime, placeOf, placeOfOption } from './merge.ts';
+import { isReference } from './references.ts';
+import { mapSecrets } from './secret-values.ts';
+
+/** The run-time part as a file, and the variables that have to be set for it. */
+export interface ExportedConfig {
+  readonly text: string;
+  readonly variables: readonly string[];
+}
+
+/** Prints the entries that are active. Secrets become references to variables of the environment. */
+export async function exportRuntime(
+  file: LoadedConfig,
+  snapshot: RuntimeSnapshot,
+  definitions: RuntimeDefinitions,
+): Promise<ExportedConfig> {
+  const exporting = new Exporting(file, definitions);
+  const { states } = await mergeRuntime(file, snapshot, definitions);
+  for (const [entry, { state }] of states) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    if (state === 'active') await exporting.add(entry);
+    else exporting.leaveOut(`${placeOf(entry)}: ${state}`);
+  }
+  return exporting.exported();
+}
+
+class Exporting {
+  readonly #file: LoadedConfig;
+  readonly #definitions: RuntimeDefinitions;
+  readonly #imports = new Map<string, string>();
+  readonly #variables = new Set<string>();
+  readonly #leftOut: string[] = [];
+  readonly #channels: string[] = [];
+  readonly #prices: MutableObject = {};
+  readonly #plugins = new Map<string, MutableObject>();
+  #readsFiles = false;
+
+  constructor(file: LoadedConfig, definitions: RuntimeDefinitions) {
+    this.#file = file;
+    this.#definitions = definitions;
+  }
+
+  leaveOut(sentence: string): void {
+    this.#leftOut.push(sentence.replaceAll(/\s+/g, ' '));
+  }
+
+  async add(entry: RuntimeEntry): Promise<void> {
+    const { kind, name, value: stored } = entry;
+    if (stored === undefined) return;
+    const schema = await this.#definitions.schemaOf(entry, stored);
+    const value = mapSecrets(schema, stored, (_, path) => ({ env: variableOf(name, path) }));
+    if (kind === 'channel') {
+      const channel = channelValueOf(value);
+      if (channel === undefined) return;
+      const { type, options } = channel;
+      this.#channels.push(`${this.#import('channels', type)}(${this.#print({ ...options, id: name }, 2)})`);
+    } else if (kind === 'price') define(this.#prices, name, value);
+    else await this.#addOption(entry, value);
+  }
+
+  async #addOption(entry: RuntimeEntry, value: JsonValue): Promise<void> {
+    const place = await placeOfOption(this.#definitions, entry);
+    if (place === undefined) return;
+    const options = this.#plugins.get(place.plugin) ?? {};
+    this.#plugins.set(place.plugin, options);
+    if (entry.kind === 'plugin') {
+      define(options, place.option, value);
+      return;
+    }
+    const rows: MutableObject = { ...(options[place.option] as JsonObject | undefined) };
+    define(rows, entry.name, value);
+    options[place.option] = rows;
+  }
+
+  exported(): ExportedConfig {
+    const plugins = [...this.#plugins].map(
+      ([name, options]) => `${this.#import('plugins', name)}(${this.#print(options, 2)})`,
+    );
+    const prices = this.#print(this.#prices, 0);
+    const imports = [...this.#imports].map(([path, name]) => `import ${name} from '${path}';`);
+    const variables = [...this.#variables].toSorted();
+    const usesEnv = variables.length > 0;
+    const text = [
+      ...(this.#readsFiles ? ["import { readFileSync } from 'node:fs';"] : []),
+      `import { defineConfig${usesEnv ? ', env' : ''} } from 'sluice';`,
+      ...imports,
+      '',
+      ...(usesEnv ? ['// Set these variables:', ...variables.map((name) => `//   ${name}`), ''] : []),
+      ...(this.#leftOut.length === 0
+        ? []
+        : ['// Not in force, and left out:', ...this.#leftOut.map((line) => `//   ${line}`), '']),
+      `export const prices = ${prices};`,
+      '',
+      `export const channels = ${list(this.#channels)};`,
+      '',
+      `export const plugins = ${list(plugins)};`,
+      '',
+      'export default defineConfig({ prices, channels, plugins });',
+      '',
+    ].join('\n');
+    return { text, variables };
+  }
+
+  /** Returns the name under which a channel kind or a plugin is imported. */
+  #import(folder: 'channels' | 'plugins', name: string): string {
+    const files = ['ts', 'mts', 'js', 'mjs'].flatMap((end) => [`${name}.${end}`, `${name}/index.${end}`]);
+    const own = files.find((file) => existsSync(join(this.#file.root, folder, file)));
+    const path = own === undefined ? `sluice/${folder}/${name}` : `./${folder}/${own}`;
+    const word = name.replaceAll(/[^a-zA-Z0-9]+(\w?)/g, (_, letter: string) => letter.toUpperCase());
+    const identifier = `${/^\d/.test(word) ? '_' : ''}${word}${folder === 'channels' ? 'Channel' : 'Plugin'}`;
+    this.#imports.set(path, identifier);
+    return identifier;
+  }
+
+  #print(value: JsonValue, indent: number): string {
+    if (isReference(value)) return this.#printReference(value as JsonObject);
+    const inner = ' '.repeat(indent + 2);
+    const end = `\n${' '.repeat(indent)}`;
+    if (Array.isArray(value)) {
+      const items = (value as readonly JsonValue[]).map((one) => this.#print(one, indent + 2));
+      return items.length === 0
+        ? '[]'
+        : `[\n${items.map((one) => `${inner}${one},\n`).join('')}${end.slice(1)}]`;
+    }
+    if (!isObject(value)) return JSON.stringify(value);
+    const members = Object.entries(value).flatMap(([name, one]) =>
+      one === undefined ? [] : [`${inner}${memberName(name)}: ${this.#print(one, indent + 2)},\n`],
+    );
+    return members.length === 0 ? '{}' : `{\n${members.join('')}${end.slice(1)}}`;
+  }
+
+  #printReference({ env, file }: JsonObject): string {
+    if (typeof env === 'string') {
+      this.#variables.add(env);
+      return `env(${JSON.stringify(env)}, '')`;
+    }
+    this.#readsFiles = true;
+    return `readFileSync(${JSON.stringify(file)}, 'utf8').trim()`;
+  }
+}
+
+/** `__proto__` as it stands would set the prototype. */
+function memberName(name: string): string {
+  return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
+}
+
+/** Sets a member, whatever its name. */
+function define(object: MutableObject, name: string, value: JsonValue): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function list(items: readonly string[]): string {
+  return items.length === 0 ? '[]' : `[\n${items.map((one) => `  ${one},\n`).join('')}]`;
+}
+
+/** Returns `SLUICE_OPENAI_EU_KEY`. */
+function variableOf(name: string, path: string): string {
+  const words = `${name}_${path.replace(/^options\./, '')}`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
+  return `SLUICE_${words}`;
+}

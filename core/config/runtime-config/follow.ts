@@ -1,0 +1,85 @@
+/** Has a process follow the run-time configuration that any gateway on the database has changed. */
+import type { Log } from '../../log.ts';
+import type { Processes, ReloadOutcome } from '../../state/links/processes.ts';
+import type { RuntimeConfigStore } from '../../state/runtime-config/index.ts';
+import type { Upkeep } from '../../state/upkeep.ts';
+import type { RunningRuntime } from './contract.ts';
+
+/** How often the revision is read, and how often a reload that failed is tried again, in milliseconds. */
+const followEvery = 1_000;
+const retryEvery = 60_000;
+
+/** Name of the warning in `/readyz` and in the status. */
+const what = 'run-time-configuration';
+
+interface FollowerParts {
+  readonly store: RuntimeConfigStore;
+  readonly processes: Processes;
+  readonly upkeep: Upkeep;
+  readonly log: Log;
+}
+
+/** Asks for a reload whenever the revision in the database is not the one that this process runs. */
+export class Follower {
+  readonly #parts: FollowerParts;
+  readonly #running: () => RunningRuntime;
+  #timer: NodeJS.Timeout | undefined;
+  #isFailing = false;
+  /** The newest revision for which a reload was asked, and when. */
+  #asked: { readonly revision: number; readonly at: number } | undefined;
+
+  constructor(parts: FollowerParts, running: () => RunningRuntime) {
+    this.#parts = parts;
+    this.#running = running;
+  }
+
+  start(): void {
+    const { problems } = this.#running();
+    this.#tell(problems.length === 0 ? undefined : `Left out at the start: ${problems.join(' ')}`);
+    this.#timer = setInterval(() => void this.#look(), followEvery).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Has this gateway run a revision, or a later one. Resolves to what came of it. */
+  async apply(revision: number): Promise<ReloadOutcome> {
+    this.#asked = { revision, at: Date.now() };
+    const outcome = await this.#parts.processes.reload({ runtimeRevision: revision });
+    if (!outcome.ok) {
+      this.#tell(
+        `Revision ${revision} could not be applied, and what ran before goes on: ${outcome.problems.join(' ')}`,
+      );
+      this.#parts.log.error(
+        { revision, running: this.#running().revision, problems: outcome.problems },
+        'the run-time configuration could not be applied: what ran before goes on',
+      );
+    }
+    return outcome;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const revision = await this.#parts.store.revision();
+      this.#isFailing = false;
+      if (revision === this.#running().revision) return;
+      const wasAsked = this.#asked !== undefined && this.#asked.revision >= revision;
+      if (wasAsked && Date.now() - (this.#asked?.at ?? 0) < retryEvery) return;
+      await this.apply(revision);
+    } catch (error) {
+      // Once per failure of the database. What was known stays in force.
+      if (!this.#isFailing) this.#parts.log.error({ error }, 'the run-time configuration could not be read');
+      this.#isFailing = true;
+    }
+  }
+
+  #tell(warning: string | undefined): void {
+    this.#parts.upkeep.set({
+      what,
+      rule: 'Entries that administrators have stored are kept until somebody deletes them; their history is that of 500 changes.',
+      overdueSeconds: 0,
+      ...(warning === undefined ? {} : { warning: warning.slice(0, 2_000) }),
+    });
+  }
+}

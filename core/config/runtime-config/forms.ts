@@ -1,0 +1,39 @@
+/** JSON Schemas of channel kinds and of plugin options, from which forms are made. Secrets have `"secret": "text"` or `"url"`. */
+import { z } from 'zod';
+import type { JsonObject } from '../../model/json.ts';
+import { optionsSchema } from '../channel-options.ts';
+import { shapeOf, type RuntimeDefinitions } from './definitions.ts';
+
+/** An option of a plugin that may be set at run time. */
+export interface PluginForm {
+  /** Name of its entry: `guard.checks`. */
+  readonly name: string;
+  readonly schema: JsonObject;
+}
+
+/** Returns the schema of the options of a channel kind; undefined where there is none of the name. */
+export async function channelForm(
+  definitions: RuntimeDefinitions,
+  type: string,
+): Promise<JsonObject | undefined> {
+  const kind = await definitions.kind(type);
+  if (kind === undefined) return undefined;
+  const { id: _, ...shape } = optionsSchema(kind()).shape;
+  return formOf(z.strictObject(shape));
+}
+
+/** Returns the editable options of the plugins that run. */
+export async function pluginForms(definitions: RuntimeDefinitions): Promise<readonly PluginForm[]> {
+  const plugins = await definitions.plugins();
+  return [...plugins].flatMap(([plugin, { spec }]) =>
+    (spec.editable ?? []).flatMap((option: string) => {
+      const schema = shapeOf(spec.options)?.[option];
+      return schema === undefined ? [] : [{ name: `${plugin}.${option}`, schema: formOf(schema) }];
+    }),
+  );
+}
+
+function formOf(schema: z.ZodType): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return rest as JsonObject;
+}

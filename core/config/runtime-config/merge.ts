@@ -1,0 +1,194 @@
+/** Merges the run-time configuration with what the config file exports. */
+import type { JsonObject, MutableObject } from '../../model/json.ts';
+import { isObject } from '../../model/json.ts';
+import { rowSchema } from '../../settings/prices.ts';
+import type {
+  EntryKind,
+  EntryName,
+  RuntimeEntry,
+  RuntimeSnapshot,
+} from '../../state/runtime-config/index.ts';
+import type { LoadedConfig } from '../config.ts';
+import {
+  channelValueOf,
+  pluginOptionOf,
+  priceProblems,
+  type OptionPlace,
+  type RuntimeDefinitions,
+} from './definitions.ts';
+import { resolveReferences } from './references.ts';
+
+/** How an entry stands beside the file. `refused`: it does not fit, for the reason. */
+export interface EntryState {
+  readonly state: 'active' | 'disabled' | 'shadowed' | 'inactive' | 'refused';
+  readonly reason?: string;
+}
+
+/** A configuration of which the run-time part is a part. */
+export interface Merged {
+  readonly config: LoadedConfig;
+  readonly states: ReadonlyMap<RuntimeEntry, EntryState>;
+  /** Sentences about entries that do not fit. */
+  readonly problems: readonly string[];
+}
+
+const nouns: Readonly<Record<EntryKind, string>> = {
+  channel: 'channel',
+  alias: 'alias',
+  price: 'price',
+  access: 'model access',
+  plugin: 'plugin option',
+};
+
+/** Returns `the run-time channel "eu"`, which stands in sentences where file and place of other entries stand. */
+export function placeOf({ kind, name }: EntryName): string {
+  return `the run-time ${nouns[kind]} "${name}"`;
+}
+
+/** Returns the entries of channels in their order, then all others by name. */
+export function inOrder({
+  entries,
+  order,
+}: Pick<RuntimeSnapshot, 'entries' | 'order'>): readonly RuntimeEntry[] {
+  const places = new Map(order.map((name, index) => [name, index]));
+  const place = ({ kind, name }: RuntimeEntry): number =>
+    kind === 'channel' ? (places.get(name) ?? order.length) : Infinity;
+  return entries.toSorted((one, other) => {
+    const [left, right] = [place(one), place(other)];
+    if (left !== right) return left < right ? -1 : 1;
+    if (left !== Infinity && one.createdAt !== other.createdAt) return one.createdAt - other.createdAt;
+    return `${one.kind}:${one.name}` < `${other.kind}:${other.name}` ? -1 : 1;
+  });
+}
+
+/** Merges the entries with the file's config. Entries that do not fit are left out and told of. */
+export async function mergeRuntime(
+  file: LoadedConfig,
+  snapshot: Pick<RuntimeSnapshot, 'entries' | 'order'>,
+  definitions: RuntimeDefinitions,
+): Promise<Merged> {
+  const merging = new Merging(file, definitions);
+  for (const entry of inOrder(snapshot)) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await merging.add(entry);
+  }
+  return merging.merged();
+}
+
+class Merging {
+  readonly #file: LoadedConfig;
+  readonly #definitions: RuntimeDefinitions;
+  readonly #states = new Map<RuntimeEntry, EntryState>();
+  readonly #problems: string[] = [];
+  readonly #channels: LoadedConfig['channels'][number][] = [];
+  readonly #prices: Record<string, LoadedConfig['settings']['prices'][string]> = {};
+  readonly #options = new Map<string, MutableObject>();
+
+  constructor(file: LoadedConfig, definitions: RuntimeDefinitions) {
+    this.#file = file;
+    this.#definitions = definitions;
+  }
+
+  async add(entry: RuntimeEntry): Promise<void> {
+    const state = await this.#stateOf(entry);
+    this.#states.set(entry, state);
+    if (state.state === 'refused' && state.reason !== undefined) this.#problems.push(state.reason);
+  }
+
+  merged(): Merged {
+    const { settings, channels } = this.#file;
+    return {
+      config: {
+        ...this.#file,
+        settings: { ...settings, prices: { ...this.#prices, ...settings.prices } },
+        channels: [...channels, ...this.#channels],
+        pluginOptions: this.#options,
+      },
+      states: this.#states,
+      problems: this.#problems,
+    };
+  }
+
+  async #stateOf(entry: RuntimeEntry): Promise<EntryState> {
+    const found = await fileHas(this.#file, this.#definitions, entry);
+    if (found !== undefined) return { state: found };
+    if (!entry.enabled) return { state: 'disabled' };
+    const problems = await this.#use(entry);
+    const [reason] = problems;
+    return reason === undefined ? { state: 'active' } : { state: 'refused', reason };
+  }
+
+  /** Puts an entry into the merged config, or returns why it cannot be there. */
+  async #use(entry: RuntimeEntry): Promise<readonly string[]> {
+    const { kind, name } = entry;
+    const where = placeOf(entry);
+    if (entry.value === undefined)
+      return [
+        `${where}: its value cannot be opened. Give all gateways the SLUICE_SECRET of the one that wrote it, or write it anew.`,
+      ];
+    const resolved = await resolveReferences(entry.value, this.#file, where);
+    if ('problem' in resolved) return [resolved.problem];
+    const { value } = resolved;
+    if (kind === 'channel') {
+      const channel = await this.#definitions.channelEntry(name, value);
+      if (channel === undefined) {
+        const given = channelValueOf(value);
+        return [
+          given === undefined
+            ? `${where}: a channel is { type, options }.`
+            : `${where}: there is no channel kind "${given.type.slice(0, 100)}".`,
+        ];
+      }
+      this.#channels.push({ at: where, where, entry: channel });
+      return [];
+    }
+    if (kind === 'price') {
+      const problems = priceProblems(name, value, where);
+      if (problems.length === 0) this.#prices[name] = rowSchema.parse(value);
+      return problems;
+    }
+    if (kind === 'plugin' && !(await this.#definitions.isEditable(name)))
+      return [`${where}: this option cannot be set at run time. Set it in gateway.config.ts.`];
+    const place = await placeOfOption(this.#definitions, entry);
+    if (place === undefined) return [`${where}: no plugin that runs has such a table.`];
+    const { plugin, option } = place;
+    const options: JsonObject = { [option]: kind === 'plugin' ? value : { [name]: value } };
+    const problems = await this.#definitions.optionProblems(plugin, options, where);
+    if (problems.length > 0) return problems;
+    const all = this.#options.get(plugin) ?? {};
+    const before = all[option];
+    // Rows of one table come together.
+    all[option] = kind !== 'plugin' && isObject(before) ? { ...before, [name]: value } : options[option];
+    this.#options.set(plugin, all);
+    return [];
+  }
+}
+
+/** Returns the option of a plugin to which an entry belongs; undefined where no plugin that runs has it. */
+export async function placeOfOption(
+  definitions: RuntimeDefinitions,
+  { kind, name }: EntryName,
+): Promise<OptionPlace | undefined> {
+  return kind === 'alias' || kind === 'access' ? definitions.tableOf(kind) : pluginOptionOf(name);
+}
+
+/** Returns `shadowed` for a name that the file has, `inactive` for one of a plugin that is off. */
+export async function fileHas(
+  file: LoadedConfig,
+  definitions: RuntimeDefinitions,
+  { kind, name }: EntryName,
+): Promise<'shadowed' | 'inactive' | undefined> {
+  if (kind === 'channel')
+    return file.channels.some(({ entry }) => (entry.options.id ?? entry.spec.name) === name)
+      ? 'shadowed'
+      : undefined;
+  if (kind === 'price') return Object.hasOwn(file.settings.prices, name) ? 'shadowed' : undefined;
+  const place = await placeOfOption(definitions, { kind, name });
+  const entry = place && (await definitions.plugins()).get(place.plugin);
+  if (place === undefined || entry === undefined) return 'inactive';
+  const { option } = place;
+  if (!isObject(entry.options)) return undefined;
+  if (kind === 'plugin') return entry.options[option] === undefined ? undefined : 'shadowed';
+  const rows = entry.options[option];
+  return isObject(rows) && Object.hasOwn(rows, name) ? 'shadowed' : undefined;
+}

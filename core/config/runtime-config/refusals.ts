@@ -1,0 +1,44 @@
+/** Refusals of changes of the run-time configuration. */
+import { GatewayError } from '../../sdk/errors.ts';
+import type { EntryName, RuntimeEntry } from '../../state/runtime-config/index.ts';
+import { placeOf } from './merge.ts';
+
+/** Returns the error for problems of a configuration. */
+export function refused(problems: readonly string[]): GatewayError {
+  return new GatewayError('invalid_value', problems.slice(0, 20).join(' '), { param: 'value' });
+}
+
+/** Returns the error for a hidden secret that stands for none. */
+export function noSecret(path: string): Error {
+  return new GatewayError('invalid_value', `There is no stored secret for ${path}: give its text.`, {
+    param: `value.${path}`,
+  });
+}
+
+/** Returns the 412 for something that somebody else has changed. */
+export function changedMeanwhile(what: string): GatewayError {
+  return new GatewayError(
+    'conflict',
+    `${what} was changed meanwhile. Look at it as it is now, and try again.`,
+    { status: 412 },
+  );
+}
+
+/** Returns the entry of a name. Throws 404 without one, and 412 where it has another version. */
+export function current(entries: readonly RuntimeEntry[], named: EntryName, version: number): RuntimeEntry {
+  const found = entries.find(({ kind, name }) => kind === named.kind && name === named.name);
+  if (found === undefined)
+    throw new GatewayError('not_found', `There is no ${placeOf(named).replace('the ', '')}.`);
+  if (found.version !== version) throw changedMeanwhile(capital(placeOf(named)));
+  return found;
+}
+
+/** Returns kind and name alone. */
+export function nameOf({ kind, name }: EntryName): EntryName {
+  return { kind, name };
+}
+
+/** Returns a text that begins a sentence. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,71 @@
+/** What the admin API shows of entries: those of the file and those of the run-time part, without their secrets. */
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { EntryName } from '../../state/runtime-config/index.ts';
+import type { LoadedConfig } from '../config.ts';
+import { shapeOf, type RuntimeDefinitions } from './definitions.ts';
+import { isSameValue } from './changes.ts';
+import { hiddenSecret, mapSecrets } from './secret-values.ts';
+
+/** An entry that the config file has. */
+export interface FileEntry extends EntryName {
+  readonly value: JsonValue;
+}
+
+/** Returns a value with its secrets hidden. */
+export async function viewOf(
+  definitions: RuntimeDefinitions,
+  named: EntryName,
+  value: JsonValue,
+  secretsAt: Readonly<Record<string, number>> = {},
+): Promise<JsonValue> {
+  const schema = await definitions.schemaOf(named, value);
+  return mapSecrets(schema, value, (text, path) => hiddenSecret(text, secretsAt[path]));
+}
+
+/** Returns what the config file has of the things that entries can be. Functions and other values that are no JSON are left out. */
+export async function fileEntries(
+  { channels, settings }: LoadedConfig,
+  definitions: RuntimeDefinitions,
+): Promise<readonly FileEntry[]> {
+  const entries: FileEntry[] = channels.map(({ entry }) => {
+    const { id = entry.spec.name, ...options } = entry.options;
+    return { kind: 'channel', name: id, value: jsonOf({ type: entry.spec.name, options }) };
+  });
+  for (const [name, value] of Object.entries(settings.prices))
+    entries.push({ kind: 'price', name, value: jsonOf(value) });
+  for (const [plugin, { options, spec }] of await definitions.plugins()) {
+    if (!isObject(options)) continue;
+    for (const kind of ['alias', 'access'] as const) {
+      const found = options[spec.editableTables?.[kind] ?? ''];
+      if (!isObject(found)) continue;
+      for (const [name, value] of Object.entries(found)) entries.push({ kind, name, value: jsonOf(value) });
+    }
+    for (const option of spec.editable ?? [])
+      if (options[option] !== undefined && Object.hasOwn(shapeOf(spec.options) ?? {}, option))
+        entries.push({ kind: 'plugin', name: `${plugin}.${option}`, value: jsonOf(options[option]) });
+  }
+  return entries;
+}
+
+/** Returns the paths at which two values differ, at most 100. A list counts as a whole. */
+export function changedPaths(before: JsonValue | undefined, after: JsonValue | undefined): readonly string[] {
+  const paths: string[] = [];
+  const compare = (one: JsonValue | undefined, other: JsonValue | undefined, path: string): void => {
+    if (paths.length >= 100 || isSameValue(one, other)) return;
+    if (!isObject(one) || !isObject(other)) {
+      paths.push(path);
+      return;
+    }
+    for (const name of new Set([...Object.keys(one), ...Object.keys(other)]))
+      compare(one[name], other[name], path === '' ? name : `${path}.${name}`);
+  };
+  compare(before, after, '');
+  return paths;
+}
+
+function jsonOf(value: unknown): JsonValue {
+  const text = JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'bigint' ? String(inner) : inner,
+  );
+  return text === undefined ? null : (JSON.parse(text) as JsonValue | JsonObject);
+}

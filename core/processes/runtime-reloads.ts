@@ -1,0 +1,76 @@
+/** Reloads for changes of the run-time configuration: few of them, and none that breaks a stream. */
+import type { ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
+import type { WorkerProcess } from './worker-process.ts';
+
+/** Time for which a revision that was refused is not tried again, in milliseconds. */
+const refusedFor = 30_000;
+
+/** Functions of the primary process that these reloads need. */
+export interface RuntimeReloadOptions {
+  /** Returns the revision that the workers run. */
+  revision(): number;
+  reload(): Promise<ReloadOutcome>;
+  /** Returns the workers that finish their calls; none when the gateway stops. */
+  leaving(): readonly WorkerProcess[];
+  /** Number of generations that may be leaving: beyond it the oldest end early. */
+  readonly maxLeaving: number;
+  readonly stopped: Promise<void>;
+}
+
+/** Runs one reload after the other. Workers that follow one change, and changes that come during a reload, share a reload. */
+export class RuntimeReloads {
+  readonly #options: RuntimeReloadOptions;
+  #last: Promise<unknown> = Promise.resolve();
+  #refused: { readonly revision: number; readonly at: number; readonly outcome: ReloadOutcome } | undefined;
+
+  constructor(options: RuntimeReloadOptions) {
+    this.#options = options;
+  }
+
+  /** Reloads for a worker: `other` where it is not about the run-time configuration. */
+  ask({ runtimeRevision }: ReloadRequest, other: () => Promise<ReloadOutcome>): Promise<ReloadOutcome> {
+    return runtimeRevision === undefined ? other() : this.#run(runtimeRevision);
+  }
+
+  /** Has the workers run a revision, or a later one. */
+  #run(revision: number): Promise<ReloadOutcome> {
+    const turn = this.#last.then(async () => {
+      const known = this.#known(revision);
+      if (known !== undefined) return known;
+      await this.#waitForLeaving();
+      const outcome = await this.#options.reload();
+      if (!outcome.ok) this.#refused = { revision, at: Date.now(), outcome };
+      return outcome;
+    });
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Returns what is known already of a revision: it runs, or was refused a moment ago. */
+  #known(revision: number): ReloadOutcome | undefined {
+    if (this.#options.revision() >= revision) return { ok: true, problems: [] };
+    const refused = this.#refused;
+    const isKnown =
+      refused !== undefined && refused.revision >= revision && Date.now() - refused.at < refusedFor;
+    return isKnown ? refused.outcome : undefined;
+  }
+
+  /** Waits until another generation may leave without one of them having to end early, because its streams would break. */
+  async #waitForLeaving(): Promise<void> {
+    const { leaving, maxLeaving, stopped } = this.#options;
+    for (;;) {
+      const workers = leaving();
+      if (new Set(workers.map(({ generation }) => generation)).size < maxLeaving) return;
+      for (const worker of workers) worker.letGo();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other ends
+      await Promise.race([...workers.map(({ ended }) => ended), stopped]);
+    }
+  }
+}
+
+/** Ends the workers of the oldest generations early where more than `max` are leaving. */
+export function limitLeaving(leaving: readonly WorkerProcess[], max: number): void {
+  const generations = [...new Set(leaving.map(({ generation }) => generation))].toSorted((a, b) => b - a);
+  const kept = new Set(generations.slice(0, max));
+  for (const worker of leaving) if (!kept.has(worker.generation)) worker.stop();
+}

@@ -1,0 +1,23 @@
+/** Schema of the setting that says what administrators may change while the gateway runs. */
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+
+/** Run-time configuration: what administrators may change, beside the file. */
+export const runtimeConfigSchema = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('false: what administrators have stored is neither used nor changed'),
+    env: z
+      .array(z.string().regex(/^\w+$/, 'must be the name of an environment variable'))
+      .max(1_000)
+      .default([])
+      .describe('names of environment variables to which run-time entries may refer'),
+    files: z
+      .array(z.string().refine(isAbsolute, 'must be an absolute path'))
+      .max(1_000)
+      .default([])
+      .describe('absolute paths of files to which run-time entries may refer'),
+  })
+  .prefault({});

@@ -1,0 +1,222 @@
+/** Admin endpoints for run-time configuration. */
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import {
+  changedPaths,
+  channelForm,
+  entryKinds,
+  pluginForms,
+  viewOf,
+  type ChangeResult,
+  type EntryName,
+  type InternalTools,
+  type RuntimeConfig,
+} from 'sluice/internal';
+import type { Audit, Author } from '../audit.ts';
+import { testChannel } from '../channel-test.ts';
+import type { AuditEntry, ConfigHistory } from '../schemas/index.ts';
+import type { Handlers } from '../serve.ts';
+import { channelTypesOf, entryView, pageOf } from './views.ts';
+
+/** Names of the routes. */
+type ConfigRoute =
+  | 'listConfig'
+  | 'findConfig'
+  | 'createConfig'
+  | 'updateConfig'
+  | 'enableConfig'
+  | 'disableConfig'
+  | 'deleteConfig'
+  | 'orderConfig'
+  | 'testConfig'
+  | 'listChannelTypes'
+  | 'findChannelType'
+  | 'listPluginForms'
+  | 'listConfigHistory'
+  | 'undoConfig';
+
+/** The routes about run-time configuration. */
+export function configHandlers(
+  { runtimeConfig, calls, format }: Pick<InternalTools, 'runtimeConfig' | 'calls' | 'format'>,
+  audit: Audit,
+): Handlers<ConfigRoute> {
+  const config = (): RuntimeConfig => {
+    if (runtimeConfig === undefined) throw new Error('A gateway that is only tried answers nobody.');
+    return runtimeConfig;
+  };
+
+  const by = ({ actor }: Author, wait: 'true' | 'false' = 'true') => ({
+    actor: `${actor.kind === 'password' ? '' : `${actor.kind} `}${actor.name}`.slice(0, 200),
+    wait: wait === 'true',
+  });
+
+  /** Writes a change to the audit log and returns the entry as it is now. */
+  const changed = async (author: Author, action: AuditEntry['action'], result: ChangeResult) => {
+    const { definitions } = config();
+    const { revision, changes, applied } = result;
+    for (const { kind, name, before, after } of changes) {
+      const named = { kind, name };
+      const shown = async (entry: typeof before): Promise<JsonObject | undefined> =>
+        entry && {
+          version: entry.version,
+          enabled: entry.enabled,
+          ...(entry.value === undefined
+            ? {}
+            : { value: await viewOf(definitions, named, entry.value, entry.secretsAt) }),
+        };
+      // oxlint-disable-next-line no-await-in-loop -- in the order of the changes
+      const [was, is] = [await shown(before), await shown(after)];
+      const paths = [...changedPaths(before?.value, after?.value)];
+      // oxlint-disable-next-line no-await-in-loop -- in the order of the changes
+      await audit.note(author, {
+        action,
+        target: idOf(named),
+        ...(was === undefined ? {} : { before: shortened(was) }),
+        ...(is === undefined ? {} : { after: { ...shortened(is), changed: paths } }),
+      });
+    }
+    if (changes.length === 0) await audit.note(author, { action, target: `revision ${revision}` });
+    const [only] = changes;
+    const isOne = changes.length === 1 && only?.after !== undefined;
+    return {
+      ...(isOne ? { entry: await findEntry(idOf(only)) } : {}),
+      revision,
+      applied: applied && { ok: applied.ok, problems: [...applied.problems] },
+    };
+  };
+
+  const findEntry = async (id: string) => {
+    const { definitions } = config();
+    const named = nameOf(id);
+    const { entries } = await config().list();
+    const found = entries.find(({ entry }) => entry.kind === named.kind && entry.name === named.name);
+    if (found !== undefined) return entryView(definitions, found);
+    const page = await pageOf(config(), { kind: named.kind, origin: 'file', limit: Infinity });
+    const ofFile = page.entries.find((entry) => entry.name === named.name);
+    if (ofFile === undefined) throw new GatewayError('not_found', `There is no entry ${id.slice(0, 300)}.`);
+    return ofFile;
+  };
+
+  const turn = async (asked: Author & { readonly id: string }, version: number, enabled: boolean) => {
+    const result = await config().update(nameOf(asked.id), version, { enabled }, by(asked));
+    return changed(asked, enabled ? 'config-enable' : 'config-disable', result);
+  };
+
+  return {
+    listConfig: ({ query }) => pageOf(config(), query),
+    findConfig: ({ id }) => findEntry(id),
+    async createConfig(asked) {
+      const result = await config().create(
+        { ...asked.body, value: asked.body.value as JsonValue },
+        by(asked, asked.query.wait),
+      );
+      return changed(asked, 'config-create', result);
+    },
+    async updateConfig(asked) {
+      const { version, value, enabled } = asked.body;
+      const change = { value: value as JsonValue | undefined, enabled };
+      const result = await config().update(nameOf(asked.id), version, change, by(asked, asked.query.wait));
+      return changed(asked, 'config-update', result);
+    },
+    enableConfig: (asked) => turn(asked, asked.body.version, true),
+    disableConfig: (asked) => turn(asked, asked.body.version, false),
+    async deleteConfig(asked) {
+      const { version, wait } = asked.query;
+      return changed(
+        asked,
+        'config-delete',
+        await config().remove(nameOf(asked.id), version, by(asked, wait)),
+      );
+    },
+    async orderConfig(asked) {
+      const { names, revision } = asked.body;
+      return changed(
+        asked,
+        'config-order',
+        await config().reorder(names, revision, by(asked, asked.query.wait)),
+      );
+    },
+    async testConfig(asked) {
+      const { name, value, model } = asked.body;
+      const result = await config().withChannel(name, value as JsonValue, format, (channel) =>
+        testChannel(calls, channel, model),
+      );
+      await audit.note(asked, {
+        action: 'config-test',
+        target: `channel:${name}`,
+        after: { model: result.model, ok: result.ok },
+      });
+      return result;
+    },
+    async listChannelTypes() {
+      return { types: await channelTypesOf(config()) };
+    },
+    async findChannelType({ id }) {
+      const schema = await channelForm(config().definitions, id);
+      if (schema === undefined)
+        throw new GatewayError('not_found', `There is no channel kind ${id.slice(0, 100)}.`);
+      return { name: id, schema };
+    },
+    async listPluginForms() {
+      return { forms: await pluginForms(config().definitions) };
+    },
+    async listConfigHistory({ query: { limit, before } }) {
+      const records = await config().history(limit, before);
+      const { definitions } = config();
+      const shown = await Promise.all(
+        records.map(async ({ changes, order, ...record }): Promise<ConfigHistory['records'][number]> => ({
+          ...record,
+          changes: await Promise.all(
+            changes.map(async (change) => {
+              const { before: was, after: is } = change;
+              const view = (entry: typeof was) =>
+                entry?.value === undefined
+                  ? undefined
+                  : viewOf(definitions, change, entry.value, entry.secretsAt);
+              return {
+                id: idOf(change),
+                before: await view(was),
+                after: await view(is),
+                changed: [...changedPaths(was?.value, is?.value)],
+              };
+            }),
+          ),
+          order: order && { before: [...order.before], after: [...order.after] },
+        })),
+      );
+      const last = records.at(-1);
+      return {
+        records: shown,
+        ...(records.length === limit && last !== undefined ? { next: last.revision } : {}),
+      };
+    },
+    async undoConfig(asked) {
+      const revision = Number(asked.id);
+      if (!Number.isInteger(revision) || revision < 1)
+        throw new GatewayError('not_found', `There is no change ${asked.id.slice(0, 100)} in the history.`);
+      return changed(asked, 'config-undo', await config().undo(revision, by(asked, asked.query.wait)));
+    },
+  };
+}
+
+/** Largest value in the audit log, in characters: its history has it whole. */
+const longestAudited = 8_000;
+
+function shortened(view: JsonObject): JsonObject {
+  if (JSON.stringify(view).length <= longestAudited) return view;
+  const { value: _, ...rest } = view;
+  return rest;
+}
+
+function idOf({ kind, name }: EntryName): string {
+  return `${kind}:${name}`;
+}
+
+/** Reads `channel:eu`. Throws 404 for anything else. */
+function nameOf(id: string): EntryName {
+  const colon = id.indexOf(':');
+  const kind = entryKinds.find((one) => one === id.slice(0, Math.max(0, colon)));
+  const name = id.slice(colon + 1);
+  if (kind === undefined || name === '')
+    throw new GatewayError('not_found', `There is no entry ${id.slice(0, 300)}.`);
+  return { kind, name };
+}

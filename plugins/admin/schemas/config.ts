@@ -1,0 +1,159 @@
+/** Schemas of the admin endpoints for run-time configuration. */
+import { z } from 'zod';
+import { entryKinds, runtimeLimits } from 'sluice/internal';
+import { channelTestResult } from './channels.ts';
+import { count, jsonObject, number, text, time } from './values.ts';
+
+const kind = z.enum(entryKinds);
+
+const name = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(runtimeLimits.nameLength, `must be at most ${runtimeLimits.nameLength} characters`)
+  .regex(/^[^\p{C}]+$/u, 'must not have control characters')
+  .describe(
+    'the id of a channel, an alias, the model or pattern of a price, the id of a key or an owner whose model access it is (* for all), or plugin.option',
+  );
+
+const value = z
+  .unknown()
+  .refine((given) => given !== undefined, 'is missing')
+  .describe(
+    'channel: { type, options } with the options as in the config file. alias: the model. price: a row of prices. access: the models that may be used, as names and patterns. plugin: the value of the option. A secret is shown as { secret: true, last4, setAt }; sent back so, it stays. It may be { env: "NAME" } or { file: "/path" } where the config file lists them.',
+  );
+
+const version = z
+  .int()
+  .min(1)
+  .describe('the version that is changed: 412 when somebody else has changed it meanwhile');
+
+/** Whether a change is waited for. */
+export const configWait = z.strictObject({
+  wait: z
+    .enum(['true', 'false'])
+    .default('true')
+    .describe('true: answers when this gateway runs the change, or after 30 seconds'),
+});
+
+/** An entry of the configuration. */
+export const configEntry = z.object({
+  id: z.string().describe('kind:name'),
+  kind,
+  name: z.string(),
+  origin: z.enum(['file', 'run-time']).describe('file: locked, and changed in gateway.config.ts'),
+  state: z
+    .enum(['active', 'disabled', 'shadowed', 'inactive', 'refused'])
+    .describe(
+      'shadowed: the file has the same name, and wins; inactive: its plugin is off; refused: it does not fit, and `reason` says why',
+    ),
+  reason: z.string().optional(),
+  value: z.unknown().optional().describe('absent where the stored value cannot be opened'),
+  version: count.optional(),
+  createdAt: time.optional(),
+  updatedAt: time.optional(),
+});
+
+/** Which entries are wanted. */
+export const configQuery = z.strictObject({
+  kind: kind.exactOptional(),
+  origin: z.enum(['file', 'run-time']).exactOptional(),
+  search: text.exactOptional().describe('part of a name, in upper or lower case'),
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(300).exactOptional().describe('the cursor of the page before'),
+});
+
+/** A page of entries: those of the file, then the run-time channels in their order, then all others by name. */
+export const configPage = z.object({
+  entries: z.array(configEntry),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  revision: count.describe('number of changes so far'),
+  running: count.describe('the revision that this process runs'),
+  enabled: z.boolean().describe('false: the config file allows no changes at run time'),
+});
+
+/** A new entry. */
+export const newConfigEntry = z.strictObject({ kind, name, value, enabled: z.boolean().exactOptional() });
+
+/** A change of an entry. */
+export const configEntryChange = z.strictObject({
+  version,
+  value: value.exactOptional(),
+  enabled: z.boolean().exactOptional(),
+});
+
+/** A switch of an entry. */
+export const configEntryVersion = z.strictObject({ version });
+
+/** Which version of an entry is deleted. */
+export const configDeleteQuery = z.strictObject({
+  version: number.min(1, 'must be at least 1'),
+  ...configWait.shape,
+});
+
+const applied = z
+  .object({ ok: z.boolean(), problems: z.array(z.string()) })
+  .optional()
+  .describe('what came of applying it on this gateway; absent where it goes on, or was not waited for');
+
+/** What came of a change. */
+export const configChanged = z.object({
+  entry: configEntry
+    .optional()
+    .describe('as it is now; absent where it is gone, or more than one was changed'),
+  revision: count,
+  applied,
+});
+
+/** An order of all run-time channels. */
+export const configOrder = z.strictObject({
+  names: z.array(name).max(runtimeLimits.channels),
+  revision: count.describe('the revision that the order was made for'),
+});
+
+/** A channel that is tried without being stored. */
+export const configTest = z.strictObject({ name, value, model: text.exactOptional() });
+
+/** What came of the trial. */
+export const configTestResult = channelTestResult;
+
+/** The kinds of channels, by name. */
+export const channelTypes = z.object({ types: z.array(z.string()) });
+
+/** A JSON Schema for a form. */
+export const configForm = z.object({ name: z.string(), schema: jsonObject });
+
+/** JSON Schemas of the options of plugins that may be set at run time. */
+export const configForms = z.object({ forms: z.array(configForm) });
+
+/** Which part of the history is wanted. */
+export const configHistoryQuery = z.strictObject({
+  limit: number.min(1, 'must be at least 1').max(100, 'must be at most 100').default(50),
+  before: number.exactOptional().describe('the revision of the last record of the page before'),
+});
+
+/** A page of the history, newest first. */
+export const configHistory = z.object({
+  records: z.array(
+    z.object({
+      revision: count,
+      at: time,
+      actor: z.string(),
+      action: z.enum(['create', 'update', 'enable', 'disable', 'delete', 'reorder', 'undo']),
+      changes: z.array(
+        z.object({
+          id: z.string(),
+          before: z.unknown().optional(),
+          after: z.unknown().optional(),
+          changed: z.array(z.string()).describe('paths of the value that differ'),
+        }),
+      ),
+      order: z.object({ before: z.array(z.string()), after: z.array(z.string()) }).optional(),
+    }),
+  ),
+  next: count.optional(),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type ConfigEntryView = z.output<typeof configEntry>;
+export type ConfigPage = z.output<typeof configPage>;
+export type ConfigHistory = z.output<typeof configHistory>;

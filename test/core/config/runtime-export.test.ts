@@ -1,0 +1,126 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, expect, test } from 'vitest';
+import demo from '../../../channels/demo/index.ts';
+import { loadConfig, readConfig, type LoadedConfig } from '../../../core/config/config.ts';
+import { RuntimeDefinitions } from '../../../core/config/runtime-config/definitions.ts';
+import { exportRuntime } from '../../../core/config/runtime-config/export.ts';
+import { mergeRuntime } from '../../../core/config/runtime-config/merge.ts';
+import { problemsOfConfig } from '../../../core/try-gateway.ts';
+import type { EntryKind, RuntimeEntry, RuntimeSnapshot } from '../../../core/state/runtime-config/index.ts';
+import type { JsonValue } from '../../../core/model/json.ts';
+
+// Inside the repository, so that `sluice` means the same there as in `plugins/`.
+const home = new URL('../../../', import.meta.url).pathname;
+mkdirSync(join(home, 'data/tests'), { recursive: true });
+const folder = mkdtempSync(join(home, 'data/tests/exported-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const empty = readConfig({}, join(folder, 'gateway.config.ts'));
+
+const names = fc.constantFrom('one', 'two-x', 'three/3*', '__proto__', 'a "quote" \\');
+const channel = fc.record({
+  kind: fc.constant<EntryKind>('channel'),
+  name: names,
+  value: fc.record({
+    type: fc.constantFrom('openai', 'anthropic'),
+    options: fc.record({
+      key: fc.constantFrom('sk-first-secret-0001', 'sk-second-secret-0002'),
+      models: fc.uniqueArray(fc.constantFrom('m-1', 'm-2', 'm-*'), { minLength: 1 }),
+      priority: fc.integer({ min: -3, max: 3 }),
+    }),
+  }),
+});
+const other = fc.oneof(
+  fc.record({
+    kind: fc.constant<EntryKind>('alias'),
+    name: names,
+    value: fc.constantFrom('m-1', "it's `${x}`"),
+  }),
+  fc.record({
+    kind: fc.constant<EntryKind>('price'),
+    name: names,
+    value: fc.record({ input: fc.nat(9), output: fc.nat(9) }),
+  }),
+  fc.record({
+    kind: fc.constant<EntryKind>('access'),
+    name: fc.constantFrom('*', 'team_x'),
+    value: fc.constant(['m-*']),
+  }),
+  fc.record({
+    kind: fc.constant<EntryKind>('plugin'),
+    name: fc.constant('rate-limit.default'),
+    value: fc.constant({ concurrency: 4 }),
+  }),
+);
+/** Each makes, replaces or removes an entry. */
+const changes = fc.array(fc.tuple(fc.oneof(channel, other), fc.boolean()), { maxLength: 12 });
+
+function snapshotOf(
+  sequence: readonly (readonly [{ kind: EntryKind; name: string; value: unknown }, boolean])[],
+): RuntimeSnapshot {
+  const entries = new Map<string, RuntimeEntry>();
+  for (const [{ kind, name, value }, isRemoved] of sequence) {
+    const times = { createdAt: entries.size, updatedAt: 0 };
+    if (isRemoved) entries.delete(`${kind}:${name}`);
+    else
+      entries.set(`${kind}:${name}`, {
+        kind,
+        name,
+        value: value as JsonValue,
+        secretsAt: {},
+        enabled: true,
+        version: 1,
+        ...times,
+      });
+  }
+  return { revision: 1, entries: [...entries.values()], order: [], bytes: 0 };
+}
+
+/** What a config comes to, in a form that can be compared. */
+function effective({ channels, settings, pluginOptions, plugins }: LoadedConfig) {
+  const listed = plugins.map(({ entry }) => [entry.spec.name, entry.options] as const);
+  return {
+    channels: channels.map(({ entry }) => [entry.spec.name, entry.options]),
+    prices: settings.prices,
+    plugins: Object.fromEntries([...(pluginOptions ?? []), ...listed]),
+  };
+}
+
+test('any sequence of changes, exported and put into the config file, comes to the same configuration', async () => {
+  let count = 0;
+  await fc.assert(
+    fc.asyncProperty(changes, async (sequence) => {
+      const snapshot = snapshotOf(sequence);
+      const definitions = new RuntimeDefinitions(empty);
+      const merged = await mergeRuntime(empty, snapshot, definitions);
+      expect(merged.problems).toEqual([]);
+      const { text, variables } = await exportRuntime(empty, snapshot, definitions);
+      expect(text).not.toContain('secret-000');
+      const channels = effective(merged.config).channels.map(
+        ([, options]) => options as { id: string; key: string },
+      );
+      expect(variables.length <= channels.length).toBe(true);
+      for (const { id, key } of channels)
+        process.env[`SLUICE_${`${id}_key`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}`] = key;
+      const file = join(folder, `exported-${(count += 1)}.ts`);
+      writeFileSync(file, text);
+      const loaded = await loadConfig(file);
+      expect(effective(loaded)).toEqual(effective(merged.config));
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('what is exported passes a check', async () => {
+  const snapshot = snapshotOf([
+    [{ kind: 'channel', name: 'eu', value: { type: 'demo', options: { models: ['eu-1'] } } }, false],
+    [{ kind: 'alias', name: 'other', value: 'eu-1' }, false],
+  ]);
+  const { text } = await exportRuntime(empty, snapshot, new RuntimeDefinitions(empty));
+  const file = join(folder, 'checked.ts');
+  writeFileSync(file, text);
+  expect(await problemsOfConfig(await loadConfig(file))).toEqual([]);
+  expect(demo.spec.name).toBe('demo');
+});

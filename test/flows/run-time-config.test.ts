@@ -1,0 +1,171 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  configWith,
+  key,
+  logIn as operator,
+  operate,
+  password,
+  type OperatedGateway,
+} from '../reload/gateway.ts';
+import { NumberStream, voices } from '../reload/streams.ts';
+import { logIn, type Admin, type Words } from '../plugins/admin/_client.ts';
+import type { RouteName } from '../../plugins/admin/routes.ts';
+import { eventually } from '../support/eventually.ts';
+import { newDatabases } from './_one-database.ts';
+
+/** Workers that were replaced end with their last connection. */
+const closing = { connection: 'close' };
+
+async function gatewayOn(
+  database: string,
+  members = 'channels: [demo({ pace: 100 })]',
+): Promise<OperatedGateway> {
+  const config = configWith(`database: '${database}', workers: 2, ${members}`);
+  const gateway = await operate({ 'gateway.config.mjs': config });
+  onTestFinished(() => gateway.end());
+  return gateway;
+}
+
+async function adminOf({ url }: OperatedGateway) {
+  const admin: Admin = await logIn(url, password);
+  return {
+    ask: <Name extends RouteName>(name: Name, words: Words = {}) =>
+      admin.ask(name, { headers: closing, ...words }),
+    refused: (name: RouteName, words: Words = {}) => admin.refused(name, { headers: closing, ...words }),
+  };
+}
+
+/** Calls a model so often that both workers have been asked, each time over a new connection. */
+async function callsOf({ url }: OperatedGateway, model: string, times = 6): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let count = 0; count < times; count += 1) {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...closing },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+    });
+    await response.arrayBuffer();
+    statuses.push(response.status);
+  }
+  return statuses;
+}
+
+const channel = (name: string) => ({
+  kind: 'channel',
+  name,
+  value: { type: 'demo', options: { models: [`${name}-model`] } },
+});
+
+const served = [200, 200, 200, 200, 200, 200];
+
+describe.each(newDatabases())(
+  'run-time configuration of two gateways with two workers: $kind',
+  ({ url, skip }) => {
+    test.skipIf(skip !== undefined)(
+      'a channel serves the next call on every worker, and soon on the other gateway',
+      async () => {
+        const database = await url();
+        const [one, other] = [await gatewayOn(database), await gatewayOn(database)];
+        const admin = await adminOf(one);
+        expect(await callsOf(one, 'eu-model', 1)).toEqual([503]);
+        expect(await admin.ask('createConfig', { body: channel('eu') })).toMatchObject({
+          entry: { state: 'active' },
+        });
+        // A busy machine may take longer than the answer waits.
+        await eventually(async () => expect(await callsOf(one, 'eu-model')).toEqual(served));
+        await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served));
+        await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+        await eventually(async () => expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503)));
+      },
+    );
+
+    test.skipIf(skip !== undefined)('streams that run during fifty changes arrive whole', async () => {
+      const database = await url();
+      const [one, other] = [await gatewayOn(database), await gatewayOn(database)];
+      const admin = await adminOf(one);
+      const streams = [one, other].flatMap((gateway) =>
+        voices.map((voice) => new NumberStream(gateway.url, voice, 150)),
+      );
+      await Promise.all(streams.map(({ begun }) => begun));
+      const changes = Array.from({ length: 50 }, (_, index) =>
+        admin.ask('createConfig', { body: { kind: 'alias', name: `alias-${index}`, value: 'demo' } }),
+      );
+      const revisions = (await Promise.all(changes)).map(({ revision }) => revision);
+      expect(revisions.toSorted((a, b) => a - b)).toEqual(
+        Array.from({ length: 50 }, (_, index) => index + 1),
+      );
+      for (const gateway of [one, other])
+        await eventually(async () => expect(await callsOf(gateway, 'alias-49')).toEqual(served));
+      expect(await Promise.all(streams.map(({ end }) => end))).toEqual(streams.map(() => 'complete'));
+      // Changes that come together share reloads.
+      expect(one.lines('reloaded: the workers before finish what they have').length).toBeLessThan(20);
+    });
+
+    test.skipIf(skip !== undefined)(
+      'an entry whose id the file takes later is shadowed, and serves again without',
+      async () => {
+        const gateway = await gatewayOn(await url());
+        const admin = await adminOf(gateway);
+        await admin.ask('createConfig', { body: channel('eu') });
+        const config = (members: string): string =>
+          configWith(`database: '${gatewayDatabase}', workers: 2, channels: [demo(), ${members}]`);
+        const gatewayDatabase = /database: '([^']+)'/.exec(await readConfig(gateway))?.[1] ?? '';
+        gateway.write('gateway.config.mjs', config("demo({ id: 'eu', models: ['file-model'] })"));
+        expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+        expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({
+          state: 'shadowed',
+          origin: 'run-time',
+        });
+        expect(await callsOf(gateway, 'eu-model', 2)).toEqual([503, 503]);
+        expect(await callsOf(gateway, 'file-model', 2)).toEqual([200, 200]);
+        gateway.write('gateway.config.mjs', config(''));
+        expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+        expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
+      },
+    );
+
+    test.skipIf(skip !== undefined)('a gateway that cannot apply a change goes on and says so', async () => {
+      const database = await url();
+      const one = await gatewayOn(database);
+      const other = await gatewayOn(database);
+      one.write('channels/newer.mjs', newKind);
+      expect(await (await operator(one)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      const admin = await adminOf(one);
+      await admin.ask('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
+      await eventually(async () => expect(await callsOf(other, 'before', 2)).toEqual([200, 200]));
+      const { applied } = await admin.ask('createConfig', {
+        body: {
+          kind: 'channel',
+          name: 'new',
+          value: { type: 'newer', options: { models: ['newer-model'] } },
+        },
+      });
+      expect(applied?.problems ?? []).toEqual([]);
+      const { problems } = (await other.logged(
+        'the run-time configuration could not be applied: what ran before goes on',
+      )) as {
+        problems: string[];
+      };
+      expect(problems.join()).toContain('the run-time channel "new": there is no channel kind "newer"');
+      expect(await callsOf(other, 'before', 4)).toEqual([200, 200, 200, 200]);
+      const ready = await fetch(`${other.url}/readyz`, {
+        headers: { authorization: `Bearer ${key}`, ...closing },
+      });
+      expect(ready.status).toBe(200);
+      expect(await ready.json()).toMatchObject({
+        warnings: expect.arrayContaining(['run-time-configuration']),
+      });
+    });
+  },
+);
+
+/** A channel kind that one gateway has and the other has not. */
+const newKind = `import demo from '${new URL('../../channels/demo/index.ts', import.meta.url).pathname}';
+import { defineChannel } from 'sluice';
+export default defineChannel({ ...demo.spec, name: 'newer' });
+`;
+
+async function readConfig(gateway: OperatedGateway): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  return readFile(`${gateway.folder}/gateway.config.mjs`, 'utf8');
+}
