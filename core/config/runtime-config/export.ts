@@ -60,7 +60,9 @@ class Exporting {
       const channel = channelValueOf(value);
       if (channel === undefined) return;
       const { type, options } = channel;
-      this.#channels.push(`${this.#import('channels', type)}(${this.#print({ ...options, id: name }, 2)})`);
+      this.#channels.push(
+        `${this.#identifierOf('channels', type)}(${this.#print({ ...options, id: name }, 2)})`,
+      );
     } else if (kind === 'price') define(this.#prices, name, value);
     else await this.#addOption(entry, value);
   }
@@ -81,7 +83,7 @@ class Exporting {
 
   exported(): ExportedConfig {
     const plugins = [...this.#plugins].map(
-      ([name, options]) => `${this.#import('plugins', name)}(${this.#print(options, 2)})`,
+      ([name, options]) => `${this.#identifierOf('plugins', name)}(${this.#print(options, 2)})`,
     );
     const prices = this.#print(this.#prices, 0);
     const imports = [...this.#imports].map(([path, name]) => `import ${name} from '${path}';`);
@@ -109,7 +111,7 @@ class Exporting {
   }
 
   /** Returns the name under which a channel kind or a plugin is imported. */
-  #import(folder: 'channels' | 'plugins', name: string): string {
+  #identifierOf(folder: 'channels' | 'plugins', name: string): string {
     const files = ['ts', 'mts', 'js', 'mjs'].flatMap((end) => [`${name}.${end}`, `${name}/index.${end}`]);
     const own = files.find((file) => existsSync(join(this.#file.root, folder, file)));
     const path = own === undefined ? `sluice/${folder}/${name}` : `./${folder}/${own}`;
