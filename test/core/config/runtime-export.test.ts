@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
 import { loadConfig, readConfig, type LoadedConfig } from '../../../core/config/config.ts';
