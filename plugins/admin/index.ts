@@ -95,9 +95,8 @@ export default definePlugin({
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),
       ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
-      live({ ctx, session, scope }) {
       ...configHandlers(tools, audit),
-      live({ ctx, session }) {
+      live({ ctx, session, scope }) {
         const token = sessionToken(ctx) ?? '';
         const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
         ctx.set('x-accel-buffering', 'no');
