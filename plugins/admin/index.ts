@@ -20,7 +20,6 @@ import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { refuse, secure, sessionToken } from './http.ts';
 import { configHandlers } from './config/index.ts';
-import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { keysBulkHandler } from './keys-bulk.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
