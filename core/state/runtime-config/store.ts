@@ -1,8 +1,10 @@
 /** Keeps the run-time configuration in the database: entries, their order, and a history of changes. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pass } from 'node:timers/promises';
 import { GatewayError } from '../../sdk/errors.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { row, rows, sqlOf, type Work } from '../database/sql.ts';
+import { insertEntry } from '../keyv/entry-writes.ts';
 import { openSealer, type Sealer } from '../sealer.ts';
 import type { Stores } from '../stores.ts';
 import {
@@ -24,8 +26,8 @@ const historyName = 'runtime-config-history';
 const headKey = 'head';
 
 /**
- * A lock that a change holds while it is tried, so that changes of several processes do not undo each other's trials. It ends by itself after so
- * many milliseconds; the revision is checked all the same. `lockPatience`: how long a change waits for it.
+ * A lock that a change holds while it is tried, so that changes of several processes do not undo each other's trials. Its value is the id of its
+ * holder. It ends by itself after so many milliseconds; the revision is checked all the same. `lockPatience`: how long a change waits for it.
  */
 const lockName = 'runtime-config-lock';
 const lockKey = 'change';
@@ -99,8 +101,9 @@ class DatabaseStore implements RuntimeConfigStore {
 
   async alone<Result>(work: () => Promise<Result>): Promise<Result> {
     const deadline = Date.now() + lockPatience;
+    const holder = JSON.stringify(randomUUID());
     // oxlint-disable-next-line no-await-in-loop -- waits for whoever has the lock
-    while (!(await this.#stores.add(lockName, lockKey, process.pid, lockLife))) {
+    while (!(await this.#lock(holder))) {
       if (Date.now() > deadline)
         throw new GatewayError('conflict', 'Others change the configuration at the same time. Try again.');
       // oxlint-disable-next-line no-await-in-loop -- waits for whoever has the lock
@@ -109,7 +112,7 @@ class DatabaseStore implements RuntimeConfigStore {
     try {
       return await work();
     } finally {
-      await this.#stores.namespace(lockName).delete(lockKey);
+      await this.#unlock(holder);
     }
   }
 
@@ -171,6 +174,18 @@ class DatabaseStore implements RuntimeConfigStore {
 
   get #sql() {
     return sqlOf(this.#stores.database);
+  }
+
+  #lock(holder: string): Promise<boolean> {
+    const place = { namespace: lockName, key: lockKey };
+    return insertEntry(this.#stores.database, place, { value: holder, expires: Date.now() + lockLife });
+  }
+
+  /** Deletes the lock of this holder. One that has expired may be another holder's by now, which stays. */
+  async #unlock(holder: string): Promise<void> {
+    await this.#sql.run(() =>
+      rows('DELETE FROM keyv WHERE namespace = ? AND key = ? AND value = ?', lockName, lockKey, holder),
+    );
   }
 
   /** Makes the row that all writers lock. */
