@@ -1,4 +1,4 @@
-import type undici from 'undici';
+import type * as undici from 'undici';
 import { openProxy } from './proxy.ts';
 import { Reader } from './reader.ts';
 import { buildConnector, Client, Pool } from './undici.ts';

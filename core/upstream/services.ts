@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type undici from 'undici';
+import type * as undici from 'undici';
 import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
 import { parseJson } from '../model/json.ts';
