@@ -77,7 +77,10 @@ async function end(how: 'retire' | 'close'): Promise<void> {
   const { server, drain } = running;
   // Nothing that is stuck while it closes may keep the process.
   if (how === 'close') setTimeout(() => process.exit(0), drain + grace).unref();
-  await server[how]();
+  const ended = server[how]();
+  // The listener is closed by now, and messages arrive in order: the primary hands out no connection to this process after it has read this one.
+  link.send({ type: 'retired' });
+  await ended;
   cluster.worker?.disconnect();
   // What was logged is written before a process without anything to do ends by itself.
   setTimeout(() => process.exit(0), 500).unref();

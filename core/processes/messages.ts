@@ -94,6 +94,8 @@ export type ToPrimary =
   | { readonly type: 'ready'; readonly facts: Facts }
   /** It has served for {@link trialTime}. */
   | { readonly type: 'tried' }
+  /** It takes no more connections, after `retire`. */
+  | { readonly type: 'retired' }
   /** It cannot start, for these reasons. */
   | { readonly type: 'failed'; readonly problems: readonly string[] }
   | { readonly type: 'reload'; readonly id: number; readonly request: ReloadRequest }

@@ -27,9 +27,15 @@ export class RuntimeReloads {
     this.#options = options;
   }
 
-  /** Reloads for a worker: `other` where it is not about the run-time configuration. */
-  ask({ runtimeRevision }: ReloadRequest, other: () => Promise<ReloadOutcome>): Promise<ReloadOutcome> {
-    return runtimeRevision === undefined ? other() : this.#run(runtimeRevision);
+  /**
+   * Reloads for a worker: `other` where it is not about the run-time configuration. Resolves when replaced workers take no more connections,
+   * because until then the primary process may hand a new connection to one of them.
+   */
+  async ask({ runtimeRevision }: ReloadRequest, other: () => Promise<ReloadOutcome>): Promise<ReloadOutcome> {
+    const outcome = await (runtimeRevision === undefined ? other() : this.#run(runtimeRevision));
+    const { leaving, stopped } = this.#options;
+    await Promise.race([Promise.all(leaving().map(({ retired }) => retired)), stopped]);
+    return outcome;
   }
 
   /** Has the workers run a revision, or a later one. */

@@ -29,7 +29,7 @@ export type Start =
 export type Trial = { readonly serves: true } | { readonly ended: string | number };
 
 /** What a worker asks of the primary process once it serves. */
-export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'tried' | 'failed' }>;
+export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'tried' | 'retired' | 'failed' }>;
 
 /** What the primary process does for a worker. */
 export interface WorkerOwner {
@@ -59,6 +59,8 @@ export class WorkerProcess {
   readonly isSpare: boolean;
   readonly start: Promise<Start>;
   readonly trial: Promise<Trial>;
+  /** Resolves when it takes no more connections, after `retire`, or has ended. */
+  readonly retired: Promise<void>;
   /** Resolves to the signal or the exit code. */
   readonly ended: Promise<string | number>;
   /** Absent if the system refused to start the process. */
@@ -77,13 +79,16 @@ export class WorkerProcess {
     this.#owner = owner;
     const started = Promise.withResolvers<Start>();
     const trial = Promise.withResolvers<Trial>();
+    const retired = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<string | number>();
     this.start = started.promise;
     this.trial = trial.promise;
+    this.retired = retired.promise;
     this.ended = ended.promise;
     this.#process = forkProcess((how) => {
       started.resolve({ ended: typeof how === 'number' ? `code ${how}` : how });
       trial.resolve({ ended: how });
+      retired.resolve();
       ended.resolve(how);
       this.#owner.ended(how);
     });
@@ -94,6 +99,7 @@ export class WorkerProcess {
       });
     this.#process?.on('message', (message: ToPrimary) => {
       if (message.type === 'tried') trial.resolve({ serves: true });
+      else if (message.type === 'retired') retired.resolve();
       else this.#heard(message, started.resolve);
     });
   }
@@ -171,7 +177,7 @@ export class WorkerProcess {
     this.#process?.process.kill('SIGKILL');
   }
 
-  #heard(message: Exclude<ToPrimary, { type: 'tried' }>, started: (start: Start) => void): void {
+  #heard(message: Exclude<ToPrimary, { type: 'tried' | 'retired' }>, started: (start: Start) => void): void {
     switch (message.type) {
       case 'awake':
         this.tell(this.#state === 'leaving' ? { type: 'stop' } : this.#owner.order());

@@ -1,3 +1,5 @@
+import { Agent } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   configWith,
@@ -12,6 +14,7 @@ import { logIn, type Admin, type Words } from '../plugins/admin/_client.ts';
 import type { RouteName } from '../../plugins/admin/routes.ts';
 import { eventually } from '../support/eventually.ts';
 import { newDatabases } from './_one-database.ts';
+import { ask } from './_reload.ts';
 
 /** Workers that were replaced end with their last connection. */
 const closing = { connection: 'close' };
@@ -62,20 +65,45 @@ describe.each(newDatabases())(
   'run-time configuration of two gateways with two workers: $kind',
   ({ url, skip }) => {
     test.skipIf(skip !== undefined)(
-      'a channel serves the next call on every worker, and soon on the other gateway',
+      'a channel serves new connections at every worker as soon as its change is answered, and soon at the other gateway',
       async () => {
         const database = await url();
         const [one, other] = [await gatewayOn(database), await gatewayOn(database)];
         const admin = await adminOf(one);
         expect(await callsOf(one, 'eu-model', 1)).toEqual([503]);
-        expect(await admin.ask('createConfig', { body: channel('eu') })).toMatchObject({
-          entry: { state: 'active' },
-        });
-        // A busy machine may take longer than the answer waits.
-        await eventually(async () => expect(await callsOf(one, 'eu-model')).toEqual(served));
+        const created = await admin.ask('createConfig', { body: channel('eu') });
+        expect(created).toMatchObject({ entry: { state: 'active' }, applied: { ok: true, problems: [] } });
+        expect(await callsOf(one, 'eu-model')).toEqual(served);
         await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served));
-        await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
-        await eventually(async () => expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503)));
+        const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+        expect(disabled).toMatchObject({ applied: { ok: true, problems: [] } });
+        expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503));
+        await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served.map(() => 503)));
+      },
+    );
+
+    test.skipIf(skip !== undefined)(
+      'a connection that was open before a change makes one more call as before, and is closed with it',
+      async () => {
+        const gateway = await gatewayOn(await url());
+        const admin = await adminOf(gateway);
+        await admin.ask('createConfig', { body: channel('eu') });
+        // Connections to both workers.
+        const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+        onTestFinished(() => agents.forEach((agent) => agent.destroy()));
+        const callAll = () =>
+          Promise.all(
+            agents.map(async (agent) => {
+              const response = await ask(gateway, { model: 'eu-model', agent });
+              await text(response);
+              return [response.statusCode, response.headers.connection];
+            }),
+          );
+        expect(await callAll()).toEqual(agents.map(() => [200, 'keep-alive']));
+        const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+        expect(disabled).toMatchObject({ applied: { ok: true } });
+        expect(await callAll()).toEqual(agents.map(() => [200, 'close']));
+        expect(await callAll()).toEqual(agents.map(() => [503, 'keep-alive']));
       },
     );
 
