@@ -5,13 +5,19 @@ import type { WorkerProcess } from './worker-process.ts';
 /** Time for which a revision that was refused is not tried again, in milliseconds. */
 const refusedFor = 30_000;
 
+/** Time for which a reload that is not about the run-time configuration waits for workers to retire, in milliseconds. */
+const longestRetirement = 10_000;
+
+/** A replaced worker, as far as these reloads need it. */
+export type LeavingWorker = Pick<WorkerProcess, 'generation' | 'letGo' | 'retired' | 'ended'>;
+
 /** Functions of the primary process that these reloads need. */
 export interface RuntimeReloadOptions {
   /** Returns the revision that the workers run. */
   revision(): number;
   reload(): Promise<ReloadOutcome>;
   /** Returns the workers that finish their calls; none when the gateway stops. */
-  leaving(): readonly WorkerProcess[];
+  leaving(): readonly LeavingWorker[];
   /** Number of generations that may be leaving: beyond it the oldest end early. */
   readonly maxLeaving: number;
   readonly stopped: Promise<void>;
@@ -29,13 +35,27 @@ export class RuntimeReloads {
 
   /**
    * Reloads for a worker: `other` where it is not about the run-time configuration. Resolves when replaced workers take no more connections,
-   * because until then the primary process may hand a new connection to one of them.
+   * because until then the primary process may hand a new connection to one of them. A reload that is not about the run-time configuration
+   * waits a limited time for that, because it is also asked for when a worker is stuck.
    */
   async ask({ runtimeRevision }: ReloadRequest, other: () => Promise<ReloadOutcome>): Promise<ReloadOutcome> {
-    const outcome = await (runtimeRevision === undefined ? other() : this.#run(runtimeRevision));
+    if (runtimeRevision !== undefined) {
+      const outcome = await this.#run(runtimeRevision);
+      await this.#retired();
+      return outcome;
+    }
+    const outcome = await other();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, longestRetirement);
+    await Promise.race([this.#retired(), promise]);
+    clearTimeout(timer);
+    return outcome;
+  }
+
+  /** Waits until no worker that is leaving takes connections, or the gateway stops. */
+  async #retired(): Promise<void> {
     const { leaving, stopped } = this.#options;
     await Promise.race([Promise.all(leaving().map(({ retired }) => retired)), stopped]);
-    return outcome;
   }
 
   /** Has the workers run a revision, or a later one. */
