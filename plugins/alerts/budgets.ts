@@ -6,6 +6,12 @@ import { limits, type Condition } from './alert.ts';
 const maxWaiting = 10_000;
 const perLook = 100;
 
+/**
+ * Time after a look until the next one at the same key, in milliseconds: what a call came to is charged a moment after it has ended, and on a
+ * busy machine or with a slow database that takes long.
+ */
+const laterLooks = [0, 1_000, 5_000, 30_000] as const;
+
 /** A budget that was found is looked at again after so many milliseconds, because its period may have ended. */
 const lookAgainAfter = 300_000;
 
@@ -16,8 +22,10 @@ const refusedFrom = 0.9;
 interface Waiting {
   readonly key: ApiKey;
   isRefused: boolean;
-  /** Further looks: what a call came to is charged a moment after it has ended. */
+  /** Number of looks since its last call. */
   looks: number;
+  /** Time of the next look, in milliseconds since 1970. */
+  dueAt: number;
 }
 
 /** Highest level that a budget has reached in its period. */
@@ -45,9 +53,11 @@ export class BudgetWatch {
     if (this.#levels.length === 0 || key.budgets === undefined || key.budgets.length === 0) return;
     const waiting = this.#waiting.get(key.id);
     if (waiting !== undefined) {
-      waiting.looks = 2;
+      waiting.looks = 0;
+      waiting.dueAt = 0;
       waiting.isRefused ||= isRefused;
-    } else if (this.#waiting.size < maxWaiting) this.#waiting.set(key.id, { key, isRefused, looks: 2 });
+    } else if (this.#waiting.size < maxWaiting)
+      this.#waiting.set(key.id, { key, isRefused, looks: 0, dueAt: 0 });
   }
 
   /** Returns the conditions of all budgets that have reached a level. */
@@ -57,13 +67,16 @@ export class BudgetWatch {
         reached.lookedAt = now;
         this.note(reached.key, false);
       }
-    for (const [id, waiting] of [...this.#waiting].slice(0, perLook)) {
+    const due = [...this.#waiting].filter(([, { dueAt }]) => dueAt <= now).slice(0, perLook);
+    for (const [id, waiting] of due) {
+      const again = laterLooks[waiting.looks];
+      waiting.looks += 1;
+      waiting.dueAt = now + (again ?? 0);
       // oxlint-disable-next-line no-await-in-loop -- one question at a time: nobody waits for the answer
       for (const budget of await budgets(withoutEndUsers(waiting.key))) this.#weigh(waiting, budget, now);
       this.#waiting.delete(id);
-      waiting.looks -= 1;
-      // Behind the others, so that each gets its turn.
-      if (waiting.looks > 0) this.#waiting.set(id, waiting);
+      // Behind the others, so that each gets its turn. A call that ended meanwhile has set it back.
+      if (again !== undefined || waiting.looks === 0) this.#waiting.set(id, waiting);
     }
     return [...this.#reached.values()].map(({ condition }) => condition);
   }

@@ -147,4 +147,11 @@ describe('a budget', () => {
     watch.note(key, true);
     expect(await watch.look(spent(95), 1)).toMatchObject([{ severity: 'critical' }]);
   });
+
+  test('is found also where the last call is charged long after it has ended', async () => {
+    const watch = new BudgetWatch([50]);
+    watch.note(key, false);
+    for (const now of [0, 1, 1_100]) expect(await watch.look(spent(40), now)).toEqual([]);
+    expect(await watch.look(spent(50), 7_000)).toHaveLength(1);
+  });
 });
