@@ -112,6 +112,7 @@ describe('errors', () => {
     409: 'ABORTED',
     413: 'INVALID_ARGUMENT',
     415: 'INVALID_ARGUMENT',
+    422: 'INVALID_ARGUMENT',
     429: 'RESOURCE_EXHAUSTED',
     499: 'CANCELLED',
     500: 'INTERNAL',
@@ -127,7 +128,7 @@ describe('errors', () => {
     expect(body).toMatchObject({ error: { code: status, message: 'What happened.', status: words[status] } });
     expect(headers['x-request-id']).toBe('req_1');
     expect(headers['x-should-retry']).toBe(
-      (status === 429 || status >= 500) && !error.retryable ? 'false' : undefined,
+      (status === 409 || status === 429 || status >= 500) && !error.retryable ? 'false' : undefined,
     );
   });
 

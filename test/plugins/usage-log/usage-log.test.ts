@@ -101,6 +101,7 @@ describe('one record', () => {
       keyId: 'key_1',
       owners: [],
       reservation: 'res_1',
+      series: [],
       charged: { microDollars: 42, tokens: 15 },
       record: {
         id: expect.stringMatching(/^req_/),
