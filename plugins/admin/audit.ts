@@ -28,6 +28,9 @@ type Owners = InternalTools['apiKeys']['owners'];
 export class Audit {
   readonly #kept;
   #writes = 0;
+  /** Time of the last entry, and number of entries before it in its millisecond: ids sort in the order of the changes. */
+  #lastAt = 0;
+  #inMillisecond = 0;
 
   readonly #owners: Owners | undefined;
 
@@ -39,7 +42,10 @@ export class Audit {
   /** Writes an entry down. Rejects when the database fails: a change that nobody can trace is not made in silence. */
   async note({ actor, ip, session }: Author, change: Change): Promise<void> {
     const at = Date.now();
-    const id = `${at.toString(36).padStart(9, '0')}-${randomBytes(6).toString('hex')}`;
+    this.#inMillisecond = at === this.#lastAt ? this.#inMillisecond + 1 : 0;
+    this.#lastAt = at;
+    const order = this.#inMillisecond.toString(36).padStart(3, '0');
+    const id = `${at.toString(36).padStart(9, '0')}-${order}${randomBytes(6).toString('hex')}`;
     const { kind, id: actorId, name } = actor;
     const by = {
       actor: { kind, id: actorId, name },

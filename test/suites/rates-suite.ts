@@ -81,19 +81,31 @@ export function ratesSuite(open: () => Rates): void {
 
   test('what was not used is given back, what was used beyond counts', async () => {
     const rates = open();
-    const subject = newSubject();
-    const remaining = async () => (await rates.take([{ subject, limit: 100, cost: 0 }])).states[0]?.remaining;
-    const first = await rates.take([{ subject, limit: 100, cost: 80 }]);
-    first.grant?.correct(subject, -50);
-    expect(await remaining()).toBe(70);
-    first.grant?.correct(subject, 60);
-    expect(await remaining()).toBe(10);
-    first.grant?.correct(subject, 60);
-    expect(await remaining()).toBe(0);
-    expect((await rates.take([one(subject, 100)])).allowed).toBe(false);
-    // More than was counted cannot be given back.
-    first.grant?.correct(subject, -1_000_000);
-    expect(await remaining()).toBeLessThanOrEqual(100);
+    const found = async (): Promise<readonly unknown[]> => {
+      const subject = newSubject();
+      const remaining = async () =>
+        (await rates.take([{ subject, limit: 100, cost: 0 }])).states[0]?.remaining;
+      const first = await rates.take([{ subject, limit: 100, cost: 80 }]);
+      first.grant?.correct(subject, -50);
+      const given = await remaining();
+      first.grant?.correct(subject, 60);
+      const used = await remaining();
+      first.grant?.correct(subject, 60);
+      const beyond = await remaining();
+      const { allowed } = await rates.take([one(subject, 100)]);
+      // More than was counted cannot be given back.
+      first.grant?.correct(subject, -1_000_000);
+      return [given, used, beyond, allowed, ((await remaining()) ?? 101) <= 100];
+    };
+    let begun = performance.now();
+    let all = await found();
+    // On a busy machine the minute may be over before the last question.
+    for (let tries = 0; tries < 20 && performance.now() - begun > 900; tries += 1) {
+      begun = performance.now();
+      // oxlint-disable-next-line no-await-in-loop -- anew, until one fits in a minute
+      all = await found();
+    }
+    expect(all).toEqual([70, 10, 0, false, true]);
   });
 
   test('what comes back after its minute has passed changes nothing', async () => {
