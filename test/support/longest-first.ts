@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * anyway. Whoever writes a test file that takes half a minute beside the others adds it here.
  */
 export const longest: readonly string[] = [
+  'test/flows/run-time-config.test.ts',
   'test/flows/reload-again.test.ts',
   'test/flows/reload.test.ts',
   'test/browser/dashboard.test.ts',
@@ -30,6 +31,19 @@ export const longest: readonly string[] = [
   'test/core/cli/start.test.ts',
   'test/flows/admin-races.test.ts',
   'test/flows/workers.test.ts',
+  'test/flows/start-fails-late.test.ts',
+  'test/browser/views.test.ts',
+  'test/house/pages.test.ts',
+  'test/core/money/usage-log/usage-log.test.ts',
+  'test/plugins/mcp/conformance-client.test.ts',
+  'test/plugins/telemetry/failures.test.ts',
+  'test/flows/announced-stop.test.ts',
+  'test/plugins/telemetry/stopping.test.ts',
+  'test/browser/sign-in.test.ts',
+  'test/browser/owners.test.ts',
+  'test/flows/sign-in.test.ts',
+  'test/flows/alerts.test.ts',
+  'test/flows/isolation.test.ts',
 ];
 
 /**
