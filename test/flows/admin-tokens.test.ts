@@ -195,6 +195,7 @@ describe.each(newDatabases())('tokens of gateways on one database: $kind', ({ ur
       role: 'admin',
       scopes: ['keys:read'],
       createdBy,
+      createdAt: Date.now(),
       expiresAt: Date.now() + 50,
     });
     await eventually(async () => {

@@ -33,7 +33,7 @@ export interface AdminToken {
 }
 
 /** The fields of a new token. */
-export type NewAdminToken = Omit<AdminToken, 'id' | 'suffix' | 'createdAt' | 'lastUsedAt'>;
+export type NewAdminToken = Omit<AdminToken, 'id' | 'suffix' | 'lastUsedAt'>;
 
 /** Thrown for a token that cannot be made. The message is a sentence for people. */
 export class TokenMistake extends Error {}

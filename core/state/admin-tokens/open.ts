@@ -118,15 +118,13 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
 
 /** Returns the record of a new token. Throws a {@link TokenMistake} that names the field. */
 function checked(fields: NewAdminToken, value: string): AdminToken {
-  const createdAt = Date.now();
-  const { expiresAt } = fields;
+  const { createdAt, expiresAt } = fields;
   if (!(expiresAt > createdAt && expiresAt <= createdAt + tokenDays.longest * day))
     throw new TokenMistake(`A token must expire within ${tokenDays.longest} days.`);
   const result = recordSchema.safeParse({
     ...fields,
     id: `tok_${randomBase62(16)}`,
     suffix: value.slice(-4),
-    createdAt,
   });
   if (result.success) return result.data;
   throw new TokenMistake(`The token cannot be saved: ${sentenceOf(result.error)}.`);

@@ -39,7 +39,8 @@ export function tokenHandlers(
         throw new GatewayError('invalid_value', `There is no organisation ${organisation}.`, {
           param: 'organisation',
         });
-      const wanted = Date.now() + days * day;
+      const createdAt = Date.now();
+      const wanted = createdAt + days * day;
       const expiresAt = await lastMoment(actor, wanted, body.days);
       const made = await orInvalid(
         tokens.create({
@@ -47,6 +48,7 @@ export function tokenHandlers(
           role,
           scopes: [...new Set(scopes)],
           createdBy: { kind: actor.kind, id: actor.id, name: actor.name },
+          createdAt,
           expiresAt,
           ...(organisation === undefined ? {} : { organisation }),
         }),
