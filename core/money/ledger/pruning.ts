@@ -22,6 +22,9 @@ const removed = [
 /** Keys that one step looks at. */
 const batch = 200;
 
+/** End users that one step removes. */
+const batchOfEndUsers = 5_000;
+
 /** How often everything is looked at, in milliseconds, and the pause between two steps. */
 const times = { pause: 3_600_000, pauseWhenFull: 1_000 };
 
@@ -35,7 +38,8 @@ export function startLedgerPruning(
   failed: (error: unknown) => void,
 ): () => void {
   const { run } = sqlOf(database);
-  let after = '';
+  /** The last key that was looked at; undefined when all were. */
+  let after: string | undefined = '';
   let doneAt = Date.now();
   const tell = (): void =>
     upkeep.set({
@@ -44,32 +48,46 @@ export function startLedgerPruning(
       overdueSeconds: Math.max(0, Math.round((Date.now() - doneAt - 2 * times.pause) / 1_000)),
     });
   tell();
+  /** Removes what the keys that follow have spent. Returns the last of them; undefined when no others follow. */
+  const pruneKeys = async (from: string): Promise<string | undefined> => {
+    const found = await run(() =>
+      rows('SELECT DISTINCT key_id FROM ledger_spent WHERE key_id > ? ORDER BY key_id LIMIT ?', from, batch),
+    );
+    const last = found.at(-1)?.['key_id'];
+    if (last !== undefined)
+      for (const [period, days, users] of removed)
+        await run(() =>
+          rows(
+            `DELETE FROM ledger_spent WHERE key_id > ? AND key_id <= ? AND key_id ${users} '${endUserPrefix}%' AND period LIKE ? AND since < ?`,
+            from,
+            String(last),
+            period,
+            Date.now() - days * day,
+          ),
+        );
+    return found.length === batch ? String(last) : undefined;
+  };
+  /** Removes end users of periods that are over. Returns how many. */
+  const pruneEndUsers = async (): Promise<number> => {
+    const found = await run(() =>
+      rows(
+        `DELETE FROM ledger_end_users WHERE (scope, until, holder) IN
+           (SELECT scope, until, holder FROM ledger_end_users WHERE until < ? ORDER BY until LIMIT ?) RETURNING until`,
+        Date.now() - day,
+        batchOfEndUsers,
+      ),
+    );
+    return found.length;
+  };
   return startSweeping(
     async () => {
       tell();
-      const found = await run(() =>
-        rows(
-          'SELECT DISTINCT key_id FROM ledger_spent WHERE key_id > ? ORDER BY key_id LIMIT ?',
-          after,
-          batch,
-        ),
-      );
-      const last = found.at(-1)?.['key_id'];
-      if (last !== undefined)
-        for (const [period, days, users] of removed)
-          await run(() =>
-            rows(
-              `DELETE FROM ledger_spent WHERE key_id > ? AND key_id <= ? AND key_id ${users} '${endUserPrefix}%' AND period LIKE ? AND since < ?`,
-              after,
-              String(last),
-              period,
-              Date.now() - days * day,
-            ),
-          );
-      await run(() => rows('DELETE FROM ledger_end_users WHERE until < ?', Date.now() - day));
-      const isFull = found.length === batch;
-      after = isFull ? String(last) : '';
-      if (!isFull) doneAt = Date.now();
+      if (after !== undefined) after = await pruneKeys(after);
+      const isFull = after !== undefined || (await pruneEndUsers()) === batchOfEndUsers;
+      if (!isFull) {
+        after = '';
+        doneAt = Date.now();
+      }
       tell();
       return isFull;
     },

@@ -33,6 +33,11 @@ function suite(url: () => string | Promise<string>): void {
         `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES ${values.join(', ')}`,
       ),
     );
+    await run(() =>
+      rows(
+        `INSERT INTO ledger_end_users (scope, until, holder) VALUES ('key_000', ${now - 2 * day}, 'usr_old'), ('key_000', ${now + day}, 'usr_new')`,
+      ),
+    );
     const upkeep = new Upkeep();
     const failures: unknown[] = [];
     const stop = startLedgerPruning(stores.database, upkeep, (error) => failures.push(error));
@@ -51,6 +56,9 @@ function suite(url: () => string | Promise<string>): void {
       { period: 'month', since: now - 90 * day },
       { period: 'total', since: 0 },
     ]);
+    await expect
+      .poll(() => run(() => rows('SELECT holder FROM ledger_end_users')))
+      .toMatchObject([{ holder: 'usr_new' }]);
     expect(upkeep.all()).toMatchObject([{ what: 'spending', overdueSeconds: 0 }]);
     expect(failures).toEqual([]);
   });
