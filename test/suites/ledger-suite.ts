@@ -678,6 +678,36 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
     });
   });
 
+  test('an end user whose call is refused takes no place of the maximum number', async () => {
+    const [key, team] = [newKey(), `team_${newKey()}`];
+    const limited = openLedger(at(opened, -1), 2);
+    /** Budgets of an end user of a key and of its team, of which the latter may have had its end users before. */
+    const of = (user: string, scopes: readonly string[] = [key, team]): readonly HeldBudget[] =>
+      scopes.map((scope) => ({
+        ...daily(100),
+        owner: { id: `usr_${scope}_${user}`, name: `${user} of ${scope}`, scope },
+      }));
+    const ask = (user: string, microDollars: number, scopes?: readonly string[]) =>
+      limited.reserve(key, of(user, scopes), { microDollars, tokens: 0 }).then(
+        () => 'served',
+        (error: Error) => error.message,
+      );
+    const tooMany = expect.stringMatching(/^Calls of 2 end users were made in this period/) as string;
+    expect(await Promise.all(['ann', 'ben', 'cid'].map((user) => ask(user, 101)))).not.toContain('served');
+    expect(await ask('ann', 10)).toBe('served');
+    // The key has no place for the third, so that the team keeps its own.
+    expect(await ask('bob', 10, [key])).toBe('served');
+    expect(await ask('eve', 10)).toEqual(tooMany);
+    expect(await ask('dan', 10, [team])).toBe('served');
+    expect(await Promise.all(['ann', 'bob', 'eve'].map((user) => ask(user, 10, [key])))).toEqual([
+      'served',
+      'served',
+      tooMany,
+    ]);
+    expect(await ask('eve', 10, [team])).toEqual(tooMany);
+    expect(await ask('ann', 90)).toContain('does not allow this call');
+  });
+
   describe('an allotment', () => {
     const call = { microDollars: 10, tokens: 1 };
     const ahead = { microDollars: 90, tokens: 9 };

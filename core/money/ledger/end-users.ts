@@ -27,19 +27,11 @@ export function endUsersIn(budgets: readonly HeldBudget[], now: number): readonl
   });
 }
 
-/** Adds an end user where it is new. VALUES: scope, until, holder, scope, until, maximum. No row is changed when it is known or there are too many. */
-export function addEndUser(values: readonly [string, string, string, string, string, string]): string {
-  const [scope, until, holder, sameScope, sameUntil, most] = values;
-  return `INSERT INTO ledger_end_users (scope, until, holder) SELECT ${scope}, ${until}, ${holder}
-    WHERE (SELECT COUNT(*) FROM ledger_end_users WHERE scope = ${sameScope} AND until = ${sameUntil}) < ${most}
-    ON CONFLICT DO NOTHING`;
-}
-
 /** Returns the error for a call of one more end user. */
-export function tooManyEndUsers(until: number, now: number): GatewayError {
+export function tooManyEndUsers(until: number, now: number, most: number): GatewayError {
   return new GatewayError(
     'insufficient_quota',
-    `Calls of ${maxEndUsers.toLocaleString('en-US')} end users were made in this period, which is the maximum for a key or team with a budget for each end user.`,
+    `Calls of ${most.toLocaleString('en-US')} end users were made in this period, which is the maximum for a key or team with a budget for each end user.`,
     { retryAfter: Math.max(1, Math.ceil((until - now) / 1_000)) },
   );
 }

@@ -14,7 +14,10 @@ import {
 } from './periods.ts';
 import { columns, PostgresClaims } from './postgres-claims.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
-import { countEndUsers, toldWhen, windowedIn } from './postgres-windows.ts';
+import { maxEndUsers } from './end-users.ts';
+import { EndUserPlaces } from './postgres-end-users.ts';
+import { freeTimesIn, windowedIn } from './postgres-windows.ts';
+import { summedIn } from './windows.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
@@ -61,9 +64,9 @@ interface Waiting {
  * with one transaction. Settlements need no place in that line: a claim looks at what is spent and reserved with one statement for keys and one
  * for owners, each of which sees a settlement as a whole or not at all.
  */
-export function openPostgresLedger(database: PostgresDatabase): Ledger {
+export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = maxEndUsers): Ledger {
   const kinds = new Kinds();
-  /** By the last holder of budgets, whom most calls share: what waits for the transaction under way. */
+  /** By the last holder of budgets, whom most calls share, or the key or team of an end user: what waits for the transaction under way. */
   const lines = new Map<string, Waiting[]>();
 
   /** What became of each: a claim, or why there is none. */
@@ -74,10 +77,11 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const scopes = together.flatMap(({ budgets }) => budgets.flatMap(({ owner }) => owner?.scope ?? []));
       await session.query(inLine, [[...keys, ...owners, ...scopes]]);
       const now = Date.now();
-      const refusals = await countEndUsers(session, together, now);
+      const places = new EndUserPlaces(session, now, mostEndUsers);
+      await places.read(together);
       const rows = [
         ...(await ofKeys.standing(session, keys, now)),
-        ...(await ofOwners.standing(session, owners, now)),
+        ...(await ofOwners.standing(session, summedIn(owners), now)),
         ...(await windowed(session, together, now)),
       ];
       const claims: Reservation[] = [];
@@ -86,8 +90,6 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const short = new Set<string>();
       const outcomes = together.map((call) => {
         const { keyId, budgets, amounts, lease, wanted } = call;
-        const tooMany = refusals.get(call);
-        if (tooMany !== undefined) return tooMany;
         const states = statesOf(keyId, budgets, rows, now).map((state) => ({
           ...state,
           reserved: state.reserved + counted(state.unit, claimed.get(holderOf(state, keyId)) ?? none),
@@ -97,6 +99,8 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         const lacking = fitting === most ? [] : shortOf(states, most, keyId);
         for (const holder of lacking) short.add(holder);
         if (fitting instanceof BudgetExhausted) return { fitting, lacking };
+        const tooMany = places.take(call);
+        if (tooMany !== undefined) return tooMany;
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
         const held = sum(fitting, reservation.ahead ?? none);
         for (const holder of [keyId, ...(reservation.owners ?? [])])
@@ -104,6 +108,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         claims.push(reservation);
         return reservation;
       });
+      await places.write();
       await ofKeys.claim(session, claims, now);
       await ofOwners.claim(session, claims, now);
       const asked = new Set([
@@ -116,13 +121,14 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
           owners.filter((id) => short.has(id)),
         )),
       ]);
+      const withTime = freeTimesIn(session, now);
       const told: (Reservation | Error)[] = [];
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome instanceof GatewayError) told.push(outcome);
         else if ('fitting' in outcome) {
           outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
           // oxlint-disable-next-line no-await-in-loop -- one session answers one after the other
-          told.push(await toldWhen(session, outcome.fitting, together[index]?.keyId ?? '', now));
+          told.push(await withTime(outcome.fitting, together[index]?.keyId ?? ''));
         } else told.push(outcome);
       }
       return told;
@@ -162,7 +168,8 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         less === undefined ? [checked(most)] : [checked(most), checked(less)];
       const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
       const waiting: Waiting = { keyId, budgets, amounts, wanted, lease, over: false, resolve, reject };
-      const name = budgets.findLast(({ owner }) => owner !== undefined)?.owner?.id ?? keyId;
+      const last = budgets.findLast(({ owner }) => owner !== undefined)?.owner;
+      const name = last?.scope ?? last?.id ?? keyId;
       const line = lines.get(name);
       if (line !== undefined) line.push(waiting);
       else {
@@ -231,7 +238,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const owners = ownersIn(budgets);
       const rows = [
         ...(await ofKeys.standing(database, [keyId], now)),
-        ...(await ofOwners.standing(database, owners, now)),
+        ...(await ofOwners.standing(database, summedIn(owners), now)),
         ...(await windowed(database, [{ keyId, budgets }], now)),
       ];
       return statesOf(keyId, budgets, rows, now);

@@ -22,8 +22,8 @@ import {
   recalled,
   statesOf,
 } from './sql.ts';
-import { labelOf, windowsOf } from './windows.ts';
-import { addEndUser, endUsersIn, maxEndUsers, tooManyEndUsers } from './end-users.ts';
+import { labelOf, summedIn, windowsOf } from './windows.ts';
+import { endUsersIn, maxEndUsers, tooManyEndUsers } from './end-users.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
@@ -39,7 +39,7 @@ const patience = 1_000;
  * The ledger on SQLite. Every change is one synchronous transaction that takes the write lock before it reads, so that no other process's
  * claim can come between a look and a claim. Leases are measured by the clock of the machine, which all processes on one file share.
  */
-export function openSqliteLedger(connection: DatabaseSync): Ledger {
+export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEndUsers): Ledger {
   const ofKeys = new SqliteClaims(connection, keyClaims);
   const ofOwners = new SqliteClaims(connection, ownerClaims);
   // Values go by their place or by name: Node 22 binds no numbers (`?1`).
@@ -76,7 +76,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const standingOf = (keyId: string, budgets: readonly HeldBudget[], now: number) => {
     return [
       ofKeys.standing(keyId, now),
-      ...ownersIn(budgets).map((owner) => ofOwners.standing(owner, now)),
+      ...summedIn(ownersIn(budgets)).map((owner) => ofOwners.standing(owner, now)),
       ...windowed(keyId, budgets, now),
     ].flat();
   };
@@ -84,15 +84,23 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const knownEndUser = connection.prepare(
     'SELECT 1 FROM ledger_end_users WHERE scope = ? AND until = ? AND holder = ?',
   );
-  const newEndUser = connection.prepare(addEndUser(['?', '?', '?', '?', '?', '?']));
+  const endUserCount = connection.prepare(
+    'SELECT COUNT(*) AS count FROM ledger_end_users WHERE scope = ? AND until = ?',
+  );
+  const newEndUser = connection.prepare(
+    'INSERT INTO ledger_end_users (scope, until, holder) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  );
 
-  /** Counts the end user of a call. Returns the refusal where there are too many. */
-  const countEndUser = (budgets: readonly HeldBudget[], now: number): GatewayError | undefined => {
-    for (const { scope, until, holder } of endUsersIn(budgets, now)) {
-      if (knownEndUser.get(scope, until, holder) !== undefined) continue;
-      if (newEndUser.run(scope, until, holder, scope, until, maxEndUsers).changes === 0)
-        return tooManyEndUsers(until, now);
-    }
+  /** Gives the end users of a call their places, all or none. Returns the refusal where there are too many. */
+  const takePlaces = (budgets: readonly HeldBudget[], now: number): GatewayError | undefined => {
+    const fresh = endUsersIn(budgets, now).filter(
+      ({ scope, until, holder }) => knownEndUser.get(scope, until, holder) === undefined,
+    );
+    const full = fresh.find(
+      ({ scope, until }) => Number(endUserCount.get(scope, until)?.['count']) >= mostEndUsers,
+    );
+    if (full !== undefined) return tooManyEndUsers(full.until, now, mostEndUsers);
+    for (const { scope, until, holder } of fresh) newEndUser.run(scope, until, holder);
     return undefined;
   };
 
@@ -133,7 +141,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
           fitting.recalls = recalls;
           return toldWhen(fitting, keyId, now);
         }
-        const tooMany = countEndUser(budgets, now);
+        const tooMany = takePlaces(budgets, now);
         if (tooMany !== undefined) return tooMany;
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
         claimNow(reservation, now, now);

@@ -24,6 +24,11 @@ export function isEndUser(holder: string): boolean {
   return holder.startsWith(endUserPrefix);
 }
 
+/** Returns those of the holders of budgets who have the sums of UTC that everybody has: all but end users. */
+export function summedIn(holders: readonly string[]): readonly string[] {
+  return holders.filter((holder) => !isEndUser(holder));
+}
+
 /** Length of a bucket of the rolling window of so many hours, in milliseconds. */
 function bucketLength(hours: number): number {
   return (hours * hour) / buckets;
@@ -130,11 +135,14 @@ export interface Bucket {
   readonly spent: number;
 }
 
-/** Returns when buckets of a rolling window, oldest first, have left it that hold at least so much; undefined when all do not. */
+/**
+ * Returns when buckets of a rolling window, oldest first, have left it that hold at least so much; undefined when all do not. What was given back
+ * more than was charged in a bucket makes no room, as in the sum of the window.
+ */
 export function freeAt(hours: number, spent: readonly Bucket[], needed: number): number | undefined {
   let freed = 0;
   for (const bucket of spent) {
-    freed += bucket.spent;
+    freed += Math.max(0, bucket.spent);
     if (freed >= needed) return bucket.since + bucketLength(hours) + hours * hour;
   }
   return undefined;

@@ -2,6 +2,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openLedger } from '../../../../core/money/ledger/open.ts';
+import { BudgetExhausted } from '../../../../core/money/ledger/periods.ts';
+import { openPostgresLedger } from '../../../../core/money/ledger/postgres.ts';
+import { freeTimesIn } from '../../../../core/money/ledger/postgres-windows.ts';
+import { freeAt } from '../../../../core/money/ledger/windows.ts';
+import type { PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { ledgerSuite, settlementOf } from '../../../suites/ledger-suite.ts';
@@ -123,5 +128,59 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
       server.resume();
       await stores.close();
     }
+  });
+});
+
+test('calls of several end users of a key wait for one connection to Postgres, and not for one each', async () => {
+  let transactions = 0;
+  const database = {
+    patience: 1,
+    transaction: () => {
+      transactions += 1;
+      return new Promise(() => {});
+    },
+  } as unknown as PostgresDatabase;
+  const ledger = openPostgresLedger(database);
+  const asked = ['ada', 'bob', 'carol'].map((user) =>
+    ledger.reserve(
+      'key_1',
+      [{ ...budgets[0], owner: { id: `usr_${user}`, name: user, scope: 'key_1' } }],
+      most,
+    ),
+  );
+  expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(asked.map(() => 'rejected'));
+  expect(transactions).toBe(1);
+});
+
+describe('a rolling window', () => {
+  const rolling = { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 100 } as const;
+
+  test('is read once for all calls that it refuses together', async () => {
+    const read: unknown[] = [];
+    const withTime = freeTimesIn(
+      {
+        query: (_sql: string, [holder]: readonly unknown[] = []) => {
+          read.push(holder);
+          return Promise.resolve([{ since: '0', micro_dollars: '60', tokens: '1' }]);
+        },
+      } as Parameters<typeof freeTimesIn>[0],
+      0,
+    );
+    const full = { budget: rolling, since: 0, needed: 10, sentence: 'It is full.' };
+    for (const key of ['key_1', 'key_1', 'key_2'])
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, as the ledger does
+      expect(await withTime(new BudgetExhausted('Full.', false, full), key)).toMatchObject({
+        message: 'It is full. Enough of it is free at 1970-01-01 05:05 UTC.',
+      });
+    expect(read).toEqual(['key_1', 'key_2']);
+  });
+
+  test('does not have what was given back, beyond what was charged then, free later', () => {
+    const minute = 60_000;
+    const buckets = [
+      { since: 0, spent: -50 },
+      { since: 5 * minute, spent: 60 },
+    ];
+    expect(freeAt(5, buckets, 60)).toBe(310 * minute);
   });
 });
