@@ -23,14 +23,21 @@ interface Zone {
 
 const zones = new Map<string, Zone>();
 
+/** Names that were found to be time zones. Each key and owner that is read with one is checked. */
+const knownNames = new Set<string>();
+
 /** True for the name of an IANA time zone. Offsets such as `+02:00` are none. */
 export function isTimeZone(name: string): boolean {
+  if (knownNames.has(name)) return true;
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return false;
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).format(0) !== '';
+    if (new Intl.DateTimeFormat('en', { timeZone: name }).format(0) === '') return false;
   } catch {
     return false;
   }
+  if (knownNames.size >= maxZones) knownNames.clear();
+  knownNames.add(name);
+  return true;
 }
 
 /** Returns the local day that holds a moment. It may be 23 or 25 hours long. The day that was asked for last is remembered for each zone. */

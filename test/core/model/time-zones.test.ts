@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { dayOf, isTimeZone, monthOf, weekOf } from '../../../core/model/time-zones.ts';
 
 const hour = 3_600_000;
@@ -70,4 +70,11 @@ test.each([
   ['', false],
 ])('%s is a time zone: %s', (name, is) => {
   expect(isTimeZone(name)).toBe(is);
+});
+
+test('the name of a time zone that was found is not looked up again', () => {
+  const lookUp = vi.spyOn(Intl, 'DateTimeFormat');
+  onTestFinished(() => lookUp.mockRestore());
+  expect([isTimeZone('Asia/Tokyo'), isTimeZone('Asia/Tokyo')]).toEqual([true, true]);
+  expect(lookUp).toHaveBeenCalledTimes(1);
 });
