@@ -7,6 +7,7 @@ import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../co
 import { Kinds } from '../../core/money/usage-log/kinds.ts';
 import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
+import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { transactionInSqlite } from '../../core/state/database/sqlite-writes.ts';
 import { yieldTurn } from '../../core/state/database/yield-turn.ts';
 import { tries } from '../support/tries.ts';
@@ -566,6 +567,34 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         ]);
         expect(await sums({ since: newYear + 90_000 }, 'model')).toEqual([]);
       });
+    });
+
+    test('by an owner have no group for calls without one', async () => {
+      await insert(
+        usageRecord('a', { team: 'team_1', member: 'mem_1', organisation: 'org_1' }),
+        usageRecord('b', { team: 'team_1', organisation: 'org_1' }),
+        usageRecord('c', { organisation: 'org_1' }),
+      );
+      await beforeAndAfter(async () => {
+        const groups = async (...asked: Parameters<UsageLog['sums']>) =>
+          (await sums(...asked)).map(({ group, calls }) => [group, calls]);
+        expect(await groups({ team: 'team_1' }, 'member')).toEqual([['mem_1', 1]]);
+        expect(await groups({ organisation: 'org_1' }, 'team')).toEqual([['team_1', 2]]);
+        expect(await groups({ member: 'mem_1' }, 'team')).toEqual([['team_1', 1]]);
+      });
+    });
+
+    test('number owners and names without gaps, however often they come', async () => {
+      for (const name of ['a', 'b', 'c', 'd']) {
+        await insert(usageRecord(name, { team: 'team_1', member: `mem_${name}`, model: name }));
+        await addAll();
+      }
+      const { run } = sqlOf(stores.database);
+      for (const table of ['usage_subjects', 'usage_names']) {
+        const [row] = await run(() => rows(`SELECT MAX(id) AS last, COUNT(*) AS count FROM ${table}`));
+        expect(Number(row?.['last'])).toBe(Number(row?.['count']));
+      }
+      expect(await sums({}, 'team')).toMatchObject([{ group: 'team_1', calls: 4 }]);
     });
 
     test('list the groups of the highest cost, or of the most calls, and the others together', async () => {

@@ -91,14 +91,15 @@ export function subjectSource(
   const { keyId: _keyId, ...others } = filter;
   const byName = narrowing(others, 'n.');
   const bySubject = kind === 'records' ? undefined : subjectConditions(kind, filter);
+  const summed = subjectColumn(kind, grouped);
   const ofSums = segments.filter(({ level }) => level !== 'records');
   for (const { level, since, until } of ofSums)
     if (level !== 'records' && bySubject !== undefined)
       add(
-        `SELECT CAST(t.start AS BIGINT) * ${minute} AS at, ${subjectColumn(kind, grouped)} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, t.calls,
+        `SELECT CAST(t.start AS BIGINT) * ${minute} AS at, ${summed} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, t.calls,
            ${amounts.map((name) => `COALESCE(t.${name}, 0) AS ${name}`).join(', ')}
          FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject JOIN usage_names n ON n.id = t.names
-         WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}${byName.sql}`,
+         WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}${byName.sql}${isGiven(summed, ' AND')}`,
         minutesOf(since),
         minutesOf(until),
         ...bySubject.values,
@@ -110,7 +111,7 @@ export function subjectSource(
     const [column, from] = rowColumn(database, grouped);
     add(
       `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM ${source}${from}
-       WHERE at >= ? AND at < ?${narrowed.sql}${owned.sql}${column === "''" ? '' : ` AND ${column} IS NOT NULL`}`,
+       WHERE at >= ? AND at < ?${narrowed.sql}${owned.sql}${isGiven(column, ' AND')}`,
       since,
       until,
       ...narrowed.values,
@@ -131,11 +132,16 @@ export function subjectSource(
     add(
       `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM
        (SELECT ${summedOfRecords}, team, member, organisation, tags, end_user FROM usage_calls ${own.where}) AS records${from}
-       ${column === "''" ? '' : `WHERE ${column} IS NOT NULL`}`,
+       ${isGiven(column, 'WHERE')}`,
       ...own.values,
     );
   }
   return { sql: parts.join(' UNION ALL '), values };
+}
+
+/** SQL that leaves out calls that are in no group. */
+function isGiven(column: string, word: string): string {
+  return column === "''" ? '' : `${word} ${column} IS NOT NULL`;
 }
 
 /** By which column of `usage_subjects` sums are grouped. */

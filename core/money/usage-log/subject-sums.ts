@@ -38,15 +38,20 @@ function given(kind: Database['kind'], columns: Columns): string {
 /** Statements that add rows to a table that numbers them, and that look their numbers up. */
 function numbering(kind: Database['kind'], table: string, columns: Columns, unique: readonly string[]) {
   const names = columns.map(([name]) => name).join(', ');
-  const [id, number] =
-    kind === 'sqlite'
-      ? ['', '']
-      : ['id, ', `(SELECT COALESCE(MAX(id), 0) FROM ${table}) + ROW_NUMBER() OVER (), `];
+  const withDay = given(kind, [...columns, ['last_day', 'INTEGER']]);
+  const isSame = unique.map((name) => `t.${name} = g.${name}`).join(' AND ');
+  const onConflict = `ON CONFLICT (${unique.join(', ')}) DO UPDATE SET last_day = excluded.last_day WHERE ${table}.last_day < excluded.last_day`;
   return {
-    add: `INSERT INTO ${table} (${id}${names}, last_day) SELECT ${number}${names}, last_day
-      FROM (${given(kind, [...columns, ['last_day', 'INTEGER']])}) AS given_rows WHERE true
-      ON CONFLICT (${unique.join(', ')}) DO UPDATE SET last_day = excluded.last_day WHERE ${table}.last_day < excluded.last_day`,
-    find: `SELECT g.place, t.id FROM (${given(kind, columns)}) AS g JOIN ${table} t ON ${unique.map((name) => `t.${name} = g.${name}`).join(' AND ')}`,
+    add:
+      kind === 'sqlite'
+        ? `INSERT INTO ${table} (${names}, last_day) SELECT ${names}, last_day FROM (${withDay}) AS g WHERE true ${onConflict}`
+        : // Only those that are not there are numbered, because numbers of others would be lost.
+          `WITH g AS (${withDay}),
+           seen AS (UPDATE ${table} AS t SET last_day = g.last_day FROM g WHERE ${isSame} AND t.last_day < g.last_day)
+           INSERT INTO ${table} (id, ${names}, last_day)
+           SELECT (SELECT COALESCE(MAX(id), 0) FROM ${table}) + ROW_NUMBER() OVER (), ${names}, last_day
+           FROM g WHERE NOT EXISTS (SELECT 1 FROM ${table} AS t WHERE ${isSame}) ${onConflict}`,
+    find: `SELECT g.place, t.id FROM (${given(kind, columns)}) AS g JOIN ${table} t ON ${isSame}`,
   };
 }
 
