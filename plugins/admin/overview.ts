@@ -36,18 +36,21 @@ export type Naming = (
 ) => Promise<(UsageSums & { name?: string })[]>;
 
 /** The time of an overview. `since` is at the start of a bucket: half a first one would look like a fall. */
-function timeOf(
-  { range, since, until, zone, keyId, team, member, organisation, tag }: OverviewQuery,
-  now: number,
-) {
+function timeOf(query: OverviewQuery, now: number) {
+  const { range, since, until, zone } = query;
   const end = until ?? now;
   const length = since === undefined ? lengths[range] : Math.max(0, end - since);
-  const isOwned = [keyId, team, member, organisation, tag].some((id) => id !== undefined);
+  const isOwned = query.tag !== undefined || isOfBearer(query);
   const { bucket } = widths.find(({ most }) => length <= most) ?? { bucket: day };
   // There are no sums of minutes by keys and owners.
   const width = isOwned && length > 2 * hour ? Math.max(hour, bucket) : bucket;
   const start = since ?? Math.ceil((end - length) / width) * width;
   return { since: start, until: end, bucket: zone !== undefined && width >= 12 * hour ? day : width };
+}
+
+/** True where only the calls of a key or an owner are asked for. */
+function isOfBearer({ keyId, team, member, organisation }: OverviewQuery): boolean {
+  return [keyId, team, member, organisation].some((id) => id !== undefined);
 }
 
 /** The route of the overview. `running` says how many calls run now. */
@@ -79,7 +82,8 @@ export function overviewHandler(
       ranking('team'),
       ranking('member'),
       ranking('organisation'),
-      ranking('tag'),
+      // There are no sums of tags by keys and owners: every record of the time would be read.
+      isOfBearer(query) ? [] : ranking('tag'),
     ]);
     const [models, keys, channels, statuses, teams, members, organisations, tags] = lists;
     return {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { incompleteBefore, totals, usageSums, zone } from './usage.ts';
-import { count, number, text, time } from './values.ts';
+import { count, moment, text, time } from './values.ts';
 
 /** The span that an overview covers, up to now. */
 export const overviewQuery = z.strictObject({
   range: z.enum(['1h', '24h', '7d', '30d'], 'must be 1h, 24h, 7d or 30d').default('24h'),
-  since: number.exactOptional().describe('in the place of range: from when, in milliseconds since 1970'),
-  until: number.exactOptional().describe('with since; default now'),
+  since: moment.exactOptional().describe('in the place of range: from when, in milliseconds since 1970'),
+  until: moment.exactOptional().describe('with since; default now'),
   zone,
   keyId: text.exactOptional(),
   team: text.exactOptional().describe('id of a team; so are member and organisation'),
@@ -34,7 +34,9 @@ export const overview = z.object({
   teams: z.array(usageSums),
   members: z.array(usageSums),
   organisations: z.array(usageSums),
-  tags: z.array(usageSums),
+  tags: z
+    .array(usageSums)
+    .describe('empty where the overview is narrowed by a key, a team, a member or an organisation'),
   channels: z.array(usageSums),
   statuses: z.array(usageSums),
   incompleteBefore,

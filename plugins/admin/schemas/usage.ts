@@ -1,10 +1,10 @@
 /** Schemas of the admin endpoints for usage. */
 import { z } from 'zod';
-import { count, jsonObject, number, percentiles, text, time } from './values.ts';
+import { count, jsonObject, moment, number, percentiles, text, time } from './values.ts';
 
 const filter = {
-  since: number.exactOptional(),
-  until: number.exactOptional().describe('exclusive'),
+  since: moment.exactOptional(),
+  until: moment.exactOptional().describe('exclusive'),
   keyId: text.exactOptional(),
   team: text.exactOptional().describe('id of the team of the key at the time of the call'),
   member: text.exactOptional().describe('id of the member or service account of the key at that time'),

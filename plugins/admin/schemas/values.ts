@@ -20,6 +20,12 @@ export const number = z.coerce
   .int('must be a whole number')
   .min(0, 'must not be negative');
 
+/** The end of the year 9999 in milliseconds since 1970. Dates of JavaScript go further, but days around them have to exist too. */
+const lastMoment = 253_402_300_799_999;
+
+/** A time in a query, in milliseconds since 1970. */
+export const moment = number.max(lastMoment, `must be at most ${lastMoment}`);
+
 /** A name or an id in a query. */
 export const text = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 

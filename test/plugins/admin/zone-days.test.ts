@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { UsageLog } from '../../../core/money/usage-log/index.ts';
 import { sumsAsked } from '../../../plugins/admin/usage-sums.ts';
+import { overviewQuery, usageFilter } from '../../../plugins/admin/schemas/index.ts';
 import { daysOf } from '../../../plugins/admin/zone-days.ts';
 
 const hour = 3_600_000;
@@ -56,4 +57,16 @@ test('sums by days of a zone with half hours say that they are not exact, where 
     ],
   });
   expect(await asked('Asia/Tokyo')).not.toHaveProperty('exact');
+});
+
+test('times without days around them are refused', () => {
+  const last = Date.UTC(10_000, 0) - 1;
+  for (const zone of ['Pacific/Kiritimati', 'Pacific/Niue', 'UTC'])
+    expect(daysOf(zone, last - hour, last).length).toBeGreaterThan(0);
+  for (const since of [last + 1, 8.64e15, Number.MAX_SAFE_INTEGER])
+    for (const one of [{ since: String(since) }, { until: String(since) }]) {
+      expect(overviewQuery.safeParse(one).success).toBe(false);
+      expect(usageFilter.safeParse(one).success).toBe(false);
+    }
+  expect(overviewQuery.safeParse({ since: String(last) }).success).toBe(true);
 });

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import type { UsageFilter, UsageGrouping } from 'sluice/internal';
+import { overviewHandler } from '../../../plugins/admin/overview.ts';
+import { overviewQuery } from '../../../plugins/admin/schemas/index.ts';
+
+const usage = { calls: 1, failed: 0, refused: 0, input: 1, output: 1, microDollars: 1 };
+
+/** By what an overview groups calls of the usage log, and the tags that it lists. */
+async function viewOf(query: object) {
+  const groupings: UsageGrouping[] = [];
+  const tools = {
+    usageLog: {
+      sums: (_filter: UsageFilter, by: UsageGrouping) => {
+        groupings.push(by);
+        return Promise.resolve({ sums: [{ group: 'one', ...usage }] });
+      },
+    },
+    rates: { state: 'ok' },
+    bookkeeper: { waiting: 0 },
+    catalog: { channels: [], isOn: () => true },
+    upkeep: { warned: [] },
+  } as unknown as Parameters<typeof overviewHandler>[0];
+  const overview = overviewHandler(
+    tools,
+    (_by, sums) => Promise.resolve([...sums]),
+    () => Promise.resolve(0),
+  );
+  const { tags } = await overview({ query: overviewQuery.parse(query) } as Parameters<typeof overview>[0]);
+  return { groupings, tags: tags.map(({ group }) => group) };
+}
+
+test.each([
+  { keyId: 'key_1' },
+  { team: 'team_1' },
+  { member: 'mem_1', tag: 'blue' },
+  { organisation: 'org_1' },
+])('an overview of %j does not read all records for its tags', async (query) => {
+  const { groupings, tags } = await viewOf(query);
+  expect(groupings).toContain('keyId');
+  expect(groupings).not.toContain('tag');
+  expect(tags).toEqual([]);
+});
+
+test.each([{}, { tag: 'blue' }])('an overview of %j has tags', async (query) => {
+  expect(await viewOf(query)).toMatchObject({ tags: ['one'] });
+});
