@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
+  chargedMicroDollars,
+  factorFor,
   isObject,
   matchesModel,
   wrongValue,
@@ -28,7 +30,10 @@ interface Storage {
   readonly tokens: number;
   readonly from: number;
   readonly until: number;
+  /** Cost of it. */
   readonly microDollars: number;
+  /** Factor by which the price rule of the key's owners charged it when it was made. Absent where that was before there were price rules: 1. */
+  readonly factor?: number;
   /** How many settlements there were. */
   readonly count: number;
 }
@@ -81,6 +86,7 @@ export async function claimStorage(
     from: now,
     until: now,
     microDollars: 0,
+    factor: factorFor(call.get(caller)?.pricing, model),
     count: 0,
   };
   return storageClaim(call, begun, until, around);
@@ -111,7 +117,8 @@ async function storageClaim(
 ): Promise<StorageClaim> {
   const key = call.get(caller);
   const budgets = key?.budgets ?? [];
-  const more = costOf(before, Math.max(before.until, until) + slack) - before.microDollars;
+  const most = { ...before, microDollars: costOf(before, Math.max(before.until, until) + slack) };
+  const more = chargeOf(most) - chargeOf(before);
   let claim: Reservation | undefined;
   const isInDollars = budgets.some(({ unit }) => unit === 'micro-dollar');
   // Storage uses no tokens, so that a budget in tokens alone would not limit it.
@@ -206,12 +213,15 @@ function settlementOf(
 ): Settlement {
   const { id, model, upstreamModel, channel, price, tokens, from, count } = after;
   const more = after.microDollars - before.microDollars;
+  // The difference of rounded charges, so that all of them together give what the whole comes to.
+  const charged = chargeOf(after) - chargeOf(before);
   const now = Date.now();
   const hours = (after.until - before.until) / 3_600_000;
   return {
     ...(owner === '' ? {} : { keyId: owner }),
     ...(reservation === undefined ? {} : { reservation }),
-    charged: { microDollars: Math.abs(more), tokens: 0 },
+    charged: { microDollars: Math.abs(charged), tokens: 0 },
+    isPriced: true,
     // It is given back to the time at which it was charged.
     ...(more < 0 ? { refundOf: from } : {}),
     record: {
@@ -235,6 +245,7 @@ function settlementOf(
       cacheWrite: 0,
       reasoning: 0,
       microDollars: more,
+      ...(charged === more ? {} : { chargedMicroDollars: charged }),
       price: { model: upstreamModel, cacheStorage: price },
       ms: 0,
     },
@@ -250,6 +261,11 @@ function storageOf({ known }: ProviderObject): Storage | undefined {
 function costOf({ price, tokens, from }: Storage, until: number): number {
   const hours = Math.max(0, until - from) / 3_600_000;
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(tokens * price * hours));
+}
+
+/** Micro-dollars that budgets are charged for it. */
+function chargeOf({ microDollars, factor = 1 }: Storage): number {
+  return chargedMicroDollars(microDollars, factor);
 }
 
 function priceOf(model: string, { cacheStorage }: Around): number | undefined {

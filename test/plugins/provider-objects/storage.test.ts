@@ -354,6 +354,60 @@ describe('two who change a content at once', () => {
   });
 });
 
+describe('a price rule of the owners of a key', () => {
+  const pricing = { factor: 2, models: [{ model: 'm', factor: 1.5 }] };
+  const key = { ...inDollars, pricing } as ApiKey;
+
+  test('is in what is reserved, what is charged and the record, which has the cost too', async () => {
+    const { around, reserved } = stage();
+    const body = { ttl: '3540s' };
+    const cost = Buffer.byteLength(JSON.stringify(body));
+    const made = await claimStorage(callOf(key), place, { model: 'm', body }, around);
+    expect(reserved).toEqual([{ microDollars: Math.ceil(cost * 1.5), tokens: 0 }]);
+    const { known, settlements } = made!.stored({ usageMetadata: { totalTokenCount: 101 } });
+    const storedCost = Math.ceil(101 * (3540 / 3600));
+    expect(known).toMatchObject({ storage: { factor: 1.5, microDollars: storedCost } });
+    expect(settlements).toMatchObject([
+      {
+        isPriced: true,
+        charged: { microDollars: Math.ceil(storedCost * 1.5) },
+        record: { microDollars: storedCost, chargedMicroDollars: Math.ceil(storedCost * 1.5) },
+      },
+    ]);
+  });
+
+  test('stays for a content what it was when that was made: for more time, and for what is given back', async () => {
+    const { around: longer, reserved } = stage();
+    const before = objectOf();
+    const object = {
+      ...before,
+      known: { storage: { ...storage, factor: 3 } },
+    } as unknown as ProviderObject;
+    const made = await claimLonger(callOf(key), object, { ttl: `${3 * 3600 - 60}s` }, longer);
+    expect(reserved).toEqual([{ microDollars: 3_000_000, tokens: 0 }]);
+    expect(made!.stored({ expireTime: at(now + 3 * hour) }).settlements).toMatchObject([
+      { isPriced: true, charged: { microDollars: 3_000_000 }, record: { microDollars: 1_000_000 } },
+    ]);
+    const { around, changes } = contested([]);
+    await forget(object, around);
+    expect(changes[0]?.settlements).toMatchObject([
+      {
+        isPriced: true,
+        refundOf: now,
+        charged: { microDollars: 6_000_000 },
+        record: { microDollars: -2_000_000, chargedMicroDollars: -6_000_000 },
+      },
+    ]);
+    // One that was charged before there were price rules.
+    const older = contested([]);
+    await forget(before, older.around);
+    expect(older.changes[0]?.settlements).toMatchObject([
+      { isPriced: true, charged: { microDollars: 2_000_000 } },
+    ]);
+    expect(older.changes[0]?.settlements[0]?.record).not.toHaveProperty('chargedMicroDollars');
+  });
+});
+
 describe('a content that is not kept any more', () => {
   test('gives back the time that does not come', async () => {
     vi.setSystemTime(now + hour / 2);
