@@ -162,9 +162,7 @@ export default definePlugin({
           ? undefined
           : amounts(held?.most ?? written, requested(few === undefined ? call : call.with(few)));
       // What is settled elsewhere has a reservation of its own.
-      // Each end user would need an allotment.
-      const isOfOne = budgets.every(({ owner }) => owner?.scope === undefined);
-      const mayShare = isOfOne && before === noAmounts && !accountOf(call).settlesElsewhere;
+      const mayShare = hasNoEndUser(budgets) && before === noAmounts && !accountOf(call).settlesElsewhere;
       const reservation = await reserved({ id }, budgets, most, mayShare, less);
       claim.hold(reservation);
       const isHeld = less !== undefined && isLess(reservation.most, most);
@@ -174,14 +172,14 @@ export default definePlugin({
     };
 
     /** The price of a tool is known: that is reserved, and charged once it has run. */
-    const tool = async (call: Call, next: Next, key?: ApiKey) => {
+    const tool = async (call: Call, next: Next, key?: ApiKey, budgets: readonly HeldBudget[] = []) => {
       const microDollars = call.get(toolPrice) ?? 0;
       if (microDollars === 0) return next(call);
       const claim = key && new Claim(bookkeeper);
       if (key !== undefined && claim !== undefined) {
         claim.endWith(call);
         const { amounts } = accountOf(call).chargeOf(call.model, { microDollars, tokens: 0 });
-        claim.hold(await reserved(key, key.budgets ?? [], amounts, true));
+        claim.hold(await reserved(key, budgets, amounts, hasNoEndUser(budgets)));
       }
       accountOf(call).sendThrough((now, send) => new ToolMeter(now, microDollars, claim).send(send));
       return next(call);
@@ -228,8 +226,9 @@ export default definePlugin({
       }
       const key = call.get(caller);
       const account = accountOf(call);
-      if (call.operation !== 'tool') account.attributeTo(attributionOf(key, call));
-      const ofEndUser = key === undefined ? [] : endUserBudgets(key, account.attribution.endUser);
+      const attribution = attributionFor(key, call);
+      account.attributeTo(attribution);
+      const ofEndUser = key === undefined ? [] : endUserBudgets(key, attribution.endUser);
       const budgets = ofEndUser.length === 0 ? (key?.budgets ?? []) : [...(key?.budgets ?? []), ...ofEndUser];
       if (key !== undefined) {
         const holders = chargedHolders(key);
@@ -237,13 +236,30 @@ export default definePlugin({
       }
       // Nobody without a budget waits for the database.
       if (key !== undefined && budgets.length > 0)
-        return call.operation === 'tool' ? tool(call, next, key) : budgeted(call, next, key, budgets);
+        return call.operation === 'tool'
+          ? tool(call, next, key, budgets)
+          : budgeted(call, next, key, budgets);
       if (call.operation === 'tool') return tool(call, next);
       accountOf(call).sendThrough(unbudgeted);
       return next(call);
     };
   },
 });
+
+/**
+ * Returns by what a call is attributed. What a plugin sends for a call of the same key is attributed as that call, so that it is reserved and
+ * charged by the same budgets.
+ */
+function attributionFor(key: ApiKey | undefined, call: Call): ReturnType<typeof attributionOf> {
+  const { parent, operation } = call;
+  const inherited = key === undefined || parent === undefined ? undefined : accountOf(parent).attribution;
+  return inherited ?? (operation === 'tool' ? {} : attributionOf(key, call));
+}
+
+/** True where no end user has a budget: each of them would need an allotment. */
+function hasNoEndUser(budgets: readonly HeldBudget[]): boolean {
+  return budgets.every(({ owner }) => owner?.scope === undefined);
+}
 
 function times(services: Services, factor: number): Services {
   return Object.fromEntries(Object.entries(services).map(([name, uses]) => [name, uses * factor]));

@@ -144,8 +144,8 @@ function draftOf(
     if (cost.price !== undefined) draft.price = cost.price;
     if (chargedMicroDollars !== undefined) draft.chargedMicroDollars = chargedMicroDollars;
   }
-  if (attribution.tags !== undefined) draft.tags = attribution.tags;
-  if (attribution.endUser !== undefined) draft.endUser = attribution.endUser;
+  if (attribution?.tags !== undefined) draft.tags = attribution.tags;
+  if (attribution?.endUser !== undefined) draft.endUser = attribution.endUser;
   const key = call.get(caller);
   const losses = record.losses();
   const failures = record.failures(attemptOf);

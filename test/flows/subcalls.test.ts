@@ -21,6 +21,11 @@ const moderated = definePlugin({
     ({ subcall } = tools);
     return async function moderates(call, next) {
       met.push(call);
+      const { 'x-tool': toolCost } = call.wire.headers;
+      if (toolCost !== undefined) {
+        await tools.runTool(call, { name: 'tool', microDollars: Number(toolCost) }, () => Promise.resolve());
+        return next(call);
+      }
       const chargeTo = call.wire.headers['x-pays'] === 'operator' ? 'operator' : 'caller';
       const outlivesParent = call.wire.headers['x-outlives'] === 'true';
       const judge = tools.subcall(call, {
@@ -110,18 +115,22 @@ afterAll(async () => {
 });
 
 interface Wish {
-  readonly key?: Partial<ApiKey>;
+  /** The fields of a new key, or the value of one. */
+  readonly key?: Partial<ApiKey> | string;
+  readonly user?: string;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
 }
 
-/** A chat with a key of its own. `records` waits until that many calls of the key are booked. */
-async function chat({ key = {}, headers = {}, signal }: Wish = {}) {
-  const { record, value } = await gateway.apiKeys.create({ name: 'asks', ...key });
+/** A chat, with a key of its own where none is given. `records` waits until that many calls of the key are booked. */
+async function chat({ key = {}, user, headers = {}, signal }: Wish = {}) {
+  const created =
+    typeof key === 'string' ? undefined : await gateway.apiKeys.create({ name: 'asks', ...key });
+  const value = created?.value ?? String(key);
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json', ...headers },
-    body: '{"model":"chat","messages":[{"role":"user","content":"Hi"}]}',
+    body: JSON.stringify({ model: 'chat', messages: [{ role: 'user', content: 'Hi' }], user }),
     ...(signal === undefined ? {} : { signal }),
   });
   const recorded = async (keyId: string | undefined, calls: number) => {
@@ -130,7 +139,7 @@ async function chat({ key = {}, headers = {}, signal }: Wish = {}) {
     await expect.poll(async () => (await page()).length).toBeGreaterThanOrEqual(calls);
     return page();
   };
-  return { response, id: record.id, body: (await response.json()) as object, recorded };
+  return { response, value, id: created?.record.id, body: (await response.json()) as object, recorded };
 }
 
 describe('a call that a plugin makes for another one', () => {
@@ -188,6 +197,28 @@ describe('a call that a plugin makes for another one', () => {
       headers: { 'x-pays': 'operator' },
     });
     expect(upstream.requests.filter(({ url }) => url.includes('moderations'))).toHaveLength(asked + 1);
+  });
+
+  test('is attributed to the end user of the call', async () => {
+    const { id, recorded } = await chat({ key: { tags: ['blue'] }, user: 'ada' });
+    expect((await recorded(id, 2)).map(({ endUser, tags }) => [endUser, tags])).toEqual([
+      ['ada', ['blue']],
+      ['ada', ['blue']],
+    ]);
+  });
+
+  test('as a run of a tool is reserved and charged by the budget of the end user', async () => {
+    const endUserBudget = { unit: 'micro-dollar', period: 'day', amount: 100_000 } as const;
+    const headers = { 'x-tool': '50000' };
+    const { response, value, id, recorded } = await chat({ key: { endUserBudget }, user: 'ada', headers });
+    expect(response.status).toBe(200);
+    expect((await recorded(id, 2)).find(({ operation }) => operation === 'tool')).toMatchObject({
+      endUser: 'ada',
+      microDollars: 50_000,
+    });
+    // What the chat may come to has room beside what was charged, and the tool has none beside both.
+    expect((await chat({ key: value, user: 'ada', headers })).response.status).toBe(429);
+    expect((await chat({ key: value, user: 'bob', headers })).response.status).toBe(200);
   });
 
   test('may use a model that the key does not name, and takes none of its turns', async () => {

@@ -5,7 +5,7 @@ import type { HeldBudget } from '../../sdk/budget.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import { ownerName } from '../../state/owners/effective-key.ts';
 import type { ChargedHolders } from '../ledger/charged-holders.ts';
-import { endUserPrefix, seriesIn } from '../ledger/windows.ts';
+import { endUserPrefix, isEndUser, seriesIn, summedIn } from '../ledger/windows.ts';
 
 /** By what a call is attributed. */
 export interface Attribution {
@@ -112,4 +112,12 @@ export function withEndUsers(holders: ChargedHolders, budgets: readonly HeldBudg
     owners: [...holders.owners, ...budgets.flatMap(({ owner }) => owner?.id ?? [])],
     series: [...holders.series, ...seriesIn('', budgets)],
   };
+}
+
+/** Leaves end users out of those who are charged. */
+export function withoutEndUsers({
+  owners,
+  series,
+}: Pick<ChargedHolders, 'owners' | 'series'>): Pick<ChargedHolders, 'owners' | 'series'> {
+  return { owners: summedIn(owners), series: series.filter(({ holder }) => !isEndUser(holder)) };
 }

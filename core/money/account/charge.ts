@@ -25,14 +25,15 @@ export interface Charge {
 export function sumOfCharges(before: Charge, more: Charge): Charge {
   const amounts = sum(before.amounts, more.amounts);
   const cost = costOf(before) + costOf(more);
+  const [{ cost: _before, ...earlier }, { cost: _more, ...later }] = [before, more];
   const reservation = covering(amounts, before.reservation, more.reservation);
   const usage =
     before.usage === undefined || more.usage === undefined
       ? (before.usage ?? more.usage)
       : sumUsage(before.usage, more.usage);
   return {
-    ...before,
-    ...more,
+    ...earlier,
+    ...later,
     amounts,
     ...(cost === amounts.microDollars ? {} : { cost }),
     ...(usage === undefined ? {} : { usage }),

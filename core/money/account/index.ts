@@ -12,7 +12,7 @@ import { factorFor, multiplied } from '../ledger/pricing.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { costOf, sumOfCharges, type Charge } from './charge.ts';
-import type { Attribution } from './attribution.ts';
+import { withoutEndUsers, type Attribution } from './attribution.ts';
 import type { Claim, HeldReservation } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
@@ -69,7 +69,7 @@ export class Account implements CallAccount, EndedCall {
   #step: Handler | undefined = undefined;
   #isBooked = false;
   #recorder: Recorder | undefined = undefined;
-  #attribution: Attribution = {};
+  #attribution: Attribution | undefined = undefined;
   #holders: ChargedHolders = { owners: [], series: [] };
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
@@ -225,7 +225,8 @@ export class Account implements CallAccount, EndedCall {
     this.#attribution = attribution;
   }
 
-  get attribution(): Attribution {
+  /** Undefined for what is not charged, and before the call was admitted. */
+  get attribution(): Attribution | undefined {
     return this.#attribution;
   }
 
@@ -290,11 +291,15 @@ export class Account implements CallAccount, EndedCall {
       this.#services?.ended.add(this);
   }
 
-  /** Closes the account and returns its settlement, for who keeps something together with it, both or neither. */
+  /**
+   * Closes the account and returns its settlement, for who keeps something together with it, both or neither. End users are not charged, because
+   * what is given back later is not given back to them.
+   */
   take(): Settlement | undefined {
     if (!this.#shut()) return undefined;
     this.#state = 'taken';
     this.#services?.ended.add(this);
+    this.#holders = { ...this.#holders, ...withoutEndUsers(this.#holders) };
     return this.#settlement();
   }
 

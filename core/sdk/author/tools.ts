@@ -247,7 +247,7 @@ export interface PluginTools {
    * Makes a call of any operation on behalf of another one: a judge, a moderation, an embedding. It is routed, retried, recorded under an id
    * of its own, reserved and charged as calls of clients are. It meets the stages `observe`, `admit` and `translate`. It does not meet
    * `identify` and `shape`, so that no guard and no cache meets its own calls. Limits of rates and the list of models of the caller's key do
-   * not count, because the operator chose the model. It ends with its parent at the latest, unless the request says `outlivesParent`. Works once the
+   * not count, because the operator chose the model. Its tags and its end user are those of the other call. It ends with its parent at the latest, unless the request says `outlivesParent`. Works once the
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */
   subcall(parent: Call, request: SubcallRequest): DirectCall;

@@ -1,5 +1,6 @@
 import { NEVER, of, Subject } from 'rxjs';
 import { describe, expect, test } from 'vitest';
+import { sumOfCharges } from '../../../core/money/account/charge.ts';
 import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
 import { accounted } from '../../../core/money/account/followed.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
@@ -215,7 +216,15 @@ describe('a reservation is settled or released exactly once, and the call is cha
     const one = opened();
     const reply = await one.send(metered(async () => of(text), one.claimed('a')));
     reply.subscribe();
-    expect(one.account.take()).toMatchObject({ reservation: 'a', charged: { microDollars: 15 } });
+    one.account.belongTo({
+      owners: ['team_1', 'usr_1'],
+      series: ['key_1', 'usr_1'].map((holder) => ({ holder, series: 'hours:5' })),
+    });
+    const taken = one.account.take();
+    expect(taken).toMatchObject({ reservation: 'a', charged: { microDollars: 15 } });
+    // A refund of it would not reach end users.
+    expect(taken?.owners).toEqual(['team_1']);
+    expect(taken?.series).toEqual([{ holder: 'key_1', series: 'hours:5' }]);
     expect(one.account.take()).toBeUndefined();
     one.end();
     expect(fate(one)).toEqual({ settled: [], charged: [], released: [], watched: [] });
@@ -274,5 +283,14 @@ describe('callbacks', () => {
     one.call.onOutcome(({ ended }) => ran.push(ended));
     one.end();
     expect(ran).toEqual(['close', 'left']);
+  });
+});
+
+test('charges that differ from their costs, and together do not, have the cost of both', () => {
+  const charge = (microDollars: number, cost: number) => ({ amounts: { microDollars, tokens: 1 }, cost });
+  expect(sumOfCharges(charge(20, 10), charge(10, 20))).toEqual({ amounts: { microDollars: 30, tokens: 2 } });
+  expect(sumOfCharges(charge(20, 10), charge(10, 5))).toEqual({
+    amounts: { microDollars: 30, tokens: 2 },
+    cost: 15,
   });
 });
