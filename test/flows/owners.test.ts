@@ -182,7 +182,9 @@ describe('a team and its organisation', () => {
       return response.status;
     };
     const most = async (user: string | undefined): Promise<number> => {
-      let served = 0;
+      // Whoever has used up a budget before concerns nobody else.
+      expect(await ask(user)).toBe(200);
+      let served = 1;
       // Each call is settled before the next: what it may come to is more than its charge.
       await eventually(async () => {
         const status = await ask(user);
@@ -193,6 +195,7 @@ describe('a team and its organisation', () => {
     };
     // A call costs more than is reserved for it, so that one or two are served.
     for (const user of ['ada', 'bob', undefined]) expect(await most(user)).toBeGreaterThanOrEqual(1);
+    expect(await ask('ada')).toBe(429);
     expect(await ask('carol', 'blue, green')).toBe(200);
     expect(await ask('dora', 'x'.repeat(65))).toBe(400);
     expect(await ask('dora', Array.from({ length: 21 }, (_, index) => `t${index}`).join())).toBe(400);
