@@ -7,7 +7,6 @@ import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../co
 import { Kinds } from '../../core/money/usage-log/kinds.ts';
 import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
-import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { transactionInSqlite } from '../../core/state/database/sqlite-writes.ts';
 import { yieldTurn } from '../../core/state/database/yield-turn.ts';
 import { tries } from '../support/tries.ts';
@@ -589,9 +588,10 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
         await insert(usageRecord(name, { team: 'team_1', member: `mem_${name}`, model: name }));
         await addAll();
       }
-      const { run } = sqlOf(stores.database);
+      const { database } = stores;
       for (const table of ['usage_subjects', 'usage_names']) {
-        const [row] = await run(() => rows(`SELECT MAX(id) AS last, COUNT(*) AS count FROM ${table}`));
+        const ids = `SELECT MAX(id) AS last, COUNT(*) AS count FROM ${table}`;
+        const [row] = database.kind === 'postgres' ? await database.query(ids) : await database.read(ids, []);
         expect(Number(row?.['last'])).toBe(Number(row?.['count']));
       }
       expect(await sums({}, 'team')).toMatchObject([{ group: 'team_1', calls: 4 }]);
