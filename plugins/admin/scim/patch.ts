@@ -158,13 +158,10 @@ class Patcher {
       addElement(elements, made);
       return;
     }
-    for (const key of keys) {
-      const changed = copied(elements.get(key) ?? {});
-      if (sub === undefined) Object.assign(changed, complex(attribute, value));
-      else setSub(changed, attribute, sub, op === 'remove' ? undefined : value);
-      elements.delete(key);
-      addElement(elements, changed);
-    }
+    changeInPlace(elements, new Set(keys), (element) => {
+      if (sub === undefined) Object.assign(element, complex(attribute, value));
+      else setSub(element, attribute, sub, op === 'remove' ? undefined : value);
+    });
   }
 
   #matching(elements: ReadonlyMap<string, JsonObject>, filter: Filter | undefined): string[] {
@@ -207,6 +204,30 @@ function addElement(elements: Map<string, JsonObject>, element: JsonObject): voi
       if (other['primary'] === true) elements.set(key, { ...other, primary: false });
   const key = keyOf(element);
   elements.set(key, { ...elements.get(key), ...element });
+}
+
+/** Changes the elements of these keys. Their order stays, because the first email is the one to sign in with where none is primary. */
+function changeInPlace(
+  elements: Map<string, JsonObject>,
+  keys: ReadonlySet<string>,
+  change: (element: Record<string, JsonValue>) => void,
+): void {
+  const before = [...elements];
+  elements.clear();
+  let hasNewPrimary = false;
+  for (const [key, element] of before) {
+    if (keys.has(key)) {
+      const changed = copied(element);
+      change(changed);
+      hasNewPrimary ||= changed['primary'] === true;
+      addElement(elements, changed);
+      continue;
+    }
+    const kept = hasNewPrimary && element['primary'] === true ? { ...element, primary: false } : element;
+    // A changed element before this one may have got the same value.
+    const same = elements.get(key);
+    elements.set(key, same === undefined ? kept : { ...kept, ...same });
+  }
 }
 
 function copied(object: JsonObject): Record<string, JsonValue> {
