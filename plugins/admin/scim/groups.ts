@@ -39,6 +39,7 @@ export class ScimGroups {
     const members = this.#known(given.members ?? []);
     const same = owners.list().filter(({ kind, name }) => kind === 'team' && name === given.displayName);
     const adopted = same.length === 1 ? same[0] : undefined;
+    this.#checkNumber(adopted, new Set(members), false);
     const team = adopted ?? (await owners.create({ kind: 'team', name: given.displayName }));
     await groupRows.set(team.id, {
       ...externalIdOf(given),
@@ -56,6 +57,7 @@ export class ScimGroups {
     this.#checkName(given.displayName, team);
     // A PUT without members is of a group without members.
     const members = this.#known(given.members ?? []);
+    this.#checkNumber(team, new Set(members), given.displayName !== team.name);
     const changed =
       given.displayName === team.name ? team : await owners.update(team.id, { name: given.displayName });
     const row = groupRows.get(team.id);
@@ -99,6 +101,22 @@ export class ScimGroups {
     return ids;
   }
 
+  /** Throws 413 before anything is written when a request changes too many users. A group that is deleted may have any number. */
+  #checkNumber(team: Owner | undefined, wanted: ReadonlySet<string>, isAll: boolean): void {
+    if (this.#touched(team, wanted, isAll).length > mostChanges)
+      throw new ScimError(413, `A request changes at most ${mostChanges} members: send fewer at a time.`);
+  }
+
+  /** Ids of the users that may have to be changed so that exactly the wanted ones are in the team; `team`: undefined for a new one. */
+  #touched(team: Owner | undefined, wanted: ReadonlySet<string>, isAll: boolean): readonly string[] {
+    const present = team === undefined ? [] : (this.#directory.membersByTeam().get(team.id) ?? []);
+    const held = new Set(present.map(({ id }) => id));
+    return [
+      ...[...held].filter((id) => isAll || !wanted.has(id)),
+      ...[...wanted].filter((id) => !held.has(id)),
+    ];
+  }
+
   /** Lets exactly these users be in the team. Returns how many there are. `isAll`: the roles of those who stay may change too. */
   async #setMembers(
     team: Owner,
@@ -106,28 +124,21 @@ export class ScimGroups {
     note: NoteChange,
     isAll: boolean,
   ): Promise<number> {
-    const { users } = this.#directory;
-    const present = this.#directory.membersByTeam().get(team.id) ?? [];
-    const touched: User[] = present.filter(({ id }) => isAll || !wanted.has(id));
-    const held = new Set(present.map(({ id }) => id));
-    for (const id of wanted) {
-      const user = users.find(id);
-      if (user !== undefined && !held.has(id)) touched.push(user);
-    }
-    if (touched.length > mostChanges)
-      throw new ScimError(413, `A request changes at most ${mostChanges} members: send fewer at a time.`);
-    for (const user of touched) {
+    for (const id of this.#touched(team, wanted, isAll)) {
       // oxlint-disable-next-line no-await-in-loop -- one at a time, so that calls get to the database
-      await this.#setMember(user, team.id, wanted.has(user.id), note);
+      await this.#setMember(id, team.id, wanted.has(id), note);
     }
     return wanted.size;
   }
 
-  async #setMember(user: User, team: string, isMember: boolean, note: NoteChange): Promise<void> {
+  async #setMember(id: string, team: string, isMember: boolean, note: NoteChange): Promise<void> {
+    // Read at each turn, because an administrator may have changed the user since this request began.
+    const user = await this.#directory.users.current(id);
+    if (user === undefined) return;
     const others = user.teams.filter((one) => one.team !== team);
     const own = user.teams.find((one) => one.team === team) ?? { team, lead: false };
     const joined = isMember ? [...others, own] : others;
-    const names = new Set(joined.flatMap(({ team: id }) => this.#directory.group(id)?.name ?? []));
+    const names = new Set(joined.flatMap((one) => this.#directory.group(one.team)?.name ?? []));
     const { role, organisation } = this.#users.accessIn(names);
     const isRuled = this.#options.rules.some(
       (rule) => rule.role !== undefined || rule.organisation !== undefined,
@@ -142,8 +153,8 @@ export class ScimGroups {
       ),
     ) as UserChanges;
     if (Object.keys(needed).length === 0) return;
-    const changed = await this.#directory.users.update(user.id, needed);
-    await note('user-update', user.id, { before: accessShown(user), after: accessShown(changed) });
+    const changed = await this.#directory.users.update(id, needed);
+    await note('user-update', id, { before: accessShown(user), after: accessShown(changed) });
   }
 
   /** Whether the user leads the team, where a rule is about that. */
