@@ -6,8 +6,13 @@ export class FollowedRows<Row> {
   readonly #stores: Stores;
   readonly #namespace: string;
   readonly #kept;
-  readonly #rows = new Map<string, Row>();
+  #rows = new Map<string, Row>();
   #revision: number | undefined;
+  /** The refresh that runs, and the one that begins when it has ended. */
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  /** Entries that this process has written since the running refresh began; undefined for those that it has deleted. */
+  #written = new Map<string, Row | undefined>();
 
   constructor(stores: Stores, namespace: string) {
     this.#stores = stores;
@@ -23,32 +28,69 @@ export class FollowedRows<Row> {
     return this.#rows.entries();
   }
 
-  async refresh(): Promise<void> {
+  /**
+   * Brings memory up to date. One refresh runs at a time. Calls during a refresh share the one after it, because the running one may have
+   * read before the caller's last event.
+   */
+  refresh(): Promise<void> {
+    if (this.#running === undefined) return this.#begin();
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#begin();
+      });
+    return this.#next;
+  }
+
+  async set(key: string, row: Row): Promise<void> {
+    await this.#kept.set(key, row);
+    this.#apply(key, row);
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#kept.delete(key);
+    this.#apply(key, undefined);
+  }
+
+  #apply(key: string, row: Row | undefined): void {
+    put(this.#rows, key, row);
+    if (this.#running !== undefined) this.#written.set(key, row);
+  }
+
+  #begin(): Promise<void> {
+    this.#written = new Map();
+    const running = this.#follow().finally(() => {
+      this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #follow(): Promise<void> {
     const revision = await this.#stores.revision(this.#namespace);
     if (revision === this.#revision) return;
     const changes =
       this.#revision === undefined
         ? undefined
         : await this.#stores.changes<Row>(this.#namespace, this.#revision);
-    if (changes === undefined) {
-      this.#rows.clear();
-      for await (const [key, row] of entriesOf(this.#kept)) if (row !== undefined) this.#rows.set(key, row);
-      this.#revision = revision;
-      return;
-    }
-    for (const [key, row] of changes.entries)
-      if (row === undefined) this.#rows.delete(key);
-      else this.#rows.set(key, row);
-    this.#revision = changes.revision;
+    // Readers see the rows of before until all are read.
+    const rows = changes === undefined ? await this.#readAll() : this.#rows;
+    for (const [key, row] of changes?.entries ?? []) put(rows, key, row);
+    // The entries that were read may be older than those that this process has written meanwhile. The next refresh reads these again.
+    for (const [key, row] of this.#written) put(rows, key, row);
+    this.#rows = rows;
+    this.#revision = this.#written.size > 0 ? revision : (changes?.revision ?? revision);
   }
 
-  async set(key: string, row: Row): Promise<void> {
-    await this.#kept.set(key, row);
-    this.#rows.set(key, row);
+  async #readAll(): Promise<Map<string, Row>> {
+    const rows = new Map<string, Row>();
+    for await (const [key, row] of entriesOf(this.#kept)) put(rows, key, row);
+    return rows;
   }
+}
 
-  async delete(key: string): Promise<void> {
-    await this.#kept.delete(key);
-    this.#rows.delete(key);
-  }
+function put<Row>(rows: Map<string, Row>, key: string, row: Row | undefined): void {
+  if (row === undefined) rows.delete(key);
+  else rows.set(key, row);
 }
