@@ -28,12 +28,17 @@ export const internalFailure = 'The gateway failed at this: its log says why.';
 export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   const error = toGatewayError(thrown);
   if (error.code === 'internal_error') log.error({ error: error.cause ?? error }, 'an admin request failed');
-  ctx.set(error.headers);
-  if (error.retryAfter !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfter)));
+  setErrorHeaders(ctx, error);
   const { code, param } = error;
   const message = code === 'internal_error' ? internalFailure : error.message;
   ctx.status = error.status;
   ctx.body = { error: param === undefined ? { code, message } : { code, message, param } };
+}
+
+/** Sets the headers of an error, among them the seconds after which the client may try again. */
+export function setErrorHeaders(ctx: RouteContext, { headers, retryAfter }: GatewayError): void {
+  ctx.set(headers);
+  if (retryAfter !== undefined) ctx.set('retry-after', String(Math.ceil(retryAfter)));
 }
 
 /** The token in a request's session cookie. */

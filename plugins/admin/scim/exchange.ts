@@ -1,6 +1,7 @@
 /** One request to SCIM and its response: body, version, and errors in SCIM's own form. */
-import type { JsonObject, JsonValue, RouteContext } from 'sluice';
+import { GatewayError, type JsonObject, type JsonValue, type RouteContext } from 'sluice';
 import { parseJsonBody, readBytes, type InternalTools } from 'sluice/internal';
+import { setErrorHeaders } from '../http.ts';
 import { errorBody, ScimError } from './errors.ts';
 import type { NoteChange } from './note.ts';
 
@@ -66,6 +67,7 @@ export function refuse(ctx: RouteContext, error: unknown, log: InternalTools['lo
   if (status === 500) log.error({ error }, 'a SCIM request failed');
   if (status === 401) ctx.set('www-authenticate', 'Bearer');
   if (status === 503) ctx.set('retry-after', '2');
+  if (error instanceof GatewayError) setErrorHeaders(ctx, error);
   ctx.status = status;
   ctx.type = 'application/scim+json';
   ctx.body = JSON.stringify(body);
