@@ -91,6 +91,13 @@ export class Directory {
 
   /** A user in SCIM's words. `base`: the address that stands before `/Users`. */
   userResource(user: User, base: string): JsonObject {
+    const fields = this.userFields(user, base);
+    const changed = Math.max(user.createdAt, this.userRows.get(user.id)?.changedAt ?? 0);
+    return withMeta(fields, 'User', user.createdAt, changed, `${base}/Users/${user.id}`);
+  }
+
+  /** As `userResource`, but without `meta`. */
+  userFields(user: User, base: string): JsonObject {
     const row = this.userRows.get(user.id);
     const groups = user.teams.flatMap(({ team }) => {
       const group = this.group(team);
@@ -98,7 +105,7 @@ export class Directory {
         ? []
         : [{ value: team, $ref: `${base}/Groups/${team}`, display: group.name, type: 'direct' }];
     });
-    const fields: JsonObject = {
+    return {
       schemas: [userSchema],
       id: user.id,
       ...(user.externalId === undefined ? {} : { externalId: user.externalId }),
@@ -113,14 +120,22 @@ export class Directory {
       active: user.enabled,
       ...(groups.length === 0 ? {} : { groups }),
     };
-    const changed = Math.max(user.createdAt, row?.changedAt ?? 0);
-    return withMeta(fields, 'User', user.createdAt, changed, `${base}/Users/${user.id}`);
   }
 
   /** A group in SCIM's words. `members`: its users; undefined where nobody asks for them. */
   groupResource(team: Owner, members: readonly User[] | undefined, base: string): JsonObject {
     const row = this.groupRows.get(team.id);
-    const fields: JsonObject = {
+    const changed = Math.max(team.createdAt, row?.changedAt ?? 0);
+    const fields = this.groupFields(team, members, base);
+    // The same whether or not the members are shown.
+    const version = [team.name, row?.externalId ?? null, changed];
+    return withMeta(fields, 'Group', team.createdAt, changed, `${base}/Groups/${team.id}`, version);
+  }
+
+  /** As `groupResource`, but without `meta`. */
+  groupFields(team: Owner, members: readonly User[] | undefined, base: string): JsonObject {
+    const row = this.groupRows.get(team.id);
+    return {
       schemas: [groupSchema],
       id: team.id,
       ...(row?.externalId === undefined ? {} : { externalId: row.externalId }),
@@ -136,10 +151,6 @@ export class Directory {
             })),
           }),
     };
-    const changed = Math.max(team.createdAt, row?.changedAt ?? 0);
-    // The same whether or not the members are shown.
-    const version = [team.name, row?.externalId ?? null, changed];
-    return withMeta(fields, 'Group', team.createdAt, changed, `${base}/Groups/${team.id}`, version);
   }
 }
 

@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from 'sluice';
 import { withoutUrn } from './attributes.ts';
 import { ScimError } from './errors.ts';
 
-/** Longest filter in characters, its terms, and how deeply it may nest. */
-const limits = { length: 2_000, terms: 50, depth: 8 };
+/** Longest filter in characters, its terms, how deeply it may nest, and the characters and steps of a path. */
+const limits = { length: 2_000, terms: 50, depth: 8, path: 200, steps: 3 };
 
 /** Comparison operators. */
 export type Comparison = 'eq' | 'ne' | 'co' | 'sw' | 'ew' | 'gt' | 'ge' | 'lt' | 'le';
@@ -118,7 +118,7 @@ class Reader {
   #path(): string {
     const token = this.#next();
     if (token?.kind !== 'word') throw invalid('A term of a filter begins with an attribute.');
-    return (withoutUrn(token.text) ?? token.text).toLowerCase();
+    return attributePath(token.text, 'invalidFilter');
   }
 
   #value(): JsonValue {
@@ -175,11 +175,12 @@ export function matches(filter: Filter, resource: JsonValue): boolean {
 }
 
 function comparesAt(filter: Filter & { readonly type: 'compare' }, resource: JsonValue): boolean {
-  const values = elementsAt(resource, filter.path).map(plainValue);
-  const isExact = exactPaths.has(filter.path);
-  if (filter.op === 'ne') return !values.some((value) => compare('eq', value, filter.value, isExact));
-  if (values.length === 0) return filter.op === 'eq' && filter.value === null;
-  return values.some((value) => compare(filter.op, value, filter.value, isExact));
+  const { op, path, value: given } = filter;
+  const values = elementsAt(resource, path).map(plainValue);
+  const isExact = exactPaths.has(path);
+  if (op === 'ne') return !values.some((value) => compare('eq', value, given, isExact));
+  if (values.length === 0) return op === 'eq' && given === null;
+  return values.some((value) => compare(op, value, given, isExact));
 }
 
 /** Paths whose texts differ by case. */
@@ -194,15 +195,13 @@ const exactPaths: ReadonlySet<string> = new Set([
   'meta.version',
 ]);
 
-function compare(op: Comparison, own: JsonValue, given: JsonValue, isExact: boolean): boolean {
+function compare(op: Exclude<Comparison, 'ne'>, own: JsonValue, given: JsonValue, isExact: boolean): boolean {
   if (typeof own === 'boolean') return op === 'eq' && own === booleanOf(given);
   if (typeof own !== 'string' || typeof given !== 'string') return op === 'eq' && own === given;
   const [one, other] = isExact ? [own, given] : [own.toLowerCase(), given.toLowerCase()];
   switch (op) {
     case 'eq':
       return one === other;
-    case 'ne':
-      return one !== other;
     case 'co':
       return one.includes(other);
     case 'sw':
@@ -218,6 +217,18 @@ function compare(op: Comparison, own: JsonValue, given: JsonValue, isExact: bool
     case 'le':
       return one <= other;
   }
+}
+
+/** Reads a path such as `name.familyName`, in lower case and without a URN of ours. Throws 400 for one that is too long. */
+export function attributePath(text: string, scimType: 'invalidFilter' | 'invalidPath'): string {
+  const path = withoutUrn(text) ?? text;
+  if (path.length > limits.path || path.split('.').length > limits.steps)
+    throw new ScimError(
+      400,
+      `The path of an attribute has at most ${limits.path} characters and ${limits.steps} parts.`,
+      scimType,
+    );
+  return path.toLowerCase();
 }
 
 /** Reads a boolean also where a directory writes it as a text. */

@@ -1,6 +1,6 @@
 /** Provisioning of users and groups by SCIM 2.0 (RFC 7643 and RFC 7644) under `/scim/v2`. */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { RouteContext } from 'sluice';
+import type { JsonObject, RouteContext } from 'sluice';
 import { createClientAddress, type InternalTools, type Users } from 'sluice/internal';
 import type { Actor } from '../access/actor.ts';
 import type { TokenActorOf } from '../access/by-token.ts';
@@ -94,6 +94,7 @@ function tokenCheck(token: string | undefined): (authorization: string) => boole
 }
 
 function addDiscovery(add: Add): void {
+  const itself = (one: JsonObject): JsonObject => one;
   add('GET', '/ServiceProviderConfig', ({ base }) => ({ status: 200, body: serviceProviderConfig(base) }));
   for (const [path, make] of [
     ['/ResourceTypes', resourceTypes],
@@ -102,7 +103,8 @@ function addDiscovery(add: Add): void {
     add('GET', path, ({ base, query }) => {
       if (query.has('filter')) throw new ScimError(403, 'This list takes no filter.');
       const all = make(base);
-      return { status: 200, body: listResponse(all, listQuery(new URLSearchParams()), wantedIn(query)) };
+      const listed = { all, resource: itself, fields: itself };
+      return { status: 200, body: listResponse(listed, listQuery(new URLSearchParams()), wantedIn(query)) };
     });
     add('GET', `${path}/:id`, ({ base, id }) => {
       const body = make(base).find((one) => one['id'] === id);

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from 'sluice';
 import { withoutUrn } from './attributes.ts';
 import { ScimError } from './errors.ts';
-import { elementsAt, matches, parseFilter, type Filter } from './filter.ts';
+import { attributePath, elementsAt, matches, parseFilter, type Filter } from './filter.ts';
 
 /** Resources of a page: usually, and at most. */
 const page = { usual: 100, most: 200 };
@@ -14,6 +14,16 @@ export interface ListQuery {
   readonly count: number;
   readonly sortBy: string | undefined;
   readonly isDescending: boolean;
+  /** True when the filter or the order may look at `meta`. */
+  readonly usesMeta: boolean;
+}
+
+/** Things that a list shows as resources. */
+export interface Listed<One> {
+  readonly all: readonly One[];
+  readonly resource: (one: One) => JsonObject;
+  /** As `resource`, but without `meta`, whose version costs a hash. */
+  readonly fields: (one: One) => JsonObject;
 }
 
 /** The attributes that a request wants. Paths are in lower case. */
@@ -30,8 +40,9 @@ export function listQuery(query: URLSearchParams): ListQuery {
     filter: filter === null || filter.trim() === '' ? undefined : parseFilter(filter),
     startIndex: Math.max(1, wholeNumber(query, 'startIndex') ?? 1),
     count: Math.min(page.most, Math.max(0, wholeNumber(query, 'count') ?? page.usual)),
-    sortBy: sortBy === null ? undefined : pathOf(sortBy),
+    sortBy: sortBy === null ? undefined : attributePath(sortBy, 'invalidPath'),
     isDescending: query.get('sortOrder')?.toLowerCase() === 'descending',
+    usesMeta: /meta/i.test(`${filter} ${sortBy}`),
   };
 }
 
@@ -49,12 +60,13 @@ export function isWanted({ attributes, excluded }: Wanted, name: string): boolea
   );
 }
 
-/** Returns the response to a question about these resources. */
-export function listResponse(resources: readonly JsonObject[], query: ListQuery, wanted: Wanted): JsonObject {
-  const { filter, sortBy, startIndex, count } = query;
-  const fitting = filter === undefined ? resources : resources.filter((one) => matches(filter, one));
-  const sorted = sortBy === undefined ? fitting : inOrder(fitting, sortBy, query.isDescending);
-  const shown = sorted.slice(startIndex - 1, startIndex - 1 + count).map((one) => reduced(one, wanted));
+/** Returns the response to a question about these things. Without a filter and an order only those of the page are made into resources. */
+export function listResponse<One>(listed: Listed<One>, query: ListQuery, wanted: Wanted): JsonObject {
+  const { startIndex, count } = query;
+  const fitting = fittingOf(listed, query);
+  const shown = fitting
+    .slice(startIndex - 1, startIndex - 1 + count)
+    .map((one) => reduced(listed.resource(one), wanted));
   return {
     schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
     totalResults: fitting.length,
@@ -64,7 +76,19 @@ export function listResponse(resources: readonly JsonObject[], query: ListQuery,
   };
 }
 
-/** Returns the resource with the attributes that are wanted; schemas, id and meta are always there. */
+/** Returns the things that fit the filter, in the order that is asked for. */
+function fittingOf<One>(
+  { all, fields, resource }: Listed<One>,
+  { filter, sortBy, isDescending, usesMeta }: ListQuery,
+): readonly One[] {
+  if (filter === undefined && sortBy === undefined) return all;
+  const entries = all
+    .map((one) => ({ one, compared: usesMeta ? resource(one) : fields(one) }))
+    .filter(({ compared }) => filter === undefined || matches(filter, compared));
+  return (sortBy === undefined ? entries : inOrder(entries, sortBy, isDescending)).map(({ one }) => one);
+}
+
+/** Returns the resource with the attributes that are wanted; schemas and id are always there. */
 export function reduced(resource: JsonObject, { attributes, excluded }: Wanted): JsonObject {
   if (attributes === undefined && excluded.size === 0) return resource;
   const kept: Record<string, JsonValue> = {};
@@ -93,14 +117,18 @@ function reducedValue(value: JsonValue, name: string, wanted: Wanted): JsonValue
   );
 }
 
-function inOrder(resources: readonly JsonObject[], path: string, isDescending: boolean): JsonObject[] {
+function inOrder<Entry extends { readonly compared: JsonObject }>(
+  entries: readonly Entry[],
+  path: string,
+  isDescending: boolean,
+): Entry[] {
   const sign = isDescending ? -1 : 1;
-  const keyed = resources.map((one) => ({ one, key: sortKey(one, path) }));
+  const keyed = entries.map((entry) => ({ entry, key: sortKey(entry.compared, path) }));
   // Those without the attribute come last, in either order.
   keyed.sort((a, b) =>
     a.key === b.key ? 0 : a.key === undefined ? 1 : b.key === undefined ? -1 : a.key < b.key ? -sign : sign,
   );
-  return keyed.map(({ one }) => one);
+  return keyed.map(({ entry }) => entry);
 }
 
 function sortKey(resource: JsonObject, path: string): string | undefined {

@@ -1,10 +1,11 @@
 /** The routes of users and groups. */
-import type { JsonObject, JsonValue } from 'sluice';
+import type { JsonObject, JsonValue, Owner } from 'sluice';
+import type { User } from 'sluice/internal';
 import type { Directory } from './directory.ts';
 import { ScimError } from './errors.ts';
 import { checkVersion, type Add, type Answer, type Asked, type Handler } from './exchange.ts';
 import { ScimGroups } from './groups.ts';
-import { isWanted, listQuery, listResponse, reduced, wantedIn } from './list.ts';
+import { isWanted, listQuery, listResponse, reduced, wantedIn, type Listed } from './list.ts';
 import type { ScimLock } from './lock.ts';
 import type { ScimOptions } from './options.ts';
 import { ScimUsers } from './users.ts';
@@ -158,9 +159,12 @@ function userList(directory: Directory, query: URLSearchParams, base: string): J
           : sought?.path === 'externalid'
             ? { user: users.byExternalId(text) }
             : undefined;
-  const found = one === undefined ? users.list() : one.user === undefined ? [] : [one.user];
-  const resources = found.map((user) => directory.userResource(user, base));
-  return listResponse(resources, list, wantedIn(query));
+  const listed: Listed<User> = {
+    all: one === undefined ? users.list() : one.user === undefined ? [] : [one.user],
+    resource: (user) => directory.userResource(user, base),
+    fields: (user) => directory.userFields(user, base),
+  };
+  return listResponse(listed, list, wantedIn(query));
 }
 
 function groupList(directory: Directory, query: URLSearchParams, base: string): JsonObject {
@@ -168,12 +172,14 @@ function groupList(directory: Directory, query: URLSearchParams, base: string): 
   const wanted = wantedIn(query);
   const isAskedFor = isWanted(wanted, 'members') || /members/i.test(query.get('filter') ?? '');
   const members = isAskedFor ? directory.membersByTeam() : undefined;
-  const resources = directory
-    .groups()
-    .map((team) =>
-      directory.groupResource(team, members === undefined ? undefined : (members.get(team.id) ?? []), base),
-    );
-  return listResponse(resources, list, wanted);
+  const membersOf = ({ id }: Owner): readonly User[] | undefined =>
+    members === undefined ? undefined : (members.get(id) ?? []);
+  const listed: Listed<Owner> = {
+    all: directory.groups(),
+    resource: (team) => directory.groupResource(team, membersOf(team), base),
+    fields: (team) => directory.groupFields(team, membersOf(team), base),
+  };
+  return listResponse(listed, list, wanted);
 }
 
 /** The query that a search by POST means (RFC 7644, section 3.4.3). */
