@@ -25,7 +25,10 @@ export class ScimLock {
     this.#stores = stores;
   }
 
-  /** Runs a change when no other runs. Throws 503 when too many wait, or another takes too long. */
+  /**
+   * Runs a change after all changes of this process that came before it, and while no other gateway holds the lock. Throws 503 when 100 changes
+   * of this process wait already, or another gateway holds the lock for 20 seconds. A change that takes more than 60 seconds loses the lock.
+   */
   async run<Result>(job: () => Promise<Result>): Promise<Result> {
     if (this.#waiting >= mostWaiting) throw busy();
     this.#waiting += 1;
