@@ -59,6 +59,8 @@ export const alert = z.object({
   /** When and what destinations were told last. */
   notifiedAt: time.optional(),
   notified: z.enum(['firing', 'resolved']).optional(),
+  /** The severity that destinations were told last. */
+  notifiedSeverity: z.enum(severities).optional(),
   acknowledgedAt: time.optional(),
 });
 /** A checked {@link alert}. */

@@ -1,5 +1,15 @@
 /** Compares what a look has found with the alerts there are: opens, closes and counts alerts, and says which are to be told. */
-import { itemOf, limits, type Alert, type Book, type Condition, type Item, type Mute } from './alert.ts';
+import {
+  itemOf,
+  limits,
+  severities,
+  type Alert,
+  type Book,
+  type Condition,
+  type Item,
+  type Mute,
+  type Severity,
+} from './alert.ts';
 
 /** Looks in a row that must not find a condition before its alert is resolved: a worker that has just started knows little yet. */
 const missesToResolve = 2;
@@ -12,7 +22,8 @@ export interface Reconciled {
 
 /**
  * Returns the alerts after a look. `wasTold` says that a condition with `once` was told before its alert was forgotten. An alert is told at
- * most once within `throttle` milliseconds; what was told as firing is told as resolved.
+ * most once within `throttle` milliseconds, and again when it has become more severe than destinations were told; what was told as firing is
+ * told as resolved.
  */
 export function reconcile(
   { alerts, mutes }: Pick<Book, 'alerts' | 'mutes'>,
@@ -36,7 +47,9 @@ export function reconcile(
 
 function present(alert: Alert, found: Condition, now: number): Alert {
   const current = { ...alert, ...found, missed: 0 };
-  if (alert.state === 'firing') return current;
+  // Stays at its highest while it is open, so that its end is routed as its beginning was.
+  if (alert.state === 'firing')
+    return rank(alert.severity) > rank(found.severity) ? { ...current, severity: alert.severity } : current;
   const { resolvedAt: _, acknowledgedAt: __, ...rest } = current;
   return { ...rest, state: 'firing', since: now, count: alert.count + 1 };
 }
@@ -49,24 +62,32 @@ function absent(alert: Alert, now: number): Alert {
     : { ...alert, missed, state: 'resolved', resolvedAt: now };
 }
 
+function rank(severity: Severity): number {
+  return severities.indexOf(severity);
+}
+
 /** Adds what is to be told of an alert to the items, and notes it. */
-function told(
+export function told(
   alert: Alert,
   context: { now: number; throttle: number; mutes: readonly Mute[]; items: Item[] },
 ): Alert {
   const { now, throttle, mutes, items } = context;
-  const { state, notified, notifiedAt, once = false } = alert;
+  const { state, severity, notified, notifiedAt, notifiedSeverity = severity, once = false } = alert;
   if (state === 'resolved') {
     if (notified !== 'firing') return alert;
     // That a budget is less spent, or its period over, is no news.
-    if (!once && alert.kind !== 'budget' && !isMuted(alert, mutes, now)) items.push(itemOf(alert, now));
+    if (!once && alert.kind !== 'budget' && !isMuted(alert, mutes, now))
+      items.push(itemOf({ ...alert, severity: notifiedSeverity }, now));
     return { ...alert, notified: 'resolved' };
   }
-  const isDue = notifiedAt === undefined || (!once && notified !== 'firing' && now - notifiedAt >= throttle);
+  const hasRisen = rank(severity) > rank(notifiedSeverity);
+  const isDue =
+    notifiedAt === undefined ||
+    (!once && (hasRisen || (notified !== 'firing' && now - notifiedAt >= throttle)));
   if (!isDue || alert.missed > 0 || alert.acknowledgedAt !== undefined || isMuted(alert, mutes, now))
     return alert;
   items.push(itemOf(alert, now));
-  return { ...alert, notified: 'firing', notifiedAt: now };
+  return { ...alert, notified: 'firing', notifiedAt: now, notifiedSeverity: severity };
 }
 
 /** True while nothing is to be sent about an alert. */

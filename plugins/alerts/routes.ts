@@ -111,7 +111,7 @@ function viewOf({ alerts, deliveries, mutes, outbox }: Book, names: readonly str
   return {
     alerts: alerts
       .toSorted((one, other) => other.since - one.since)
-      .map(({ missed: _missed, once: _once, ...shown }) => shown),
+      .map(({ missed: _missed, once: _once, notifiedSeverity: _severity, ...shown }) => shown),
     mutes,
     destinations: names.map((name) => ({
       name,
