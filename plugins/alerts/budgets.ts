@@ -20,8 +20,10 @@ const refusedFrom = 0.9;
 
 /** Key and what is known of its calls since the last look. */
 interface Waiting {
-  readonly key: ApiKey;
-  isRefused: boolean;
+  /** As the last of its calls had it. */
+  key: ApiKey;
+  /** When a call was refused last because a budget had no room, in milliseconds since 1970. */
+  refusedAt: number | undefined;
   /** Number of looks since its last call. */
   looks: number;
   /** Time of the next look, in milliseconds since 1970. */
@@ -30,7 +32,7 @@ interface Waiting {
 
 /** Highest level that a budget has reached in its period. */
 interface Reached {
-  readonly key: ApiKey;
+  key: ApiKey;
   readonly since: number;
   readonly amount: number;
   readonly level: number;
@@ -43,53 +45,101 @@ export class BudgetWatch {
   readonly #levels: readonly number[];
   readonly #waiting = new Map<string, Waiting>();
   readonly #reached = new Map<string, Reached>();
+  readonly #failed: (error: unknown) => void;
+  /** Ids of keys with budgets that have reached a level, as of the last look. */
+  #reachedBy: ReadonlySet<string> = new Set();
 
-  constructor(levels: readonly number[]) {
+  /** `failed` gets the error of a key whose budgets cannot be read; the other keys are looked at all the same. */
+  constructor(levels: readonly number[], failed: (error: unknown) => void = () => {}) {
     this.#levels = levels.toSorted((one, other) => other - one);
+    this.#failed = failed;
   }
 
   /** A call of a key has ended. `isRefused`: because a budget had no room. */
-  note(key: ApiKey, isRefused: boolean): void {
-    if (this.#levels.length === 0 || key.budgets === undefined || key.budgets.length === 0) return;
+  note(key: ApiKey, isRefused: boolean, now = Date.now()): void {
+    if (this.#levels.length === 0) return;
     const waiting = this.#waiting.get(key.id);
     if (waiting !== undefined) {
-      waiting.looks = 0;
-      waiting.dueAt = 0;
-      waiting.isRefused ||= isRefused;
-    } else if (this.#waiting.size < maxWaiting)
-      this.#waiting.set(key.id, { key, isRefused, looks: 0, dueAt: 0 });
+      waiting.key = key;
+      if (isRefused) waiting.refusedAt = now;
+      lookSoon(waiting);
+      return;
+    }
+    const hasBudgets = key.budgets !== undefined && key.budgets.length > 0;
+    // A key whose budgets were all removed is looked at once more, so that their alerts end.
+    if (hasBudgets || this.#reachedBy.has(key.id)) this.#wait(key, isRefused ? now : undefined);
+  }
+
+  #wait(key: ApiKey, refusedAt: number | undefined): void {
+    if (this.#waiting.size < maxWaiting) this.#waiting.set(key.id, { key, refusedAt, looks: 0, dueAt: 0 });
   }
 
   /** Returns the conditions of all budgets that have reached a level. */
   async look({ budgets }: Pick<Operations, 'budgets'>, now: number): Promise<readonly Condition[]> {
-    for (const reached of this.#reached.values())
-      if (now - reached.lookedAt >= lookAgainAfter) {
-        reached.lookedAt = now;
-        this.note(reached.key, false);
-      }
+    this.#lookAgain(now);
     const due = [...this.#waiting].filter(([, { dueAt }]) => dueAt <= now).slice(0, perLook);
     for (const [id, waiting] of due) {
       const again = laterLooks[waiting.looks];
       waiting.looks += 1;
       waiting.dueAt = now + (again ?? 0);
-      // oxlint-disable-next-line no-await-in-loop -- one question at a time: nobody waits for the answer
-      for (const budget of await budgets(withoutEndUsers(waiting.key))) this.#weigh(waiting, budget, now);
+      const { key } = waiting;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one question at a time: nobody waits for the answer
+        this.#weighAll(waiting, key, await budgets(withoutEndUsers(key)), now);
+      } catch (error) {
+        this.#failed(error);
+      }
       this.#waiting.delete(id);
       // Behind the others, so that each gets its turn. A call that ended meanwhile has set it back.
       if (again !== undefined || waiting.looks === 0) this.#waiting.set(id, waiting);
     }
+    this.#reachedBy = new Set([...this.#reached.values()].map(({ key }) => key.id));
     return [...this.#reached.values()].map(({ condition }) => condition);
   }
 
-  #weigh({ key, isRefused }: Waiting, budget: BudgetStanding, now: number): void {
-    const { amount, owner, spent, unit } = budget;
+  /** Has budgets looked at again whose period may have ended. A key that waits already is the newer one. */
+  #lookAgain(now: number): void {
+    for (const reached of this.#reached.values())
+      if (now - reached.lookedAt >= lookAgainAfter) {
+        reached.lookedAt = now;
+        const waiting = this.#waiting.get(reached.key.id);
+        if (waiting === undefined) this.#wait(reached.key, undefined);
+        else lookSoon(waiting);
+      }
+  }
+
+  /** Weighs the budgets of a key, and forgets those that the key had before and has no more. */
+  #weighAll(
+    { refusedAt }: Pick<Waiting, 'refusedAt'>,
+    key: ApiKey,
+    budgets: readonly BudgetStanding[],
+    now: number,
+  ): void {
+    const names = new Set<string>();
+    for (const budget of budgets) {
+      const name = `${budget.owner?.id ?? key.id} ${budget.unit} ${periodOf(budget)}`;
+      names.add(name);
+      // A refusal counts for the period in which it was.
+      const isRefused = refusedAt !== undefined && refusedAt >= budget.since;
+      this.#weigh({ key, name, isRefused }, budget, now);
+    }
+    for (const [name, reached] of this.#reached)
+      if (reached.key.id === key.id && !names.has(name)) this.#reached.delete(name);
+  }
+
+  #weigh(
+    { key, name, isRefused }: { key: ApiKey; name: string; isRefused: boolean },
+    budget: BudgetStanding,
+    now: number,
+  ): void {
+    const { amount, spent } = budget;
     const since = sinceOf(budget);
-    const name = `${owner?.id ?? key.id} ${unit} ${periodOf(budget)}`;
     const share = isRefused && spent >= refusedFrom * amount ? 1 : amount === 0 ? 1 : spent / amount;
     const before = this.#reached.get(name);
     const level = this.#levels.find((one) => share * 100 >= one);
     const isSame = before?.since === since && before.amount === amount;
     if (isSame && (isRolling(budget) ? before.level === level : before.level >= (level ?? 0))) {
+      before.key = key;
       before.lookedAt = now;
       return;
     }
@@ -100,6 +150,11 @@ export class BudgetWatch {
     const condition = conditionOf(key, budget, level, name);
     this.#reached.set(name, { key, since, amount, level, condition, lookedAt: now });
   }
+}
+
+function lookSoon(waiting: Waiting): void {
+  waiting.looks = 0;
+  waiting.dueAt = 0;
 }
 
 /** Budgets of end users raise nothing: there may be very many, and their names come from clients. */
