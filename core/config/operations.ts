@@ -5,14 +5,16 @@ import type { Operations, OperationsStatus } from '../sdk/author/operations.ts';
 import type { Ledger } from '../money/ledger/index.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
+import type { ApiKey } from '../sdk/api-key.ts';
 import type { ApiKeys } from '../state/api-keys/index.ts';
+import type { Owners } from '../state/owners/index.ts';
 import type { Processes } from '../state/links/processes.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Upkeep } from '../state/upkeep.ts';
 
 /** Parts of a gateway that know how it stands. */
 interface Parts {
-  readonly apiKeys: Pick<ApiKeys, 'page'>;
+  readonly apiKeys: Pick<ApiKeys, 'page' | 'owners'>;
   readonly health: Pick<Health, 'report' | 'sharing'>;
   readonly ledger: Pick<Ledger, 'states'>;
   readonly processes: Pick<Processes, 'status' | 'worker'>;
@@ -28,8 +30,17 @@ export function openOperations(parts: Parts): Operations {
     gateway: `${hostname()}:${cluster.isWorker ? process.ppid : process.pid}`,
     status: () => statusOf(parts),
     budgets: ({ id, budgets }) => (budgets === undefined ? Promise.resolve([]) : ledger.states(id, budgets)),
-    keys: (limit, after) => apiKeys.page(limit, after),
+    keys: async (limit, after) => {
+      const page = await apiKeys.page(limit, after);
+      return { ...page, keys: page.keys.map((key) => withTeam(key, apiKeys.owners)) };
+    },
   };
+}
+
+/** The key with its team among its owners, so that whoever lists keys can name the team. */
+function withTeam(key: ApiKey, owners: Pick<Owners, 'find'>): ApiKey {
+  const team = key.team === undefined ? undefined : owners.find(key.team);
+  return team === undefined ? key : { ...key, owners: [team] };
 }
 
 async function statusOf({ health, processes, rates, stores, upkeep }: Parts): Promise<OperationsStatus> {

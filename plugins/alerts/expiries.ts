@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
-import type { Operations } from 'sluice';
+import type { Operations, Owner } from 'sluice';
 import { limits, type Condition } from './alert.ts';
 import type { AlertsOptions } from './options.ts';
 
@@ -28,38 +28,50 @@ interface Expiring {
   readonly teams?: string[];
 }
 
+type ExpiryOptions = Pick<AlertsOptions, 'certificates' | 'expiring' | 'expiryDays'>;
+
+/** Receives what could not be read. */
+export interface ExpiryFailures {
+  certificate(place: string, error: unknown): void;
+  keys(error: unknown): void;
+}
+
 /** What expires, as it was found by the last look. */
 export class ExpiryWatch {
-  readonly #options: Pick<AlertsOptions, 'certificates' | 'expiring' | 'expiryDays'>;
-  readonly #failed: (certificate: string, error: unknown) => void;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #found: readonly Expiring[] = [];
+  readonly #options: ExpiryOptions;
+  readonly #failures: ExpiryFailures;
+  /** Things that are looked at once an hour, with the time of the last look that succeeded. */
+  readonly #outside = { found: [] as readonly Expiring[], lookedAt: Number.NEGATIVE_INFINITY };
+  readonly #keys = { found: [] as readonly Expiring[], lookedAt: Number.NEGATIVE_INFINITY };
 
-  constructor(
-    options: Pick<AlertsOptions, 'certificates' | 'expiring' | 'expiryDays'>,
-    failed: (certificate: string, error: unknown) => void,
-  ) {
+  constructor(options: ExpiryOptions, failures: ExpiryFailures) {
     this.#options = options;
-    this.#failed = failed;
+    this.#failures = failures;
   }
 
-  /** Returns the conditions of everything that expires soon; at most once an hour it is asked for. */
+  /** Returns the conditions of everything that expires soon. Reads everything once an hour, and keys that could not be read at the next look. */
   async look(operations: Pick<Operations, 'keys'>, now: number): Promise<readonly Condition[]> {
     const { expiryDays } = this.#options;
     if (expiryDays.length === 0) return [];
-    if (now - this.#lookedAt >= lookAgainAfter) {
-      this.#lookedAt = now;
-      const until = now + expiryDays.reduce((most, one) => Math.max(most, one), 0) * day;
-      const found = [
-        ...this.#credentials(),
-        ...(await this.#certificates()),
-        ...(await expiringKeys(operations, now, until)),
-      ];
-      this.#found = found
-        .toSorted((one, other) => one.expiresAt - other.expiresAt)
-        .slice(0, limits.conditions);
+    if (now - this.#outside.lookedAt >= lookAgainAfter) {
+      this.#outside.found = [...this.#credentials(), ...(await this.#certificates())];
+      this.#outside.lookedAt = now;
     }
-    return this.#found.flatMap((one) => conditionOf(one, expiryDays, now) ?? []);
+    if (now - this.#keys.lookedAt >= lookAgainAfter) await this.#readKeys(operations, now);
+    return [...this.#outside.found, ...this.#keys.found]
+      .toSorted((one, other) => one.expiresAt - other.expiresAt)
+      .slice(0, limits.conditions)
+      .flatMap((one) => conditionOf(one, expiryDays, now) ?? []);
+  }
+
+  async #readKeys(operations: Pick<Operations, 'keys'>, now: number): Promise<void> {
+    const until = now + this.#options.expiryDays.reduce((most, one) => Math.max(most, one), 0) * day;
+    try {
+      this.#keys.found = await expiringKeys(operations, now, until);
+      this.#keys.lookedAt = now;
+    } catch (error) {
+      this.#failures.keys(error);
+    }
   }
 
   #credentials(): Expiring[] {
@@ -85,7 +97,7 @@ export class ExpiryWatch {
             },
           ];
         } catch (error) {
-          this.#failed(place, error);
+          this.#failures.certificate(place, error);
           return [];
         }
       }),
@@ -123,19 +135,23 @@ async function expiringKeys(
   for (let pages = 0; pages < maxPages && found.length < limits.conditions; pages += 1) {
     // oxlint-disable-next-line no-await-in-loop -- each page leads to the next
     const page = await keys(pageSize, after);
-    for (const { enabled, expiresAt, id, name, team } of page.keys)
+    for (const { enabled, expiresAt, id, name, owners = [], team } of page.keys)
       if (enabled && expiresAt !== undefined && expiresAt > now && expiresAt <= until)
         found.push({
           name: `key ${id}`,
           sentence: `The API key "${name}"`,
           expiresAt,
           view: 'keys',
-          ...(team === undefined ? {} : { teams: [team] }),
+          ...(team === undefined ? {} : { teams: [team, ...namesOf(owners, team)] }),
         });
     after = page.next;
     if (after === undefined) break;
   }
   return found;
+}
+
+function namesOf(owners: readonly Owner[], id: string): readonly string[] {
+  return owners.filter((owner) => owner.id === id).map(({ name }) => name);
 }
 
 /** Returns when a certificate ends: that of a file, or that which an address shows, also where nobody trusts it. */

@@ -1,27 +1,37 @@
 /** Tells of a database that is lost, and back, without it: each gateway for itself, by its first worker. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
-import { itemOf, type Alert, type Condition, type Item, type Message } from './alert.ts';
+import type { Alert, Book, Condition, Item, Message, Mute } from './alert.ts';
 import type { Deliveries } from './deliveries.ts';
+import { told } from './reconcile.ts';
 import { pauseAfter, type SenderOptions } from './sender.ts';
 
 /** Looks in a row that must find the database down: one may have met a short lock. */
 const looksToTell = 2;
 
+/** How often an outage is told, and how often a delivery is tried. */
+export interface OutageOptions extends SenderOptions {
+  /** Milliseconds for which an outage that was told is not told again. */
+  readonly throttle: number;
+}
+
 /** The outage of the database, as this process sees it. */
 export class Outage {
   readonly #deliveries: Deliveries;
-  readonly #options: SenderOptions;
+  readonly #options: OutageOptions;
   readonly #destinationsOf: (item: Item) => readonly string[];
+  readonly #closing = Promise.withResolvers<void>();
   #isClosed = false;
   /** The last delivery to each destination: the end of an outage is told behind its beginning. */
   readonly #last = new Map<string, Promise<void>>();
   #looks = 0;
-  #told: Alert | undefined;
+  /** The present outage, or the last one. */
+  #alert: Alert | undefined;
+  #mutes: readonly Mute[] = [];
 
   constructor(
     deliveries: Deliveries,
-    options: SenderOptions,
+    options: OutageOptions,
     destinationsOf: (item: Item) => readonly string[],
   ) {
     this.#deliveries = deliveries;
@@ -29,39 +39,53 @@ export class Outage {
     this.#destinationsOf = destinationsOf;
   }
 
+  /** Takes over the mutes of the book, because they cannot be read while the database is down. */
+  follow({ mutes }: Pick<Book, 'mutes'>): void {
+    this.#mutes = mutes;
+  }
+
   /** The database is down. `isFirst`: this process tells it for its gateway. */
   down(condition: Condition, isFirst: boolean, now: number): void {
     this.#looks += 1;
-    if (this.#looks < looksToTell || !isFirst || this.#told !== undefined) return;
-    this.#told = {
+    if (this.#looks < looksToTell || !isFirst) return;
+    const before = this.#alert;
+    const count = (before?.count ?? 0) + 1;
+    const begun = {
+      ...before,
       ...condition,
       state: 'firing',
       since: now,
-      count: 1,
+      resolvedAt: undefined,
+      count,
       missed: 0,
-      notifiedAt: now,
-      notified: 'firing',
-    };
-    this.#tell(this.#told, now);
+    } as const;
+    this.#alert = this.#told(before?.state === 'firing' ? before : begun, now);
   }
 
-  /** The database is up. Returns the alert of the outage that has ended, for the list; undefined where none was told. */
+  /** The database is up. Returns the alert of the outage that has ended, for the list; undefined where there was none. */
   up(now: number): Alert | undefined {
     this.#looks = 0;
-    const told = this.#told;
-    if (told === undefined) return undefined;
-    this.#told = undefined;
-    const resolved: Alert = { ...told, state: 'resolved', resolvedAt: now, notified: 'resolved' };
-    this.#tell(resolved, now);
-    return resolved;
+    if (this.#alert?.state !== 'firing') return undefined;
+    this.#alert = this.#told({ ...this.#alert, state: 'resolved', resolvedAt: now }, now);
+    return this.#alert;
   }
 
-  close(): void {
+  /** Tries no delivery again, and waits for those that are under way. */
+  async close(): Promise<void> {
     this.#isClosed = true;
+    this.#closing.resolve();
+    await Promise.all(this.#last.values());
   }
 
-  #tell(alert: Alert, now: number): void {
-    const item = itemOf(alert, now);
+  /** Tells of an alert unless it is muted or was told lately. */
+  #told(alert: Alert, now: number): Alert {
+    const items: Item[] = [];
+    const after = told(alert, { now, throttle: this.#options.throttle, mutes: this.#mutes, items });
+    for (const item of items) this.#tell(item, now);
+    return after;
+  }
+
+  #tell(item: Item, now: number): void {
     for (const destination of this.#destinationsOf(item)) {
       const message: Message = {
         id: `msg_${randomUUID().replaceAll('-', '')}`,
@@ -82,10 +106,16 @@ export class Outage {
 
   /** Never rejects. */
   async #deliver(message: Message): Promise<void> {
-    for (let tries = 1; tries <= this.#options.attempts && !this.#isClosed; tries += 1) {
+    const { attempts, backoff } = this.#options;
+    for (let tries = 1; ; tries += 1) {
       // oxlint-disable no-await-in-loop -- one try after the other
-      if ((await this.#deliveries.send({ ...message, tries })) === undefined) return;
-      await wait(pauseAfter(tries, this.#options.backoff), undefined, { ref: false });
+      const error = await this.#deliveries.send({ ...message, tries });
+      if (error === undefined || tries >= attempts) return;
+      await Promise.race([
+        wait(pauseAfter(tries, backoff), undefined, { ref: false }),
+        this.#closing.promise,
+      ]);
+      if (this.#isClosed) return;
       // oxlint-enable no-await-in-loop
     }
   }

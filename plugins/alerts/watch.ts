@@ -49,11 +49,15 @@ export class AlertWatch {
     this.deliveries = deliveries;
     this.#trustMs = intervalsToTrust * options.interval + 1_000;
     this.book = new SharedBook(stores, `${operations.gateway}:${process.pid}:${randomUUID()}`, this.#trustMs);
-    this.#budgets = new BudgetWatch(options.budgets);
-    this.#rates = options.errorRate === false ? undefined : new ErrorRates(options.errorRate);
-    this.#expiries = new ExpiryWatch(options, (certificate, error) =>
-      log.warn({ certificate, error }, 'the end of a certificate could not be read'),
+    this.#budgets = new BudgetWatch(options.budgets, (error) =>
+      log.warn({ error }, 'the budgets of a key could not be read'),
     );
+    this.#rates = options.errorRate === false ? undefined : new ErrorRates(options.errorRate);
+    this.#expiries = new ExpiryWatch(options, {
+      certificate: (certificate, error) =>
+        log.warn({ certificate, error }, 'the end of a certificate could not be read'),
+      keys: (error) => log.warn({ error }, 'the keys that expire could not be read'),
+    });
     this.#dropped = metrics.counter('dropped', 'Messages that were given up, by reason: attempts or queue.', [
       'reason',
     ]);
@@ -80,11 +84,13 @@ export class AlertWatch {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#outage.close();
     await this.#looking;
     await this.#look().catch(() => {});
-    // A delivery that takes longer is tried again by the process that sends next.
-    await Promise.race([this.#sender.close(), wait(lastDeliveriesMs, undefined, { ref: false })]);
+    // A delivery of the outbox that takes longer is tried again by the process that sends next.
+    await Promise.race([
+      Promise.all([this.#sender.close(), this.#outage.close()]),
+      wait(lastDeliveriesMs, undefined, { ref: false }),
+    ]);
     this.deliveries.close();
     await this.book.resign().catch(() => {});
   }
@@ -105,6 +111,8 @@ export class AlertWatch {
     }
     const ended = this.#outage.up(now);
     if (ended !== undefined) await this.#list(ended);
+    // The first worker tells of an outage of the database, and needs to know then what is muted.
+    if (status.isFirst) this.#outage.follow(await this.book.read());
     const conditions = [
       ...gatewayConditions(status, operations.gateway, now),
       ...(await this.#budgets.look(operations, now)),

@@ -79,6 +79,6 @@ export interface Operations {
   status(): Promise<OperationsStatus>;
   /** How the budgets of a key, and of its owners, stand: a read of the database. */
   budgets(key: ApiKey): Promise<readonly BudgetStanding[]>;
-  /** A page of all API keys, newest first. `after` is the `next` of the page before; the last page has none. */
+  /** A page of all API keys, newest first, each with its team as `owners`. `after` is the `next` of the page before; the last page has none. */
   keys(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
 }
