@@ -134,6 +134,29 @@ export class SharedBook {
   }
 }
 
+/** Reads a book. Items that cannot be read are left out, and the others stay, because the book is written back. */
 function readBook(value: unknown): Book {
-  return book.safeParse(value).data ?? emptyBook;
+  const { data } = book.safeParse(value);
+  if (data !== undefined || typeof value !== 'object' || value === null) return data ?? emptyBook;
+  const { writer, alerts, outbox, mutes, deliveries } = value as { readonly [Field in keyof Book]?: unknown };
+  const { shape } = book;
+  return {
+    writer: shape.writer.safeParse(writer).data ?? '',
+    alerts: readable(shape.alerts.element, alerts),
+    outbox: readable(shape.outbox.element, outbox),
+    mutes: readable(shape.mutes.element, mutes),
+    deliveries: Object.fromEntries(
+      Object.entries(deliveries ?? {}).flatMap(([name, one]) => {
+        const read = shape.deliveries.valueType.safeParse(one);
+        return read.success ? [[name, read.data]] : [];
+      }),
+    ),
+  };
+}
+
+function readable<Schema extends z.ZodType>(schema: Schema, values: unknown): z.output<Schema>[] {
+  return (Array.isArray(values) ? values : []).flatMap((value) => {
+    const read = schema.safeParse(value);
+    return read.success ? [read.data] : [];
+  });
 }
