@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Operations, OperationsStatus } from 'sluice';
 import { testPlugins } from 'sluice/testing';
@@ -17,7 +18,7 @@ const sound: OperationsStatus = {
 async function start(
   status: () => OperationsStatus,
   keys: Operations['keys'] = async () => ({ keys: [] }),
-): Promise<Receiver> {
+): Promise<Receiver & { close(): Promise<void> }> {
   const receiver = await startReceiver();
   const operations: Operations = {
     gateway: 'gw:1',
@@ -29,9 +30,14 @@ async function start(
     alerts({ interval: 100, destinations: { hook: { type: 'webhook', url: receiver.url, secret } } }),
     { tools: { operations } },
   );
-  onTestFinished(() => tested.close());
-  return receiver;
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= tested.close());
+  onTestFinished(close);
+  return { ...receiver, close };
 }
+
+/** Lets several looks pass, in which nothing may be told again. */
+const severalLooks = (): Promise<void> => wait(500);
 
 const told = (receiver: Receiver) => receiver.alerts().map(({ kind, state }) => `${kind} ${state}`);
 
@@ -40,7 +46,19 @@ test('a database that is lost and comes back is told without it, each once', asy
   const receiver = await start(() => ({ ...sound, database }));
   await eventually(() => expect(told(receiver)).toEqual(['database-lost firing']));
   database = 'up';
-  await eventually(() => expect(told(receiver)).toEqual(['database-lost firing', 'database-lost resolved']));
+  const both = ['database-lost firing', 'database-lost resolved'];
+  await eventually(() => expect(told(receiver)).toEqual(both));
+  await severalLooks();
+  expect(told(receiver)).toEqual(both);
+});
+
+test('a database that has come back is told also when the process ends at once', async () => {
+  let database: OperationsStatus['database'] = 'down';
+  const receiver = await start(() => ({ ...sound, database }));
+  await eventually(() => expect(told(receiver)).toEqual(['database-lost firing']));
+  database = 'up';
+  await receiver.close();
+  expect(told(receiver)).toEqual(['database-lost firing', 'database-lost resolved']);
 });
 
 test('only the first worker of a gateway tells that the database is lost', async () => {
@@ -89,6 +107,7 @@ test('API keys that expire soon are told once, the most urgent level alone', asy
         : { keys: [key('key_d', 0.5), key('key_e', 5, false)] },
   );
   await eventually(() => expect(receiver.alerts()).toHaveLength(2));
+  await severalLooks();
   expect(
     receiver
       .alerts()

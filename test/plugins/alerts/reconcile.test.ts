@@ -1,10 +1,22 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { limits, type Alert, type Condition, type Item } from '../../../plugins/alerts/alert.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openStores } from '../../../core/state/stores.ts';
+import {
+  limits,
+  type Alert,
+  type Condition,
+  type Item,
+  type Message,
+} from '../../../plugins/alerts/alert.ts';
 import { addToOutbox } from '../../../plugins/alerts/outbox.ts';
 import { BudgetWatch } from '../../../plugins/alerts/budgets.ts';
+import type { Deliveries } from '../../../plugins/alerts/deliveries.ts';
+import { ExpiryWatch } from '../../../plugins/alerts/expiries.ts';
+import { databaseLost } from '../../../plugins/alerts/gateway-conditions.ts';
+import { Outage } from '../../../plugins/alerts/outage.ts';
 import { reconcile } from '../../../plugins/alerts/reconcile.ts';
 import { pauseAfter } from '../../../plugins/alerts/sender.ts';
+import { SharedBook } from '../../../plugins/alerts/shared-book.ts';
 import type { ApiKey, BudgetStanding } from 'sluice';
 
 const down = (id: string, more: Partial<Condition> = {}): Condition => ({
@@ -60,6 +72,27 @@ describe('an alert', () => {
         },
       ),
     );
+  });
+
+  test('that becomes more severe is told again at once, and its end goes where its beginning went', () => {
+    const warning = down('a', { severity: 'warning' });
+    const told = look([[warning], [down('a')], [warning], [warning], [], []], 3_600_000);
+    expect(told.map(({ state, severity, at }) => [state, severity, at])).toEqual([
+      ['firing', 'warning', 0],
+      ['firing', 'critical', 1_000],
+      ['resolved', 'critical', 5_000],
+    ]);
+  });
+
+  test('that has come back more severe within the throttle is told, and less severe is not', () => {
+    const warning = down('a', { severity: 'warning' });
+    const told = look([[warning], [], [], [down('a')], [], [], [warning], [down('a')]], 3_600_000);
+    expect(told.map(({ state, severity }) => `${severity} ${state}`)).toEqual([
+      'warning firing',
+      'warning resolved',
+      'critical firing',
+      'critical resolved',
+    ]);
   });
 
   test('that is open stays on the list when there are too many', () => {
@@ -148,10 +181,132 @@ describe('a budget', () => {
     expect(await watch.look(spent(95), 1)).toMatchObject([{ severity: 'critical' }]);
   });
 
+  test('that refused a call counts as spent in that period alone', async () => {
+    const watch = new BudgetWatch([100]);
+    watch.note(key, true, 1_000);
+    expect(await watch.look(spent(95), 1_000)).toHaveLength(1);
+    watch.note(key, false, 90_000_000);
+    expect(await watch.look(spent(95, { since: 86_400_000 }), 90_000_000)).toEqual([]);
+  });
+
+  test('is weighed by the key of the last call, also when its key was looked at before', async () => {
+    const watch = new BudgetWatch([50]);
+    const raised = { ...key, name: 'raised' };
+    const seen: string[] = [];
+    const standing = (share: number) => ({
+      budgets: async (asked: ApiKey): Promise<readonly BudgetStanding[]> => {
+        seen.push(asked.name);
+        return spent(share, { amount: asked.name === 'raised' ? 10_000 : 1_000 }).budgets();
+      },
+    });
+    watch.note(key, false);
+    expect(await watch.look(standing(60), 0)).toHaveLength(1);
+    watch.note(raised, false);
+    expect(await watch.look(standing(60), 1)).toEqual([]);
+    watch.note(raised, false);
+    expect(await watch.look(standing(600), 2)).toHaveLength(1);
+    // Long after, when its period may have ended, the newer key is still the one that is asked for.
+    for (const now of [3, 1_100, 7_000, 40_000, 400_000]) await watch.look(standing(600), now);
+    expect(seen[0]).toBe('ci');
+    expect(new Set(seen.slice(1))).toEqual(new Set(['raised']));
+  });
+
+  test('that the key has no more is not found any more', async () => {
+    const watch = new BudgetWatch([50]);
+    const none = { budgets: async (): Promise<readonly BudgetStanding[]> => [] };
+    watch.note(key, false);
+    expect(await watch.look(spent(60), 0)).toHaveLength(1);
+    const { budgets: _, ...bare } = key;
+    watch.note(bare, false);
+    expect(await watch.look(none, 1)).toEqual([]);
+  });
+
+  test('is found although the budgets of another key cannot be read', async () => {
+    const errors: unknown[] = [];
+    const watch = new BudgetWatch([50], (error) => errors.push(error));
+    watch.note({ ...key, id: 'key_0' }, false);
+    watch.note(key, false);
+    const budgets = async ({ id }: ApiKey): Promise<readonly BudgetStanding[]> => {
+      if (id === 'key_0') throw new Error('unreadable');
+      return spent(60).budgets();
+    };
+    expect(await watch.look({ budgets }, 0)).toHaveLength(1);
+    expect(errors).toEqual([new Error('unreadable')]);
+  });
+
   test('is found also where the last call is charged long after it has ended', async () => {
     const watch = new BudgetWatch([50]);
     watch.note(key, false);
     for (const now of [0, 1, 1_100]) expect(await watch.look(spent(40), now)).toEqual([]);
     expect(await watch.look(spent(50), 7_000)).toHaveLength(1);
+  });
+});
+
+test('keys that cannot be read hide no certificate and no credential, and are read at the next look', async () => {
+  const failures: unknown[] = [];
+  const watch = new ExpiryWatch(
+    { certificates: [], expiring: { secret: '2027-01-01' }, expiryDays: [30] },
+    { certificate: () => {}, keys: (error) => failures.push(error) },
+  );
+  const now = Date.parse('2026-12-20');
+  const team = { id: 'team_1', name: 'research' };
+  const expiring = { id: 'key_1', name: 'ci', enabled: true, expiresAt: now + 1_000, team: team.id };
+  const keys = async () => ({ keys: [{ ...expiring, owners: [team] }] as unknown as readonly ApiKey[] });
+  const unreadable = () => Promise.reject(new Error('unreadable'));
+  expect((await watch.look({ keys: unreadable }, now)).map(({ subject }) => subject)).toEqual([
+    'credential secret',
+  ]);
+  expect(failures).toHaveLength(1);
+  expect(await watch.look({ keys }, now + 1)).toMatchObject([
+    { subject: 'key key_1', teams: ['team_1', 'research'] },
+    { subject: 'credential secret' },
+  ]);
+});
+
+test('a book with an entry that cannot be read keeps the others', async () => {
+  const stores = openStores('sqlite::memory:');
+  onTestFinished(() => stores.close());
+  const known = { ...down('a'), state: 'firing', since: 0, count: 1, missed: 0 };
+  const book = {
+    writer: 'me',
+    alerts: [{ ...known, kind: 'of a later version' }, known],
+    outbox: 'none',
+    mutes: [{ kind: 'budget', until: 5 }, {}],
+    deliveries: { hook: { at: 1 }, other: 2 },
+  };
+  await stores.namespace<unknown>('alerts').set('book', book);
+  const shared = new SharedBook(stores, 'me', 1_000);
+  await shared.change((current) => ({ ...current }));
+  expect(await stores.namespace<unknown>('alerts').get('book')).toEqual({
+    writer: 'me',
+    alerts: [known],
+    outbox: [],
+    mutes: [{ kind: 'budget', until: 5 }],
+    deliveries: { hook: { at: 1 } },
+  });
+});
+
+describe('a lost database', () => {
+  test('is told once within the throttle, and not while it is muted', async () => {
+    const sent: string[] = [];
+    const deliveries = {
+      send: async ({ items }: Message) => void sent.push(...items.map(({ state }) => state)),
+    };
+    const outage = new Outage(
+      deliveries as unknown as Deliveries,
+      { attempts: 1, backoff: 1, throttle: 60_000 },
+      () => ['hook'],
+    );
+    const lose = async (at: number): Promise<readonly string[]> => {
+      for (const now of [at, at + 1, at + 2]) outage.down(databaseLost('gw'), true, now);
+      outage.up(at + 3);
+      await outage.close();
+      return sent.splice(0);
+    };
+    expect(await lose(0)).toEqual(['firing', 'resolved']);
+    expect(await lose(10_000)).toEqual([]);
+    outage.follow({ mutes: [{ kind: 'database-lost', until: 200_000 }] });
+    expect(await lose(100_000)).toEqual([]);
+    expect(await lose(300_000)).toEqual(['firing', 'resolved']);
   });
 });
