@@ -182,13 +182,13 @@ export class StoredUsers implements Users {
     const known = await this.readRecord(id);
     if (known === undefined) throw unknownUser(id);
     await this.#owners.refresh();
-    const planned = checkedUser(this.#owners, this.#remade(known, make(known)));
+    const planned = checkedUser(this.#owners, this.#remade(known, make(known)), known);
     const taken = await this.#claims.take(id, planned);
     try {
       await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
         const before = this.#decode(id, value);
         if (before === undefined) return undefined;
-        const after = checkedUser(this.#owners, this.#remade(before, make(before)));
+        const after = checkedUser(this.#owners, this.#remade(before, make(before)), before);
         result = { before, after };
         return { value: after };
       });

@@ -120,6 +120,31 @@ function suite(newUrl: () => Promise<string>): void {
     await expect(users.update('usr_x', {})).rejects.toThrow(UserMistake);
   });
 
+  test('a user whose owners were removed or moved signs in, changes and is switched off', async () => {
+    const { users, owners, credentials } = gateway(await newUrl());
+    const acme = await owners.create({ kind: 'organisation', name: 'Acme' });
+    const other = await owners.create({ kind: 'organisation', name: 'Other' });
+    const newTeam = (name: string) => owners.create({ kind: 'team', name, organisation: acme.id });
+    const [gone, moved, kept] = [await newTeam('Gone'), await newTeam('Moved'), await newTeam('Kept')];
+    const teams = [gone, moved].map(({ id }) => ({ team: id, lead: false }));
+    const { id, member } = await users.create({ ...ada, organisation: acme.id, teams });
+    await owners.remove(gone.id);
+    await owners.remove(member);
+    await owners.update(moved.id, { organisation: other.id });
+    await users.signedIn(id);
+    await credentials.startSecondFactor(id);
+    expect(await credentials.checkCode(id, '000000')).toBe('wrong');
+    await credentials.setPassword(id, password);
+    expect(await users.update(id, { name: 'A' })).toMatchObject({ teams, lastSignInAt: expect.any(Number) });
+    expect(await users.update(id, { enabled: false })).toMatchObject({ enabled: false });
+    // What is new is looked at, also beside what is gone.
+    const more = (team: string) => users.update(id, { teams: [...teams, { team, lead: true }] });
+    await expect(more('team_nobody')).rejects.toThrow(/no team/);
+    expect((await more(kept.id)).teams).toHaveLength(3);
+    await expect(users.update(id, { organisation: other.id })).rejects.toThrow(/another organisation/);
+    await expect(users.update(id, { member: acme.id })).rejects.toThrow(/no member/);
+  });
+
   test('an invitation sets a password once, until it expires', async () => {
     const { users, credentials, stores } = gateway(await newUrl());
     const user = await users.create(ada);
