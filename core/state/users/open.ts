@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MemberDefaults } from '../../settings/members.ts';
 import { present, randomBase62 } from '../api-keys/records.ts';
-import type { Owners } from '../owners/index.ts';
+import type { OwnerChanges, Owners } from '../owners/index.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
 import {
@@ -129,29 +129,30 @@ export class StoredUsers implements Users {
   }
 
   async update(id: string, changes: UserChanges, check?: (current: User) => void): Promise<User> {
-    const { before, after } = await this.change(id, (current) => {
+    const make = (current: UserRecord): object => {
       check?.(userOf(current));
       return { ...current, ...changes };
+    };
+    // Off before the user is, so that no keys go on of a user who is: whoever tries again after a failure completes it.
+    const { before, after } = await this.change(id, make, async ({ member }) => {
+      if (changes.enabled === false) await this.#changeMember(member, { enabled: false });
     });
     const { organisation, enabled } = after;
-    const isMoved = before.organisation !== organisation;
-    const isTurned = before.enabled !== enabled;
-    if (this.#owners.find(after.member) !== undefined && (isMoved || isTurned))
-      await this.#owners.update(after.member, {
-        ...(isMoved ? { organisation } : {}),
-        ...(isTurned ? { enabled } : {}),
-      });
+    await this.#changeMember(after.member, {
+      ...(before.organisation === organisation ? {} : { organisation }),
+      ...(changes.enabled === undefined ? {} : { enabled }),
+    });
     return userOf(after);
   }
 
   async remove(id: string): Promise<User> {
     const record = await this.readRecord(id);
-    if (record === undefined || !(await this.#stores.namespace<unknown>(NAMESPACE).delete(id)))
-      throw unknownUser(id);
+    if (record === undefined) throw unknownUser(id);
+    await this.#owners.refresh();
+    await this.#changeMember(record.member, { enabled: false });
+    if (!(await this.#stores.namespace<unknown>(NAMESPACE).delete(id))) throw unknownUser(id);
     this.#memory.put(id, undefined);
     await this.#claims.releaseOld(id, record);
-    if (this.#owners.find(record.member) !== undefined)
-      await this.#owners.update(record.member, { enabled: false });
     return userOf(record);
   }
 
@@ -173,10 +174,14 @@ export class StoredUsers implements Users {
     return value === undefined ? undefined : this.#decode(id, value);
   }
 
-  /** Changes a record as it is in the database by then. For this folder. Throws a {@link UserMistake} for an unknown id. */
+  /**
+   * Changes a record as it is in the database by then. `prepare` runs before, once the change is known to be possible. For this folder. Throws a
+   * {@link UserMistake} for an unknown id.
+   */
   async change(
     id: string,
     make: (current: UserRecord) => object,
+    prepare?: (planned: UserRecord) => Promise<void>,
   ): Promise<{ readonly before: UserRecord; readonly after: UserRecord }> {
     let result: { readonly before: UserRecord; readonly after: UserRecord } | undefined;
     const known = await this.readRecord(id);
@@ -185,6 +190,7 @@ export class StoredUsers implements Users {
     const planned = checkedUser(this.#owners, this.#remade(known, make(known)), known);
     const taken = await this.#claims.take(id, planned);
     try {
+      await prepare?.(planned);
       await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
         const before = this.#decode(id, value);
         if (before === undefined) return undefined;
@@ -225,6 +231,12 @@ export class StoredUsers implements Users {
     if (this.byEmail(email) !== undefined) throw new UserMistake(`Another user has the email ${email}.`);
     if (identities.some((identity) => this.byIdentity(identity) !== undefined))
       throw new UserMistake('Another user has this identity.');
+  }
+
+  /** Changes the member of a user, unless it was removed. */
+  async #changeMember(member: string, changes: OwnerChanges): Promise<void> {
+    if (Object.keys(changes).length === 0 || this.#owners.find(member) === undefined) return;
+    await this.#owners.update(member, changes);
   }
 
   #newMember({ name, email, organisation, enabled }: UserRecord): Promise<{ readonly id: string }> {

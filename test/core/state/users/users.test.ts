@@ -101,6 +101,28 @@ function suite(newUrl: () => Promise<string>): void {
     expect(await users.current(user.id)).toBeUndefined();
   });
 
+  test('the keys of a user are off before the user is, and what failed half-way is completed by another try', async () => {
+    const { stores, users, owners } = gateway(await newUrl());
+    const { id, member } = await users.create(ada);
+    const unbroken = stores.change;
+    const failing = vi.spyOn(stores, 'change').mockImplementation((namespace, ...rest) => {
+      if (namespace === 'users') return Promise.reject(new Error('the database is gone'));
+      return unbroken(namespace, ...rest);
+    });
+    await expect(users.update(id, { enabled: false })).rejects.toThrow('is gone');
+    expect(owners.find(member)?.enabled).toBe(false);
+    failing.mockRestore();
+    await users.update(id, { enabled: false });
+    await users.update(id, { enabled: true });
+    // A refused change switches nothing off.
+    await expect(users.update(id, { enabled: false, email: 'none' })).rejects.toThrow(UserMistake);
+    expect(owners.find(member)?.enabled).toBe(true);
+    // The member was left behind by a process that died between the two.
+    await owners.update(member, { enabled: false });
+    await users.update(id, { enabled: true });
+    expect(owners.find(member)?.enabled).toBe(true);
+  });
+
   test('fields that are wrong are refused with a sentence', async () => {
     const { users, owners } = gateway(await newUrl());
     const acme = await owners.create({ kind: 'organisation', name: 'Acme' });
