@@ -87,6 +87,33 @@ describe('a token of the admin API', () => {
     expect(tokens.some(({ id, expiresAt }) => expiresAt === child.expiresAt && id !== 'none')).toBe(true);
   });
 
+  test('makes and invites no users who may do more than itself', async () => {
+    const invited = await page.ask('createUser', { body: { email: 'admin@example.com', role: 'admin' } });
+    const { id } = invited.user;
+    const value = await tokenOf(page, { scopes: scopes.filter((one) => one !== 'keys:write') });
+    const ask = (name: RouteName, words: object) => askWithToken(gateway.url, value, name, words);
+    for (const [name, words] of [
+      ['createUser', { body: { email: 'new@example.com', role: 'admin' } }],
+      ['createUser', { body: { email: 'new@example.com', role: 'auditor' } }],
+      ['inviteUser', { id }],
+      ['resetSecondFactor', { id }],
+      ['updateUser', { id, body: { role: 'member' } }],
+      ['updateUser', { id, body: { email: 'mine@example.com' } }],
+    ] as const) {
+      const refused = await ask(name, words);
+      expect(refused).toMatchObject({ status: 403, body: { error: { param: 'role' } } });
+    }
+    const member = await ask('createUser', { body: { email: 'new@example.com' } });
+    expect(member.status).toBe(201);
+    const { id: memberId } = member.body['user'] as { id: string };
+    const raised = await ask('updateUser', { id: memberId, body: { role: 'admin' } });
+    expect(raised.status).toBe(403);
+    expect((await ask('inviteUser', { id: memberId })).status).toBe(200);
+    expect((await ask('updateUser', { id, body: { name: 'A', enabled: false } })).status).toBe(200);
+    const all = await tokenOf(page, { scopes });
+    expect((await askWithToken(gateway.url, all, 'inviteUser', { id })).status).toBe(200);
+  });
+
   test('of an organisation makes tokens of that organisation alone', async () => {
     const [acme, other] = await Promise.all(
       ['Acme', 'Other'].map((name) => page.ask('createOwner', { body: { kind: 'organisation', name } })),

@@ -1,10 +1,12 @@
 /** Admin endpoints for people who sign in. */
 import { GatewayError, type JsonObject } from 'sluice';
-import type { InternalTools, User, UserChanges } from 'sluice/internal';
+import type { InternalTools, User, UserChanges, UserRole } from 'sluice/internal';
 import type { Audit, Author } from '../audit.ts';
 import type { AuditEntry, UserView } from '../schemas/index.ts';
 import type { Handlers } from '../serve.ts';
 import type { Actor } from './actor.ts';
+import { hasScope } from './judge.ts';
+import { scopes } from './needs.ts';
 import { orInvalidUser } from './sign-in.ts';
 import { versionCheck, versionOf } from './version.ts';
 
@@ -78,6 +80,7 @@ export function userHandlers(
       const body =
         actor.organisation === undefined ? asked.body : { organisation: actor.organisation, ...asked.body };
       checkGiven(actor, body);
+      checkReach(actor, body);
       const created = await orInvalidUser(users.create(body));
       await note(asked, 'user-create', created.id, { after: created });
       const invitation = await credentials.invite(created.id, settings.members.invitation);
@@ -87,10 +90,17 @@ export function userHandlers(
       const before = await userOf(asked);
       const { organisation = before.organisation, ...changes } = asked.body;
       const wanted: UserChanges = { ...changes, organisation: organisation ?? undefined };
-      checkGiven(asked.actor, { ...wanted, teams: wanted.teams ?? [] });
+      // Teams that the user has already are given by nobody: one of them may be removed or moved since.
+      const newTeams = (wanted.teams ?? []).filter(
+        (one) => !before.teams.some(({ team, lead }) => team === one.team && lead === one.lead),
+      );
+      checkGiven(asked.actor, { ...wanted, teams: newTeams });
       const check = versionCheck(asked.ctx);
       const changed = await orInvalidUser(
-        users.update(before.id, wanted, (current) => check(versioned(current))),
+        users.update(before.id, wanted, (current) => {
+          if (changesAccess(current, wanted)) checkReach(asked.actor, current, wanted);
+          check(versioned(current));
+        }),
       );
       await note(asked, 'user-update', before.id, { before, after: changed });
       return viewOf(changed);
@@ -103,7 +113,8 @@ export function userHandlers(
       return { ok: true };
     },
     async inviteUser(asked) {
-      const { id, organisation } = await userOf(asked);
+      const { id, organisation, role } = await userOf(asked);
+      checkReach(asked.actor, { role });
       const invitation = await orInvalidUser(credentials.invite(id, settings.members.invitation));
       await audit.note(asked, {
         action: 'user-invite',
@@ -114,6 +125,7 @@ export function userHandlers(
     },
     async resetSecondFactor(asked) {
       const before = await userOf(asked);
+      checkReach(asked.actor, before);
       const changed = await orInvalidUser(credentials.removeSecondFactor(before.id));
       await note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
       return viewOf(changed);
@@ -124,6 +136,29 @@ export function userHandlers(
 /** True when the user is among those whom an administrator or auditor sees. */
 function sees({ organisation }: Actor, user: User): boolean {
   return organisation === undefined || user.organisation === organisation;
+}
+
+/**
+ * Throws 403 where a token that may not do everything would make, or get into the hands of whoever holds it, a user who sees or changes
+ * everything.
+ */
+function checkReach(
+  { scopes: own }: Actor,
+  ...reached: readonly { readonly role?: UserRole | undefined }[]
+): void {
+  if (own === undefined || scopes.every((one) => hasScope(own, one))) return;
+  if (reached.some(({ role = 'member' }) => role !== 'member'))
+    throw new GatewayError(
+      'forbidden',
+      'Only a token with all scopes can make or invite admins and auditors, or change their access.',
+      { param: 'role' },
+    );
+}
+
+/** True when the changes are about what the user may do, or about how it signs in. */
+function changesAccess(current: User, wanted: UserChanges): boolean {
+  const { email = current.email, role = current.role, organisation } = wanted;
+  return email !== current.email || role !== current.role || organisation !== current.organisation;
 }
 
 /** What a version is made of: not the time of the last sign-in, which nobody edits. */
