@@ -82,7 +82,7 @@ export default definePlugin({
       ...userHandlers(tools, audit),
       signInWays: () => ({
         password: true,
-        users: users.list().some(({ hasPassword }) => hasPassword),
+        users: users.hasPasswords(),
         providers: signIn.providers,
       }),
       ...keys,

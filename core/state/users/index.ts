@@ -84,6 +84,8 @@ export interface Users {
   byEmail(email: string): User | undefined;
   byIdentity(identity: Identity): User | undefined;
   byExternalId(externalId: string): User | undefined;
+  /** Whether anybody has a password. */
+  hasPasswords(): boolean;
   /** All of them, the newest first. */
   list(): readonly User[];
   create(user: NewUser): Promise<User>;

@@ -7,9 +7,15 @@ export class UserMemory {
   readonly #emails = new Map<string, string>();
   readonly #identities = new Map<string, string>();
   readonly #externalIds = new Map<string, string>();
+  #withPassword = 0;
 
   get size(): number {
     return this.#users.size;
+  }
+
+  /** Number of users that have a password. */
+  get withPassword(): number {
+    return this.#withPassword;
   }
 
   ids(): readonly string[] {
@@ -40,6 +46,7 @@ export class UserMemory {
   /** Puts a user in the place of what was known under this id; undefined takes it out. */
   put(id: string, user: User | undefined): void {
     const before = this.#users.get(id);
+    this.#withPassword += Number(user?.hasPassword === true) - Number(before?.hasPassword === true);
     if (before !== undefined) {
       forget(this.#emails, before.email, id);
       for (const identity of before.identities) forget(this.#identities, nameOf(identity), id);

@@ -88,6 +88,10 @@ export class StoredUsers implements Users {
     return this.#memory.byExternalId(externalId);
   }
 
+  hasPasswords(): boolean {
+    return this.#memory.withPassword > 0;
+  }
+
   list(): readonly User[] {
     return this.#memory.list();
   }

@@ -172,6 +172,7 @@ function suite(newUrl: () => Promise<string>): void {
     const user = await users.create(ada);
     const { token } = await credentials.invite(user.id, 60_000);
     const again = await credentials.invite(user.id, 60_000);
+    expect(users.hasPasswords()).toBe(false);
     expect(await credentials.accept(token, password)).toBeUndefined();
     for (const weak of ['short', 'ada@example.com!', 'aaaaaaaaaaaaaaaa'])
       await expect(credentials.accept(again.token, weak)).rejects.toThrow(UserMistake);
@@ -180,6 +181,11 @@ function suite(newUrl: () => Promise<string>): void {
       credentials.accept(again.token, `${password}!`),
     ]);
     expect([accepted, twice].filter((one) => one !== undefined)).toHaveLength(1);
+    expect(users.hasPasswords()).toBe(true);
+    const other = await users.create({ email: 'b@example.com' });
+    await credentials.setPassword(other.id, password);
+    await users.remove(other.id);
+    expect(users.hasPasswords()).toBe(true);
     const right = accepted === undefined ? `${password}!` : password;
     expect(await credentials.checkPassword('ada@example.com', right)).toMatchObject({
       id: user.id,
@@ -195,6 +201,8 @@ function suite(newUrl: () => Promise<string>): void {
     for await (const [, value] of entriesOf(stores.namespace('users')))
       for (const secret of [late.token.split('.')[1] ?? '', right])
         expect(JSON.stringify(value)).not.toContain(secret);
+    await users.remove(user.id);
+    expect(users.hasPasswords()).toBe(false);
   });
 
   test('a change that ends sessions gives a user another stamp, others do not', async () => {
