@@ -318,6 +318,19 @@ describe.each(newDatabases())('groups during a session on $kind', ({ url, skip }
       expect((await again.visitor.send('/api/admin/status')).status).toBe(403);
       liar.person['groups'] = [];
       await eventually(async () => expect(await sessionOf(again.visitor)).toBe(401));
+      // Whoever loses all access, in a session or before one, is in the audit log.
+      liar.person['groups'] = ['admins'];
+      await signIn(other);
+      liar.person['groups'] = [];
+      expect((await signIn(other)).end).toBe('/dashboard/?problem=group');
+      const page = await logIn(other.url);
+      await eventually(async () => {
+        const { entries } = await page.ask('listAudit');
+        expect(entries.find(({ action }) => action === 'user-update')).toMatchObject({
+          before: { role: 'admin' },
+          after: { role: 'member' },
+        });
+      });
     },
   );
 

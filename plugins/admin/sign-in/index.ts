@@ -135,7 +135,9 @@ async function finish(
   const query = new URLSearchParams(ctx.querystring);
   const flow = await flows.take(ctx, id, query.get('state') ?? '', https);
   const proved = await provider.finish(`?${ctx.querystring}`, flow);
-  const signedIn = await userOf(proved.person, provider.options, people);
+  const signedIn = await userOf(proved.person, provider.options, people, (lost) =>
+    noteAccess(audit, { actor: userActor(lost.user), ip }, lost),
+  );
   const { user } = signedIn;
   const { token, session } = await sessions.start(user);
   await held.keep(session.id, user.id, id, proved, checkAfter(provider));

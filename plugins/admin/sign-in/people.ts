@@ -20,11 +20,15 @@ export interface PeopleTools {
   readonly log: Log;
 }
 
+/** Notes that somebody who may not go on has lost access. */
+export type NoteLoss = (lost: SignedIn) => Promise<void>;
+
 /** Returns the user that a person is, changed by the rules. Throws {@link SignInRefused} for a person who may not sign in. */
 export async function userOf(
   person: Person,
   options: ProviderOptions,
   tools: PeopleTools,
+  noteLoss: NoteLoss,
 ): Promise<SignedIn> {
   const { users } = tools;
   // Another gateway may have made the user, or the team of a rule, a moment ago.
@@ -33,7 +37,7 @@ export async function userOf(
   const found = knownUser(person, options, users);
   const access = accessFor(person, options, tools);
   if (access === undefined) {
-    if (found !== undefined) await orRefused(users.update(found.id, noAccess(options.rules)));
+    if (found !== undefined) await noteLoss(await changed(found, noAccess(options.rules), users));
     throw new SignInRefused('group', `No rule of provider "${options.id}" fits ${person.subject}.`);
   }
   if (found === undefined) return { user: await created(person, access, options, users) };
@@ -44,9 +48,7 @@ export async function userOf(
     ...access,
     ...(isLinked ? {} : { identities: [...found.identities, identity] }),
   };
-  const needed = changedFields(found, changes);
-  if (Object.keys(needed).length === 0) return { before: found, user: found };
-  return { before: found, user: await orRefused(users.update(found.id, needed)) };
+  return changed(found, changes, users);
 }
 
 /** Gives a person the access of now during a session. Returns undefined for a person who may not go on. */
@@ -55,13 +57,15 @@ export async function renewedUser(
   person: Person,
   options: ProviderOptions,
   tools: PeopleTools,
+  noteLoss: NoteLoss,
 ): Promise<SignedIn | undefined> {
   const found = await tools.users.current(id);
   if (found?.enabled !== true) return undefined;
   const access = accessFor(person, options, tools);
-  const needed = changedFields(found, access ?? noAccess(options.rules));
-  const user = Object.keys(needed).length === 0 ? found : await orRefused(tools.users.update(id, needed));
-  return access === undefined ? undefined : { before: found, user };
+  const renewed = await changed(found, access ?? noAccess(options.rules), tools.users);
+  if (access !== undefined) return renewed;
+  await noteLoss(renewed);
+  return undefined;
 }
 
 function accessFor(
@@ -124,13 +128,15 @@ async function created(
   );
 }
 
-/** Returns the changes that differ from what the user is, because each write may end sessions. */
-function changedFields(user: User, changes: UserChanges): UserChanges {
-  return Object.fromEntries(
+/** Changes a user by what differs from what it is, because each write may end sessions. */
+async function changed(found: User, changes: UserChanges, users: Users): Promise<SignedIn> {
+  const needed: UserChanges = Object.fromEntries(
     Object.entries(changes).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(user[name as keyof User]),
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(found[name as keyof User]),
     ),
   );
+  const isSame = Object.keys(needed).length === 0;
+  return { before: found, user: isSame ? found : await orRefused(users.update(found.id, needed)) };
 }
 
 async function orRefused<Result>(work: Promise<Result>): Promise<Result> {

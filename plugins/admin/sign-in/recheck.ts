@@ -5,7 +5,7 @@ import { userActor } from '../access/actor.ts';
 import type { Sessions } from '../sessions.ts';
 import { noteAccess } from './audit.ts';
 import type { HeldSession, HeldSessions } from './held.ts';
-import { renewedUser, type PeopleTools } from './people.ts';
+import { renewedUser, type PeopleTools, type SignedIn } from './people.ts';
 import { SignInRefused } from './problems.ts';
 import type { Provider } from './provider.ts';
 
@@ -91,11 +91,13 @@ async function recheck(
       return true;
     }
     await parts.held.renew(session, proved);
-    const renewed = await renewedUser(held.user, proved.person, provider.options, parts.people);
+    const note = (one: SignedIn): Promise<void> =>
+      noteAccess(parts.audit, { actor: userActor(one.user), ip: '' }, one);
+    const renewed = await renewedUser(held.user, proved.person, provider.options, parts.people, note);
     if (renewed === undefined) {
       parts.log.info(fields, 'a session ends because no rule fits the person any more');
       await endSession(parts, session);
-    } else await noteAccess(parts.audit, { actor: userActor(renewed.user), ip: '' }, renewed);
+    } else await note(renewed);
     return true;
   } catch (error) {
     if (!(error instanceof SignInRefused)) throw error;
