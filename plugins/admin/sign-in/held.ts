@@ -5,9 +5,6 @@ import type { Proved } from './provider.ts';
 const namespace = 'sign-in-sessions';
 const purpose = 'sign-in-session';
 
-/** Milliseconds for which a record is kept without being written anew. */
-const lifetime = 24 * 3_600_000;
-
 /** Record of one session. */
 export interface HeldSession {
   readonly user: string;
@@ -32,11 +29,14 @@ export interface HeldTokens {
 export class HeldSessions {
   readonly #stores: Stores;
   readonly #sealer: Sealer;
+  readonly #lifetime: number;
   readonly #kept;
 
-  constructor(stores: Stores, sealer: Sealer) {
+  /** `lifetime`: for how many milliseconds a session lasts at the most. A record that went before its session could not end it. */
+  constructor(stores: Stores, sealer: Sealer, lifetime: number) {
     this.#stores = stores;
     this.#sealer = sealer;
+    this.#lifetime = lifetime;
     this.#kept = stores.namespace<HeldSession>(namespace);
   }
 
@@ -57,7 +57,7 @@ export class HeldSessions {
       ...(proved.refreshToken === undefined ? {} : { checkAt: Date.now() + checkAfter }),
       sealed: this.#seal(session, proved),
     };
-    await this.#kept.set(session, held, lifetime);
+    await this.#kept.set(session, held, this.#lifetime);
   }
 
   /** Removes the record of a session and returns it. */
@@ -83,7 +83,7 @@ export class HeldSessions {
     const claimed = await this.#stores.change<HeldSession>(namespace, session, (held) =>
       held.checkAt === undefined || held.checkAt > now
         ? undefined
-        : { value: { ...held, checkAt: now + after }, ttl: lifetime },
+        : { value: { ...held, checkAt: now + after }, ttl: this.#lifetime },
     );
     return claimed !== undefined;
   }
@@ -93,7 +93,7 @@ export class HeldSessions {
     await this.#stores.change<HeldSession>(namespace, session, (held) => {
       const old = this.tokens(session, held);
       const sealed = this.#seal(session, { ...proved, idToken: proved.idToken ?? old.idToken });
-      return { value: { ...held, sealed }, ttl: lifetime };
+      return { value: { ...held, sealed }, ttl: this.#lifetime };
     });
   }
 

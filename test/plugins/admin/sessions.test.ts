@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openAdminPassword } from '../../../core/state/admin-password.ts';
+import { openSealer } from '../../../core/state/sealer.ts';
 import { entriesOf, openStores } from '../../../core/state/stores.ts';
 import { passwordActor } from '../../../plugins/admin/access/actor.ts';
 import { provesIntent, Sessions } from '../../../plugins/admin/sessions.ts';
+import type { Person } from '../../../plugins/admin/sign-in/claims.ts';
+import { HeldSessions } from '../../../plugins/admin/sign-in/held.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
@@ -91,4 +94,30 @@ describe('a session', () => {
     expect(provesIntent(session, undefined)).toBe(false);
     expect(provesIntent(session, '')).toBe(false);
   });
+});
+
+test('what is kept of a session that began at a provider is there for as long as the session can last', async () => {
+  const stores = openStores('sqlite::memory:');
+  onTestFinished(() => stores.close());
+  const day = 24 * hour;
+  const held = new HeldSessions(stores, await openSealer(stores), 7 * day);
+  const person: Person = {
+    issuer: 'https://id.example.com',
+    subject: '42',
+    email: undefined,
+    isEmailVerified: false,
+    name: undefined,
+    groups: new Set(),
+    externalId: undefined,
+    session: undefined,
+  };
+  const proved = { person, refreshToken: 'refresh', idToken: undefined };
+  for (const id of ['kept', 'claimed', 'renewed']) await held.keep(id, 'usr_1', 'corp', proved, 1);
+  vi.advanceTimersByTime(hour);
+  expect(await held.claim('claimed', hour)).toBe(true);
+  await held.renew('renewed', proved);
+  vi.advanceTimersByTime(6 * day);
+  expect([...(await held.all()).keys()].toSorted()).toEqual(['claimed', 'kept', 'renewed']);
+  vi.advanceTimersByTime(day);
+  expect(await held.all()).toEqual(new Map());
 });
