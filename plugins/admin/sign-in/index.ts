@@ -1,6 +1,7 @@
 /** Signing in to the admin API and the page at providers of identities. */
 import { GatewayError, type RouteContext, type Services } from 'sluice';
 import { createClientAddress, openSealer, readBytes, type InternalTools, type Users } from 'sluice/internal';
+import { networkOf } from '../../_failures.ts';
 import { userActor } from '../access/actor.ts';
 import type { Audit } from '../audit.ts';
 import { createOutside, secure, setSessionCookie } from '../http.ts';
@@ -16,7 +17,7 @@ import { SignInRefused } from './problems.ts';
 import { Provider } from './provider.ts';
 import { checkAfter, startRechecking } from './recheck.ts';
 
-/** Sign-ins that may end within a minute: from one address, and from all. Each asks the provider. */
+/** Sign-ins that may end within a minute, and logout tokens that may be wrong: from one address, and from all. Each asks the provider. */
 const perMinute = { address: 60, all: 1_200 };
 
 /** The most bytes of a logout token's form. */
@@ -47,7 +48,7 @@ export async function openSignIn(parts: SignInParts, tools: InternalTools): Prom
   const http: Services = tools.http;
   const providers = new Map(listed.map((one) => [one.id, new Provider(one, publicUrl, oidc, http)]));
   const sealer = await openSealer(tools.stores);
-  const held = new HeldSessions(tools.stores, sealer);
+  const held = new HeldSessions(tools.stores, sealer, tools.settings.members.lifetime);
   const people = { users: parts.users, owners: tools.apiKeys.owners, log: tools.log };
   const around: Around = { ...parts, tools, providers, held, people, flows: new Flows(sealer, tools.stores) };
   addRoutes(around);
@@ -120,7 +121,9 @@ function addRoutes(around: Around): void {
   add('/callback', (ctx, provider) =>
     finish(around, ctx, provider, { ip: addressOf(ctx.req), https: outside(ctx.req).https }),
   );
-  route('POST', '/api/admin/sign-in/:provider/logout', (ctx) => logOutByProvider(around, ctx));
+  route('POST', '/api/admin/sign-in/:provider/logout', (ctx) =>
+    logOutByProvider(around, ctx, addressOf(ctx.req)),
+  );
 }
 
 /** Ends a sign-in: the person is the user of now on, in a session. */
@@ -130,7 +133,7 @@ async function finish(
   provider: Provider,
   { ip, https }: { readonly ip: string; readonly https: boolean },
 ): Promise<string> {
-  await checkRate(tools, ip);
+  await checkRate(tools, 'sign-in', ip);
   const { id } = provider.options;
   const query = new URLSearchParams(ctx.querystring);
   const flow = await flows.take(ctx, id, query.get('state') ?? '', https);
@@ -145,27 +148,35 @@ async function finish(
   await noteAccess(audit, author, signedIn);
   await audit.note(author, { action: 'login', target: id });
   await users.signedIn(user.id);
-  setSessionCookie(ctx, token, https);
+  setSessionCookie(ctx, token, https, session.expiresAt);
   return flow.returnTo;
 }
 
-async function checkRate({ rates }: InternalTools, ip: string): Promise<void> {
-  const verdict = await rates.take([
-    { subject: `sign-in:${ip}`, limit: perMinute.address, cost: 1 },
-    { subject: 'sign-in', limit: perMinute.all, cost: 1 },
-  ]);
-  if (!verdict.allowed) throw new SignInRefused('unavailable', 'There are too many sign-ins.');
+/** Throws for one too many within a minute. Returns the function that takes this one back. */
+async function checkRate({ rates }: InternalTools, what: string, ip: string): Promise<() => void> {
+  const rules = [
+    { subject: `${what}:${networkOf(ip)}`, limit: perMinute.address, cost: 1 },
+    { subject: what, limit: perMinute.all, cost: 1 },
+  ];
+  const verdict = await rates.take(rules);
+  if (!verdict.allowed) throw new SignInRefused('unavailable', 'There are too many of these.');
+  return () => {
+    for (const { subject } of rules) verdict.grant?.correct(subject, -1);
+  };
 }
 
 /** Ends the sessions that a provider names. */
-async function logOutByProvider(around: Around, ctx: RouteContext): Promise<void> {
+async function logOutByProvider(around: Around, ctx: RouteContext, ip: string): Promise<void> {
   secure(ctx);
   const { tools, providers, held, sessions } = around;
   const provider = providers.get(ctx.params['provider'] ?? '');
   if (provider === undefined) throw new GatewayError('not_found', 'There is no such sign-in provider.');
   try {
+    const takeBack = await checkRate(tools, 'sign-out', ip);
     const form = new URLSearchParams((await readBytes(ctx.req, longestForm)).toString());
     const out = await checkLogoutToken(form.get('logout_token') ?? '', provider, tools.stores);
+    // A provider may end many sessions at once.
+    takeBack();
     let count = 0;
     for (const [id, one] of await held.all()) {
       const isMeant =

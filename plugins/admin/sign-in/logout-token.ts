@@ -1,5 +1,6 @@
 /** Checks the token by which a provider ends sessions: OpenID Connect Back-Channel Logout 1.0. */
 import { hash } from 'node:crypto';
+import type { JSONWebKeySet } from 'jose';
 import { requirePackage } from 'sluice';
 import type { Stores } from 'sluice/internal';
 import { SignInRefused } from './problems.ts';
@@ -32,23 +33,23 @@ export async function checkLogoutToken(
   stores: Pick<Stores, 'add'>,
 ): Promise<LoggedOut> {
   const jose = await loadJose();
-  const { issuer, jwks } = await provider.keys();
-  const payload = await jose
-    .jwtVerify(
-      token,
-      jose.createLocalJWKSet(jwks as unknown as Parameters<typeof jose.createLocalJWKSet>[0]),
-      {
-        issuer,
-        audience: provider.options.clientId,
-        algorithms: [...algorithms],
-        maxTokenAge: oldest,
-        clockTolerance: 30,
-      },
-    )
-    .then((verified) => verified.payload)
-    .catch((error: unknown): never => {
-      throw new SignInRefused('invalid', error instanceof Error ? error.message : 'no JWT');
-    });
+  const audience = provider.options.clientId;
+  // Read before it is checked: nobody is asked for keys for what is meant for others.
+  const told = await orInvalid(() => jose.decodeJwt(token));
+  if (![told.aud].flat().includes(audience))
+    throw new SignInRefused('invalid', 'The token is for another client.');
+  const issuer = await provider.issuer();
+  if (told.iss !== issuer) throw new SignInRefused('invalid', 'The token is of another issuer.');
+  const keys = await provider.keys();
+  const { payload } = await orInvalid(() =>
+    jose.jwtVerify(token, jose.createLocalJWKSet(keys as unknown as JSONWebKeySet), {
+      issuer,
+      audience,
+      algorithms: [...algorithms],
+      maxTokenAge: oldest,
+      clockTolerance: 30,
+    }),
+  );
   const { sub, sid, jti, events, nonce } = payload as Record<string, unknown>;
   const isAbout = typeof events === 'object' && events !== null && event in events;
   if (!isAbout || nonce !== undefined || typeof jti !== 'string')
@@ -60,4 +61,13 @@ export async function checkLogoutToken(
   if (!(await stores.add('sign-in-used', hash('sha256', `${issuer} ${jti}`), 1, remembered)))
     throw new SignInRefused('expired', 'The token was used before.');
   return { issuer, subject, session };
+}
+
+/** Waits for the library. What it throws is about the token, or about the keys that the provider has sent. */
+async function orInvalid<Result>(read: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    throw new SignInRefused('invalid', error instanceof Error ? error.message : 'no JWT');
+  }
 }

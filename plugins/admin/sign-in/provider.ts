@@ -126,15 +126,24 @@ export class Provider {
     }).href;
   }
 
-  /** Returns the provider's metadata, and the keys that it signs with now. */
-  async keys(): Promise<{ readonly issuer: string; readonly jwks: JsonObject }> {
-    const { issuer, jwks_uri: url } = (await this.#configuration()).serverMetadata();
+  /** The issuer as its discovery document writes it, which is kept for a while. */
+  async issuer(): Promise<string> {
+    return (await this.#metadata()).issuer;
+  }
+
+  /** Returns the keys that the provider signs with now. */
+  async keys(): Promise<JsonObject> {
+    const { jwks_uri: url } = await this.#metadata();
     if (url === undefined) throw new SignInRefused('unavailable', 'The provider publishes no keys.');
     this.#checkScheme(url);
-    const answer = await this.#http.ask({ url, timeout: 8_000, limit: 512 * 1024 });
-    if (answer.status !== 200)
-      throw new SignInRefused('unavailable', `The keys were answered with ${answer.status}.`);
-    return { issuer, jwks: answer.json() as JsonObject };
+    try {
+      const answer = await this.#http.ask({ url, timeout: 8_000, limit: 512 * 1024 });
+      if (answer.status !== 200)
+        throw new SignInRefused('unavailable', `The keys were answered with ${answer.status}.`);
+      return answer.json() as JsonObject;
+    } catch (error) {
+      throw refusalOf(error, 'unavailable');
+    }
   }
 
   /** A new configuration for each use, because each fetches the keys anew: a provider may change them at any time. */
