@@ -435,7 +435,7 @@ describe('logout', () => {
       return keysAsked() > before;
     };
     expect(await send()).toBe(true);
-    await eventually(async () => expect(await send()).toBe(false));
+    await eventually(async () => expect(await send()).toBe(false), 1);
     expect((await signIn(gateway)).end).toBe('/dashboard/');
   });
 });

@@ -100,18 +100,18 @@ export class OldSecrets {
     return { namespace: NAMESPACE, key: id, value, ttl: graceMs };
   }
 
-  /** In force here at once. Other processes read it. */
+  /** In force here at once. Other processes read it, and this one once more, with what others wrote meanwhile: the revision stays. */
   written({ key, value }: OtherEntry): void {
     this.#put(key, value);
     this.#lastUses.forget({ id: key });
-    // What others wrote meanwhile is read with the next refresh.
-    this.#revision = undefined;
   }
 
   /** Ends the old secret of a key. Returns false when there was none that worked. */
   async end(id: string): Promise<boolean> {
     await this.refresh();
-    const works = (this.#byId.get(id)?.until ?? 0) > Date.now();
+    const old = this.#byId.get(id);
+    if (old === undefined) return false;
+    const works = old.until > Date.now();
     await this.#stores.namespace<unknown>(NAMESPACE).delete(id);
     this.written({ namespace: NAMESPACE, key: id });
     await this.#lastUses.remove({ id });

@@ -55,7 +55,14 @@ export interface Credentials {
 /** Opens what the users sign in with. */
 export function openCredentials(users: StoredUsers, stores: Stores): Credentials {
   let sealer: Promise<Sealer> | undefined;
-  const opened = (): Promise<Sealer> => (sealer ??= openSealer(stores));
+  const opened = (): Promise<Sealer> => {
+    sealer ??= openSealer(stores).catch((error: unknown) => {
+      // The next who asks tries again.
+      sealer = undefined;
+      throw error;
+    });
+    return sealer;
+  };
 
   const changeSecrets = async (
     id: string,

@@ -229,6 +229,10 @@ function suite(newUrl: () => Promise<string>): void {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     const { id } = await one.users.create(ada);
+    // A failure to open the seals does not last.
+    vi.stubEnv('SLUICE_SECRET', 'short');
+    await expect(one.credentials.startSecondFactor(id)).rejects.toThrow(/SLUICE_SECRET/);
+    vi.unstubAllEnvs();
     const { secret } = await one.credentials.startSecondFactor(id);
     const bytes = fromBase32(secret);
     const code = () => codeOf(bytes, stepAt(Date.now()));
