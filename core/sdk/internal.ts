@@ -257,6 +257,7 @@ export { tunnelWatch } from './tunnel-watch.ts';
 export { appendedLength, bytesOf, leadingType } from '../formats/realtime/wire.ts';
 export { failureCause } from '../routing/failure-cause.ts';
 export {
+  UserConflict,
   UserMistake,
   type User,
   type UserChanges,
@@ -267,7 +268,7 @@ export {
   type TeamMembership,
 } from '../state/users/index.ts';
 export { normalEmail, userFields } from '../state/users/records.ts';
-export type { Credentials, SecondFactor } from '../state/users/credentials.ts';
+export type { CodeCheck, Credentials, SecondFactor } from '../state/users/credentials.ts';
 export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';

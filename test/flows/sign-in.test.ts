@@ -279,6 +279,16 @@ describe('who signs in', () => {
     expect((await signIn(gateway)).end).toBe('/dashboard/?problem=group');
   });
 
+  test('is told that it failed, and not that the email is taken, where a rule gives what cannot be', async () => {
+    const rule = { group: 'staff', organisation: 'Acme', team: 'Theirs' };
+    const gateway = await startWith({ rules: [rule] });
+    const page = await logIn(gateway.url);
+    await page.ask('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
+    const other = await page.ask('createOwner', { body: { kind: 'organisation', name: 'Other' } });
+    await page.ask('createOwner', { body: { kind: 'team', name: 'Theirs', organisation: other.id } });
+    expect((await signIn(gateway)).end).toBe('/dashboard/?problem=failed');
+  });
+
   test('takes over the user of the same email only where the operator lets them', async () => {
     const strict = await startWith();
     expect((await signIn(strict)).end).toBe('/dashboard/');

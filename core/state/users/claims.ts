@@ -1,7 +1,7 @@
 /** Emails, identities and members of users, each of which belongs to one user however many gateways write. */
 import { hash } from 'node:crypto';
 import type { Stores } from '../stores.ts';
-import { UserMistake } from './index.ts';
+import { UserConflict } from './index.ts';
 import type { UserRecord } from './records.ts';
 
 const NAMESPACE = 'user-claims';
@@ -37,7 +37,7 @@ export class UserClaims {
     this.#read = read;
   }
 
-  /** Claims all that the user is to hold. Throws a {@link UserMistake} where another user holds it; then nothing is claimed anew. */
+  /** Claims all that the user is to hold. Throws a {@link UserConflict} where another user holds it; then nothing is claimed anew. */
   async take(user: string, wanted: Claiming): Promise<readonly string[]> {
     const taken: string[] = [];
     try {
@@ -82,7 +82,7 @@ export class UserClaims {
       (await this.#stores.change<Claim>(NAMESPACE, name, (current) =>
         current.user === found.user && current.at === found.at ? { value: claim } : undefined,
       ));
-    if (taken === false || taken === undefined) throw new UserMistake(`Another user has ${words}.`);
+    if (taken === false || taken === undefined) throw new UserConflict(`Another user has ${words}.`);
     return true;
   }
 }

@@ -53,6 +53,9 @@ export interface User {
 /** Thrown for a change that is not possible. The message is a sentence for people. */
 export class UserMistake extends Error {}
 
+/** Thrown where another user has what is to be this user's alone: an email, an identity or a member. */
+export class UserConflict extends UserMistake {}
+
 /** The fields of a new user. A `member` that is left out is made, with the defaults for new members. */
 export interface NewUser {
   readonly email: string;

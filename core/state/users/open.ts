@@ -6,6 +6,7 @@ import type { OwnerChanges, Owners } from '../owners/index.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
 import {
+  UserConflict,
   UserMistake,
   type Identity,
   type NewUser,
@@ -232,9 +233,9 @@ export class StoredUsers implements Users {
   /** Throws where another user is known to have the email or an identity, before anything is made. */
   async #checkFree({ email, identities }: UserRecord, makesMember: boolean): Promise<void> {
     if (makesMember) await this.refresh();
-    if (this.byEmail(email) !== undefined) throw new UserMistake(`Another user has the email ${email}.`);
+    if (this.byEmail(email) !== undefined) throw new UserConflict(`Another user has the email ${email}.`);
     if (identities.some((identity) => this.byIdentity(identity) !== undefined))
-      throw new UserMistake('Another user has this identity.');
+      throw new UserConflict('Another user has this identity.');
   }
 
   /** Changes the member of a user, unless it was removed. */

@@ -35,13 +35,13 @@ export async function checkLogoutToken(
   const jose = await loadJose();
   const audience = provider.options.clientId;
   // Read before it is checked: nobody is asked for keys for what is meant for others.
-  const told = await orInvalid(() => jose.decodeJwt(token));
+  const told = await orRefused(() => jose.decodeJwt(token));
   if (![told.aud].flat().includes(audience))
     throw new SignInRefused('invalid', 'The token is for another client.');
   const issuer = await provider.issuer();
   if (told.iss !== issuer) throw new SignInRefused('invalid', 'The token is of another issuer.');
   const keys = await provider.keys();
-  const { payload } = await orInvalid(() =>
+  const { payload } = await orRefused(() =>
     jose.jwtVerify(token, jose.createLocalJWKSet(keys as unknown as JSONWebKeySet), {
       issuer,
       audience,
@@ -64,7 +64,7 @@ export async function checkLogoutToken(
 }
 
 /** Waits for the library. What it throws is about the token, or about the keys that the provider has sent. */
-async function orInvalid<Result>(read: () => Result | Promise<Result>): Promise<Result> {
+async function orRefused<Result>(read: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await read();
   } catch (error) {

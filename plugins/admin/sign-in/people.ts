@@ -1,6 +1,13 @@
 /** Finds or makes the user that a person is, with the access that the rules give. */
 import type { Log } from 'sluice';
-import { UserMistake, type Owners, type User, type UserChanges, type Users } from 'sluice/internal';
+import {
+  UserConflict,
+  UserMistake,
+  type Owners,
+  type User,
+  type UserChanges,
+  type Users,
+} from 'sluice/internal';
 import type { Person } from './claims.ts';
 import type { ProviderOptions } from './options.ts';
 import { SignInRefused } from './problems.ts';
@@ -143,7 +150,8 @@ async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof UserMistake) throw new SignInRefused('taken', error.message);
+    if (error instanceof UserConflict) throw new SignInRefused('taken', error.message);
+    if (error instanceof UserMistake) throw new SignInRefused('failed', error.message);
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import { entriesOf, openStores } from '../../../../core/state/stores.ts';
 import { openCredentials } from '../../../../core/state/users/credentials.ts';
-import { UserMistake } from '../../../../core/state/users/index.ts';
+import { UserConflict, UserMistake } from '../../../../core/state/users/index.ts';
 import { openUsers } from '../../../../core/state/users/open.ts';
 import { codeOf, stepAt } from '../../../../core/state/users/totp.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
@@ -68,7 +68,7 @@ function suite(newUrl: () => Promise<string>): void {
     const [emails, identities] = [made.slice(0, 4), made.slice(4)];
     for (const tried of [emails, identities])
       expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    for (const one of made) if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(UserMistake);
+    for (const one of made) if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(UserConflict);
     const [first] = gateways;
     await first?.users.load();
     expect(first?.users.list()).toHaveLength(2);
