@@ -2,6 +2,7 @@
 import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
 import {
   matchesModel,
+  OwnerMistake,
   patternsOverlap,
   type ApiKeyChanges,
   type Budget,
@@ -13,7 +14,7 @@ import type { Scope } from './access/scope.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import { namesOf } from './names.ts';
-import { orInvalid } from './owners.ts';
+import { orInvalid } from './or-invalid.ts';
 import type { AuditEntry, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
@@ -66,7 +67,7 @@ export function keyHandlers(
   const change = async (asked: Author & Which, action: AuditEntry['action'], changes: ApiKeyChanges) => {
     const before = await keyOf(asked);
     if (changesOwner(before, changes)) asked.scope.checkKeyOwners({ ...before, ...changes } as ApiKey);
-    const changed = await orInvalid(orGone(asked, apiKeys.update(before.id, changes)));
+    const changed = await orInvalid(OwnerMistake, orGone(asked, apiKeys.update(before.id, changes)));
     await audit.note(asked, {
       action,
       target: before.id,
@@ -100,7 +101,7 @@ export function keyHandlers(
       checkExpiry(body.expiresAt);
       asked.scope.checkKeyOwners(body);
       await checkCount(asked.actor, tools);
-      const { record, value } = await orInvalid(apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
+      const { record, value } = await orInvalid(OwnerMistake, apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
       await audit.note(asked, {
         action: 'key-create',
         target: record.id,

@@ -4,6 +4,7 @@ import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from '
 import type { Scope } from './access/scope.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
+import { orInvalid } from './or-invalid.ts';
 import type { AuditEntry, OwnerView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
@@ -61,7 +62,7 @@ export function ownerHandlers(
     findOwner: (asked) => viewOf(ownerOf(asked), tools),
     async createOwner(asked) {
       checkManages(asked.scope, asked.body);
-      const created = await orInvalid(owners.create(asked.body));
+      const created = await orInvalid(OwnerMistake, owners.create(asked.body));
       await note(asked, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
     },
@@ -74,14 +75,14 @@ export function ownerHandlers(
         ...(organisation === null || organisation === undefined ? {} : { organisation }),
       });
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
-      const changed = await orInvalid(owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
+      const changed = await orInvalid(OwnerMistake, owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },
     async deleteOwner(asked) {
       const before = ownerOf(asked);
       checkManages(asked.scope, before);
-      await orInvalid(owners.remove(before.id));
+      await orInvalid(OwnerMistake, owners.remove(before.id));
       await note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
@@ -95,16 +96,6 @@ function checkManages(scope: Scope, owner: Parameters<Scope['managesOwner']>[0])
       'forbidden',
       'Administrators of an organisation change its teams, members and service accounts, and nothing else.',
     );
-}
-
-/** Waits for a change. What cannot be is 400. */
-export async function orInvalid<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof OwnerMistake) throw new GatewayError('invalid_value', error.message);
-    throw error;
-  }
 }
 
 async function viewOf(owner: Owner, { ledger }: OwnerTools): Promise<OwnerView> {

@@ -53,8 +53,14 @@ export class LoginThrottle {
     this.#pause = pause;
   }
 
-  /** Runs a check of a password and returns what it found. Rejects with 429, before any work, when there is no room to wait for it. */
-  async check(address: string, verify: () => Promise<boolean>): Promise<boolean> {
+  /**
+   * Runs a check of a password and returns what it found. One that is `half` done was right so far: it costs nothing, and what failed before
+   * is not forgotten. Rejects with 429, before any work, when there is no room to wait for it.
+   */
+  async check<Found extends boolean | 'half'>(
+    address: string,
+    verify: () => Promise<Found>,
+  ): Promise<Found> {
     const network = networkOf(address);
     const waiting = countOf(network, this.#waiting);
     // Logins that wait or are being checked are likely to fail too: many at once must not slip through before the first was checked.
@@ -63,12 +69,11 @@ export class LoginThrottle {
     if (waiting >= mostOfOne) throw tooMany(delay);
     const { grant, login } = await this.#inTurn(network, failures, delay);
     try {
-      const right = await verify();
-      if (right) {
-        this.#failures.forget(address);
-        grant?.correct(subjectOf(network), -1);
-      } else this.#failures.count(address);
-      return right;
+      const found = await verify();
+      if (found === false) this.#failures.count(address);
+      else grant?.correct(subjectOf(network), -1);
+      if (found === true) this.#failures.forget(address);
+      return found;
     } finally {
       this.#checking.delete(login);
       this.#beginNext();

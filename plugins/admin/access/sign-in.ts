@@ -1,11 +1,20 @@
 /** Routes by which users sign in with a password and look after their passwords, second factors and sessions. */
 import { GatewayError } from 'sluice';
-import { UserMistake, type User } from 'sluice/internal';
+import { UserMistake, type CodeCheck, type User } from 'sluice/internal';
 import { setSessionCookie } from '../http.ts';
+import { orInvalid } from '../or-invalid.ts';
 import type { Handlers } from '../serve.ts';
 import { userActor, type Actor } from './actor.ts';
 import { notLoggedIn } from './identify.ts';
 import { sessionView, type SessionParts } from './session.ts';
+
+/** What came of what somebody has signed in with. */
+interface Proof {
+  /** Whose password it is. */
+  readonly user: User | undefined;
+  /** Present where a second factor is needed and a code was given. */
+  readonly outcome?: CodeCheck | undefined;
+}
 
 /** The routes of users about their own sign-in. */
 export function signInHandlers({
@@ -46,23 +55,28 @@ export function signInHandlers({
     return found;
   };
 
-  /** Throws unless the code is right. */
-  const checkCode = async (user: User, code: string, ip: string): Promise<void> => {
-    const result = await inTurn(ip, async () => {
-      const outcome = await credentials.checkCode(user.id, code);
-      return outcome === 'wrong' ? undefined : outcome;
+  /** Checks what somebody signs in with, in one turn: only the whole of it is a success. */
+  const prove = async (
+    ip: string,
+    { email, password, code }: { readonly email: string; readonly password: string; readonly code?: string },
+  ): Promise<Proof> => {
+    let proof: Proof = { user: undefined };
+    await throttle.check(ip, async () => {
+      const user = await credentials.checkPassword(email, password);
+      if (user?.hasSecondFactor !== true) {
+        proof = { user };
+        return user !== undefined;
+      }
+      const outcome = code === undefined ? undefined : await credentials.checkCode(user.id, code);
+      proof = { user, outcome };
+      return outcome === undefined ? 'half' : outcome === 'right';
     });
-    if (result === 'blocked')
-      throw new GatewayError('rate_limit_exceeded', 'Too many codes were wrong. Try again in a while.', {
-        retryAfter: 60,
-      });
-    if (result !== 'right')
-      throw new GatewayError('wrong_password', 'This code is wrong, or was used already.', { param: 'code' });
+    return proof;
   };
 
   return {
     async signIn({ ctx, body, ip, https }) {
-      const user = await inTurn(ip, () => credentials.checkPassword(body.email, body.password));
+      const { user, outcome } = await prove(ip, body);
       if (user === undefined) {
         log.warn({ ip }, 'a sign-in with a wrong email or password was refused');
         throw new GatewayError('wrong_password', 'The email or the password is wrong.', {
@@ -70,11 +84,11 @@ export function signInHandlers({
         });
       }
       if (user.hasSecondFactor) {
-        if (body.code === undefined)
+        if (outcome === undefined)
           throw new GatewayError('second_factor_required', 'Give the code of your authenticator app too.', {
             param: 'code',
           });
-        await checkCode(user, body.code, ip);
+        checkOutcome(outcome);
       }
       const { token, session } = await sessions.start(user);
       await users.signedIn(user.id);
@@ -83,7 +97,7 @@ export function signInHandlers({
       return sessionView(session, userActor(user));
     },
     async acceptInvitation({ body, ip }) {
-      const user = await inTurn(ip, () => orInvalidUser(credentials.accept(body.token, body.password)));
+      const user = await inTurn(ip, () => orInvalid(UserMistake, credentials.accept(body.token, body.password)));
       if (user === undefined)
         throw new GatewayError(
           'not_found',
@@ -97,7 +111,7 @@ export function signInHandlers({
       const user = await ownUser(actor);
       if ((await inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
         throw new GatewayError('wrong_password', 'This is not your password.', { param: 'current' });
-      const changed = await orInvalidUser(credentials.setPassword(user.id, body.password));
+      const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
       await audit.note(asked, { action: 'password-change', target: user.id });
       // All sessions are over: this one goes on as another.
       const { token, session } = await sessions.start(changed);
@@ -106,7 +120,7 @@ export function signInHandlers({
     },
     async addSecondFactor({ actor }) {
       const { id } = await ownUser(actor);
-      return orInvalidUser(credentials.startSecondFactor(id));
+      return orInvalid(UserMistake, credentials.startSecondFactor(id));
     },
     async confirmSecondFactor(asked) {
       const { id } = await ownUser(asked.actor);
@@ -120,7 +134,12 @@ export function signInHandlers({
     },
     async removeSecondFactor(asked) {
       const user = await ownUser(asked.actor);
-      await checkCode(user, asked.body.code, asked.ip);
+      let outcome: CodeCheck = 'wrong';
+      await throttle.check(asked.ip, async () => {
+        outcome = await credentials.checkCode(user.id, asked.body.code);
+        return outcome === 'right';
+      });
+      checkOutcome(outcome);
       await credentials.removeSecondFactor(user.id);
       await audit.note(asked, { action: 'second-factor-remove', target: user.id });
       return { ok: true };
@@ -147,12 +166,12 @@ export function signInHandlers({
   };
 }
 
-/** Waits for a change of a user. What cannot be is 400. */
-export async function orInvalidUser<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof UserMistake) throw new GatewayError('invalid_value', error.message);
-    throw error;
-  }
+/** Throws unless the code was right. */
+function checkOutcome(outcome: CodeCheck): void {
+  if (outcome === 'blocked')
+    throw new GatewayError('rate_limit_exceeded', 'Too many codes were wrong. Try again in a while.', {
+      retryAfter: 60,
+    });
+  if (outcome === 'wrong')
+    throw new GatewayError('wrong_password', 'This code is wrong, or was used already.', { param: 'code' });
 }

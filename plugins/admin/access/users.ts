@@ -1,13 +1,13 @@
 /** Admin endpoints for people who sign in. */
 import { GatewayError, type JsonObject } from 'sluice';
-import type { InternalTools, User, UserChanges, UserRole } from 'sluice/internal';
+import { UserMistake, type InternalTools, type User, type UserChanges, type UserRole } from 'sluice/internal';
 import type { Audit, Author } from '../audit.ts';
+import { orInvalid } from '../or-invalid.ts';
 import type { AuditEntry, UserView } from '../schemas/index.ts';
 import type { Handlers } from '../serve.ts';
 import type { Actor } from './actor.ts';
 import { hasScope } from './judge.ts';
 import { scopes } from './needs.ts';
-import { orInvalidUser } from './sign-in.ts';
 import { versionCheck, versionOf } from './version.ts';
 
 type UserTools = Pick<InternalTools, 'users' | 'credentials' | 'settings' | 'apiKeys'>;
@@ -81,7 +81,7 @@ export function userHandlers(
         actor.organisation === undefined ? asked.body : { organisation: actor.organisation, ...asked.body };
       checkGiven(actor, body);
       checkReach(actor, body);
-      const created = await orInvalidUser(users.create(body));
+      const created = await orInvalid(UserMistake, users.create(body));
       await note(asked, 'user-create', created.id, { after: created });
       const invitation = await credentials.invite(created.id, settings.members.invitation);
       return { user: viewOf((await users.current(created.id)) ?? created), invitation };
@@ -96,7 +96,8 @@ export function userHandlers(
       );
       checkGiven(asked.actor, { ...wanted, teams: newTeams });
       const check = versionCheck(asked.ctx);
-      const changed = await orInvalidUser(
+      const changed = await orInvalid(
+        UserMistake,
         users.update(before.id, wanted, (current) => {
           if (changesAccess(current, wanted)) checkReach(asked.actor, current, wanted);
           check(versioned(current));
@@ -108,14 +109,14 @@ export function userHandlers(
     async deleteUser(asked) {
       const before = await userOf(asked);
       versionCheck(asked.ctx)(versioned(before));
-      await orInvalidUser(users.remove(before.id));
+      await orInvalid(UserMistake, users.remove(before.id));
       await note(asked, 'user-delete', before.id, { before });
       return { ok: true };
     },
     async inviteUser(asked) {
       const { id, organisation, role } = await userOf(asked);
       checkReach(asked.actor, { role });
-      const invitation = await orInvalidUser(credentials.invite(id, settings.members.invitation));
+      const invitation = await orInvalid(UserMistake, credentials.invite(id, settings.members.invitation));
       await audit.note(asked, {
         action: 'user-invite',
         target: id,
@@ -126,7 +127,7 @@ export function userHandlers(
     async resetSecondFactor(asked) {
       const before = await userOf(asked);
       checkReach(asked.actor, before);
-      const changed = await orInvalidUser(credentials.removeSecondFactor(before.id));
+      const changed = await orInvalid(UserMistake, credentials.removeSecondFactor(before.id));
       await note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
       return viewOf(changed);
     },

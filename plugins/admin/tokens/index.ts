@@ -4,6 +4,7 @@ import { TokenMistake, type AdminToken, type AdminTokens, type ApiKeys } from 's
 import type { Actor } from '../access/actor.ts';
 import { hasScope, type Scope } from '../access/judge.ts';
 import type { Audit } from '../audit.ts';
+import { orInvalid } from '../or-invalid.ts';
 import type { TokenView } from '../schemas/index.ts';
 import type { Handlers } from '../serve.ts';
 
@@ -43,6 +44,7 @@ export function tokenHandlers(
       const wanted = createdAt + days * day;
       const expiresAt = await lastMoment(actor, wanted, body.days);
       const made = await orInvalid(
+        TokenMistake,
         tokens.create({
           name,
           role,
@@ -101,15 +103,6 @@ async function checkMint(
     throw new GatewayError('forbidden', 'You can make tokens of your own organisation alone.', {
       param: 'organisation',
     });
-}
-
-async function orInvalid<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof TokenMistake) throw new GatewayError('invalid_value', error.message);
-    throw error;
-  }
 }
 
 function viewOf({ scopes, ...token }: AdminToken): TokenView {

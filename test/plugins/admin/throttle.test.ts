@@ -2,6 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MemoryRates } from '../../../core/money/rates/memory.ts';
 import type { Rates } from '../../../core/money/rates/index.ts';
+import type { SessionParts } from '../../../plugins/admin/access/session.ts';
+import { signInHandlers } from '../../../plugins/admin/access/sign-in.ts';
 import { LoginThrottle } from '../../../plugins/admin/throttle.ts';
 
 const wrong = () => Promise.resolve(false);
@@ -187,4 +189,35 @@ describe('logins', () => {
     for (let round = 0; round < 6; round += 1) expect(await throttle.check('192.0.2.1', wrong)).toBe(false);
     expect(pauses).toEqual([1_000]);
   });
+});
+
+test('a sign-in that is half done costs nothing, and nothing is forgotten for it', async () => {
+  const half = () => Promise.resolve('half' as const);
+  const { throttle, pauses } = throttled();
+  for (let tries = 0; tries < 5; tries += 1) await throttle.check('192.0.2.1', wrong);
+  expect(await throttle.check('192.0.2.1', half)).toBe('half');
+  await throttle.check('192.0.2.1', wrong);
+  expect(pauses).toEqual([1_000, 1_000]);
+  const shared = throttled(new MemoryRates());
+  for (let tries = 0; tries < 20; tries += 1) await shared.throttle.check('192.0.2.1', half);
+  expect(shared.pauses).toEqual([]);
+});
+
+test.each([
+  ['wrong', false, 'This code is wrong'],
+  ['blocked', false, 'Too many codes were wrong'],
+  [undefined, 'half', 'Give the code'],
+] as const)('a right password with a code that is %s is no success', async (outcome, verdict, words) => {
+  const verdicts: unknown[] = [];
+  const user = { id: 'usr_1', hasSecondFactor: true };
+  const { signIn } = signInHandlers({
+    tools: {
+      credentials: { checkPassword: async () => user, checkCode: async () => outcome },
+    },
+    throttle: { check: async (_ip: string, verify: () => unknown) => verdicts.push(await verify()) },
+  } as unknown as SessionParts);
+  const code = outcome === undefined ? {} : { code: '123456' };
+  const asked = { ip: '192.0.2.1', body: { email: 'ada@example.com', password: 'right', ...code } };
+  await expect(signIn(asked as Parameters<typeof signIn>[0])).rejects.toThrow(words);
+  expect(verdicts).toEqual([verdict]);
 });
