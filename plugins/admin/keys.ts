@@ -101,7 +101,10 @@ export function keyHandlers(
       checkExpiry(body.expiresAt);
       asked.scope.checkKeyOwners(body);
       await checkCount(asked.actor, tools);
-      const { record, value } = await orInvalid(OwnerMistake, apiKeys.create({ ...body, budgets: orNone(body.budgets) }));
+      const { record, value } = await orInvalid(
+        OwnerMistake,
+        apiKeys.create({ ...body, budgets: orNone(body.budgets) }),
+      );
       await audit.note(asked, {
         action: 'key-create',
         target: record.id,

@@ -75,7 +75,10 @@ export function ownerHandlers(
         ...(organisation === null || organisation === undefined ? {} : { organisation }),
       });
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
-      const changed = await orInvalid(OwnerMistake, owners.update(before.id, Object.fromEntries(changes) as OwnerChanges));
+      const changed = await orInvalid(
+        OwnerMistake,
+        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges),
+      );
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },

@@ -57,10 +57,7 @@ export class LoginThrottle {
    * Runs a check of a password and returns what it found. One that is `half` done was right so far: it costs nothing, and what failed before
    * is not forgotten. Rejects with 429, before any work, when there is no room to wait for it.
    */
-  async check<Found extends boolean | 'half'>(
-    address: string,
-    verify: () => Promise<Found>,
-  ): Promise<Found> {
+  async check<Found extends boolean | 'half'>(address: string, verify: () => Promise<Found>): Promise<Found> {
     const network = networkOf(address);
     const waiting = countOf(network, this.#waiting);
     // Logins that wait or are being checked are likely to fail too: many at once must not slip through before the first was checked.

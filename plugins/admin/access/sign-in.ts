@@ -97,7 +97,9 @@ export function signInHandlers({
       return sessionView(session, userActor(user));
     },
     async acceptInvitation({ body, ip }) {
-      const user = await inTurn(ip, () => orInvalid(UserMistake, credentials.accept(body.token, body.password)));
+      const user = await inTurn(ip, () =>
+        orInvalid(UserMistake, credentials.accept(body.token, body.password)),
+      );
       if (user === undefined)
         throw new GatewayError(
           'not_found',

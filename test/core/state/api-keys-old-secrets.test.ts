@@ -92,26 +92,29 @@ describe.each(newDatabases())('a key that was rotated with a grace period: $kind
     },
   );
 
-  test.skipIf(skip !== undefined)('is rotated and deleted without another look at all old secrets', async () => {
-    const { stores, keys } = await opened();
-    const made = [await keys.create({ name: 'one' }), await keys.create({ name: 'two' })];
-    await keys.load();
-    const other = createApiKeys(stores);
-    await other.load();
-    const [mine = '', theirs = ''] = made.map(({ record }) => record.id);
-    await keys.rotate(mine, day);
-    await other.rotate(theirs, day);
-    const asked = vi.spyOn(stores, 'changes');
-    const read = vi.spyOn(stores, 'namespace');
-    await keys.endOldSecret(mine);
-    await keys.rotate(mine);
-    await keys.revoke(mine);
-    // What the other process wrote is known all the same.
-    expect(await keys.endOldSecret(theirs)).toBe(true);
-    expect(asked).toHaveBeenCalledWith('api-keys-old', expect.any(Number));
-    // One deletion for each old secret that there was.
-    expect(read.mock.calls.filter(([name]) => name === 'api-keys-old')).toHaveLength(2);
-  });
+  test.skipIf(skip !== undefined)(
+    'is rotated and deleted without another look at all old secrets',
+    async () => {
+      const { stores, keys } = await opened();
+      const made = [await keys.create({ name: 'one' }), await keys.create({ name: 'two' })];
+      await keys.load();
+      const other = createApiKeys(stores);
+      await other.load();
+      const [mine = '', theirs = ''] = made.map(({ record }) => record.id);
+      await keys.rotate(mine, day);
+      await other.rotate(theirs, day);
+      const asked = vi.spyOn(stores, 'changes');
+      const read = vi.spyOn(stores, 'namespace');
+      await keys.endOldSecret(mine);
+      await keys.rotate(mine);
+      await keys.revoke(mine);
+      // What the other process wrote is known all the same.
+      expect(await keys.endOldSecret(theirs)).toBe(true);
+      expect(asked).toHaveBeenCalledWith('api-keys-old', expect.any(Number));
+      // One deletion for each old secret that there was.
+      expect(read.mock.calls.filter(([name]) => name === 'api-keys-old')).toHaveLength(2);
+    },
+  );
 
   test.skipIf(skip !== undefined)('loses the old secret when its time is over', async () => {
     const { keys } = await opened();
