@@ -27,6 +27,8 @@ export interface EntryName {
 export interface RuntimeEntry extends EntryName {
   /** Undefined: the stored value cannot be opened, because it was sealed under another secret. */
   readonly value: JsonValue | undefined;
+  /** The stored text of a value that cannot be opened. It is written back as it is. */
+  readonly sealed?: string;
   /** When each secret of the value was set, by its path. */
   readonly secretsAt: Readonly<Record<string, number>>;
   readonly enabled: boolean;

@@ -43,7 +43,6 @@ const sealedKinds: ReadonlySet<EntryKind> = new Set<EntryKind>(['channel', 'plug
 /** An entry as it is stored: with its value, or with the sealed value. */
 interface StoredEntry extends Omit<RuntimeEntry, 'value'> {
   readonly value?: JsonValue;
-  readonly sealed?: string;
 }
 
 /** A change as the history keeps it. */
@@ -200,15 +199,19 @@ class DatabaseStore implements RuntimeConfigStore {
     );
   }
 
-  #seal({ value, ...entry }: RuntimeEntry): StoredEntry {
-    if (value === undefined) throw new Error('An entry whose value cannot be opened cannot be written.');
+  #seal({ value, sealed, ...entry }: RuntimeEntry): StoredEntry {
+    if (value === undefined) {
+      if (sealed === undefined) throw new Error('An entry without a value cannot be written.');
+      return { ...entry, sealed };
+    }
     if (!sealedKinds.has(entry.kind)) return { ...entry, value };
     return { ...entry, sealed: this.#sealer.seal(purpose, ownerOf(entry), { value }) };
   }
 
   #open({ sealed, value, ...entry }: StoredEntry): RuntimeEntry {
     if (sealed === undefined) return { ...entry, value };
-    return { ...entry, value: this.#sealer.open(purpose, ownerOf(entry), sealed)?.['value'] };
+    const opened = this.#sealer.open(purpose, ownerOf(entry), sealed)?.['value'];
+    return { ...entry, value: opened, ...(opened === undefined ? { sealed } : {}) };
   }
 
   #recordOf(text: string): HistoryRecord {

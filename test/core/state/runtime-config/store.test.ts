@@ -70,6 +70,48 @@ describe.each(newDatabases())('the store of run-time configuration on $kind', ({
     },
   );
 
+  test.skipIf(skip !== undefined)(
+    'a value that was sealed under another secret can be replaced and deleted, and its record keeps it',
+    async () => {
+      const stores = storesOn(await url());
+      await stores.ready();
+      const named = { kind: 'channel', name: 'eu' } as const;
+      const made = { ...alias('eu'), ...named, value: { type: 'demo' } };
+      const owner = await openRuntimeConfigStore(stores);
+      await owner.write(0, { action: 'create', actor: 'admin', changes: [{ ...named, after: made }] });
+      const sql = sqlOf(stores.database);
+      const key = await sql.run(() => row("SELECT value FROM secrets WHERE name = 'seal'"));
+      await sql.run(() => rows("DELETE FROM secrets WHERE name = 'seal'"));
+      const other = await openRuntimeConfigStore(stores);
+      const [locked] = (await other.read()).entries;
+      if (locked === undefined) throw new Error('The entry is gone.');
+      expect(locked.value).toBeUndefined();
+      const after = { ...made, value: { type: 'other' }, version: 2 };
+      const replaced = {
+        action: 'update' as const,
+        actor: 'admin',
+        changes: [{ ...named, before: locked, after }],
+      };
+      expect(await other.write(1, replaced)).toBe(2);
+      expect((await other.read()).entries).toEqual([after]);
+      expect(
+        await other.write(2, {
+          action: 'undo',
+          actor: 'admin',
+          changes: [{ ...named, before: after, after: locked }],
+        }),
+      ).toBe(3);
+      expect(
+        await other.write(3, { action: 'delete', actor: 'admin', changes: [{ ...named, before: locked }] }),
+      ).toBe(4);
+      expect((await other.read()).entries).toEqual([]);
+      // Under the secret of before, the history tells what the value was.
+      await sql.run(() => rows("UPDATE secrets SET value = ? WHERE name = 'seal'", key?.['value'] as string));
+      const [deletion] = await (await openRuntimeConfigStore(stores)).history(1);
+      expect(deletion?.changes).toEqual([{ ...named, before: made }]);
+    },
+  );
+
   test.skipIf(skip !== undefined)('a database lost during a change leaves all of it undone', async () => {
     const stores = storesOn(await url());
     await stores.ready();
