@@ -28,11 +28,16 @@ export async function tryGateway<Found>(
       // What other gateways share is not touched.
       { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
     );
-    const gateway = await createGateway(config, surroundings);
-    const found = await look(gateway);
-    await gateway.close();
-    await closeSurroundings(surroundings);
-    return found;
+    try {
+      const gateway = await createGateway(config, surroundings);
+      try {
+        return await look(gateway);
+      } finally {
+        await gateway.close();
+      }
+    } finally {
+      await closeSurroundings(surroundings);
+    }
   } finally {
     await stores.close();
   }

@@ -1,6 +1,11 @@
 /** Changes of the run-time part in memory, and their limits. */
 import { GatewayError } from '../../sdk/errors.ts';
-import { runtimeLimits, type RuntimeChange, type RuntimeSnapshot } from '../../state/runtime-config/index.ts';
+import {
+  runtimeLimits,
+  type RuntimeChange,
+  type RuntimeEntry,
+  type RuntimeSnapshot,
+} from '../../state/runtime-config/index.ts';
 
 /** Number of times that a change is tried anew because another gateway was faster. */
 export const maxTries = 5;
@@ -11,13 +16,16 @@ export function nextSnapshot(
   change: Pick<RuntimeChange, 'changes' | 'order'>,
 ): RuntimeSnapshot {
   const changed = new Set(change.changes.map(({ kind, name }) => `${kind}:${name}`));
-  const kept = entries.filter(({ kind, name }) => !changed.has(`${kind}:${name}`));
+  const isChanged = ({ kind, name }: RuntimeEntry): boolean => changed.has(`${kind}:${name}`);
+  const kept = entries.filter((entry) => !isChanged(entry));
   const added = change.changes.flatMap(({ after }) => (after === undefined ? [] : [after]));
+  const sizes = (some: readonly RuntimeEntry[]): number =>
+    some.reduce((sum, { value }) => sum + sizeOf(value), 0);
   return {
     revision: revision + 1,
     entries: [...kept, ...added],
     order: change.order?.after ?? order,
-    bytes: bytes + added.reduce((sum, { value }) => sum + sizeOf(value), 0),
+    bytes: bytes - sizes(entries.filter(isChanged)) + sizes(added),
   };
 }
 

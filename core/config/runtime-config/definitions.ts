@@ -29,6 +29,8 @@ export interface OptionPlace {
 export class RuntimeDefinitions {
   readonly #config: LoadedConfig;
   readonly #kinds = new Map<string, Promise<ChannelKind | undefined>>();
+  /** Schemas of plugin options by `plugin.option`. Each row of a table is checked against one. */
+  readonly #options = new Map<string, z.ZodType>();
   #plugins: Promise<ReadonlyMap<string, PluginEntry>> | undefined;
 
   constructor(config: LoadedConfig) {
@@ -98,21 +100,30 @@ export class RuntimeDefinitions {
     for (const [name, value = null] of Object.entries(options)) {
       const own = shape?.[name];
       if (own === undefined) problems.push(`${where}: the plugin "${plugin}" has no option "${name}".`);
-      else problems.push(...problemsOfOption(name, own, value, where));
+      else problems.push(...problemsOfOption(name, this.#optionSchema(plugin, name, own), value, where));
     }
     return problems;
   }
+
+  #optionSchema(plugin: string, option: string, schema: z.ZodType): z.ZodType {
+    const place = `${plugin}.${option}`;
+    const known = this.#options.get(place) ?? z.object({ [option]: schema });
+    this.#options.set(place, known);
+    return known;
+  }
 }
 
-/** As a config file would be told of the option. */
-function problemsOfOption(name: string, schema: z.ZodType, value: JsonValue, where: string): string[] {
-  const parsed = z.object({ [name]: schema }).safeParse({ [name]: value });
+/** As a config file would be told of the option. `schema` is of an object that has the option alone. */
+function problemsOfOption(option: string, schema: z.ZodType, value: JsonValue, where: string): string[] {
+  const parsed = schema.safeParse({ [option]: value });
   return parsed.success ? [] : sentences(parsed.error, where);
 }
 
+const pricesOption = z.object({ prices: settingsSchema.shape.prices });
+
 /** Returns what is wrong with a price, as sentences. */
 export function priceProblems(name: string, value: JsonValue, where: string): readonly string[] {
-  return problemsOfOption('prices', settingsSchema.shape.prices, { [name]: value }, where);
+  return problemsOfOption('prices', pricesOption, { [name]: value }, where);
 }
 
 /** Splits `guard.checks`. */

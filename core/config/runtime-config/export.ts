@@ -5,8 +5,7 @@ import { isObject, type JsonObject, type JsonValue, type MutableObject } from '.
 import type { RuntimeEntry, RuntimeSnapshot } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';
 import { channelValueOf, type RuntimeDefinitions } from './definitions.ts';
-import { mergeRuntime, placeOf, placeOfOption } from './merge.ts';
-import { isReference } from './references.ts';
+import { define, mergeRuntime, placeOf, placeOfOption } from './merge.ts';
 import { mapSecrets } from './secret-values.ts';
 
 /** The run-time part as a file, and the variables that have to be set for it. */
@@ -36,6 +35,10 @@ class Exporting {
   readonly #definitions: RuntimeDefinitions;
   readonly #imports = new Map<string, string>();
   readonly #variables = new Set<string>();
+  /** Names of variables that entries refer to, or that stand for a secret. */
+  readonly #taken: Set<string>;
+  /** Values to be printed as references. What only looks like one is printed as it is. */
+  readonly #references = new WeakSet<object>();
   readonly #leftOut: string[] = [];
   readonly #channels: string[] = [];
   readonly #prices: MutableObject = {};
@@ -44,6 +47,7 @@ class Exporting {
 
   constructor(file: LoadedConfig, definitions: RuntimeDefinitions) {
     this.#file = file;
+    this.#taken = new Set(file.settings.runtimeConfig.env);
     this.#definitions = definitions;
   }
 
@@ -55,7 +59,16 @@ class Exporting {
     const { kind, name, value: stored } = entry;
     if (stored === undefined) return;
     const schema = await this.#definitions.schemaOf(entry, stored);
-    const value = mapSecrets(schema, stored, (_, path) => ({ env: variableOf(name, path) }));
+    const reference = (one: JsonValue): JsonValue => {
+      if (isObject(one)) this.#references.add(one);
+      return one;
+    };
+    const value = mapSecrets(
+      schema,
+      stored,
+      (_, path) => reference({ env: this.#variableFor(name, path) }),
+      reference,
+    );
     if (kind === 'channel') {
       const channel = channelValueOf(value);
       if (channel === undefined) return;
@@ -76,9 +89,19 @@ class Exporting {
       define(options, place.option, value);
       return;
     }
-    const rows: MutableObject = { ...(options[place.option] as JsonObject | undefined) };
+    const before = options[place.option];
+    const rows: MutableObject = isObject(before) ? (before as MutableObject) : {};
     define(rows, entry.name, value);
     options[place.option] = rows;
+  }
+
+  /** Returns a variable that stands for no other secret: names that differ in signs alone get numbers. */
+  #variableFor(name: string, path: string): string {
+    const wanted = variableOf(name, path);
+    let variable = wanted;
+    for (let count = 2; this.#taken.has(variable); count += 1) variable = `${wanted}_${count}`;
+    this.#taken.add(variable);
+    return variable;
   }
 
   exported(): ExportedConfig {
@@ -122,7 +145,7 @@ class Exporting {
   }
 
   #print(value: JsonValue, indent: number): string {
-    if (isReference(value)) return this.#printReference(value as JsonObject);
+    if (isObject(value) && this.#references.has(value)) return this.#printReference(value);
     const inner = ' '.repeat(indent + 2);
     const end = `\n${' '.repeat(indent)}`;
     if (Array.isArray(value)) {
@@ -151,11 +174,6 @@ class Exporting {
 /** `__proto__` as it stands would set the prototype. */
 function memberName(name: string): string {
   return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
-}
-
-/** Sets a member, whatever its name. */
-function define(object: MutableObject, name: string, value: JsonValue): void {
-  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function list(items: readonly string[]): string {

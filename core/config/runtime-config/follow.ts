@@ -24,6 +24,7 @@ export class Follower {
   readonly #parts: FollowerParts;
   readonly #running: () => RunningRuntime;
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #isFailing = false;
   /** The newest revision for which a reload was asked, and when. */
   #asked: { readonly revision: number; readonly at: number } | undefined;
@@ -36,11 +37,12 @@ export class Follower {
   start(): void {
     const { problems } = this.#running();
     this.#tell(problems.length === 0 ? undefined : `Left out at the start: ${problems.join(' ')}`);
-    this.#timer = setInterval(() => void this.#look(), followEvery).unref();
+    this.#arm();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
   }
 
   /** Has this gateway run a revision, or a later one. Resolves to what came of it. */
@@ -59,6 +61,12 @@ export class Follower {
     return outcome;
   }
 
+  /** Looks later. The next time comes when this one is over, so that a slow database is not asked by several at once. */
+  #arm(): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => void this.#look().finally(() => this.#arm()), followEvery).unref();
+  }
+
   async #look(): Promise<void> {
     try {
       const revision = await this.#parts.store.revision();
@@ -66,12 +74,17 @@ export class Follower {
       if (revision === this.#running().revision) return;
       const wasAsked = this.#asked !== undefined && this.#asked.revision >= revision;
       if (wasAsked && Date.now() - (this.#asked?.at ?? 0) < retryEvery) return;
-      await this.apply(revision);
+      // Not waited for, because a later revision may come meanwhile.
+      void this.apply(revision).catch((error: unknown) => this.#failed(error));
     } catch (error) {
-      // Once per failure of the database. What was known stays in force.
-      if (!this.#isFailing) this.#parts.log.error({ error }, 'the run-time configuration could not be read');
-      this.#isFailing = true;
+      this.#failed(error);
     }
+  }
+
+  /** Logs once per failure of the database. What was known stays in force. */
+  #failed(error: unknown): void {
+    if (!this.#isFailing) this.#parts.log.error({ error }, 'the run-time configuration could not be read');
+    this.#isFailing = true;
   }
 
   #tell(warning: string | undefined): void {

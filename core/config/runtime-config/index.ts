@@ -23,9 +23,10 @@ import type {
   StandingEntry,
 } from './contract.ts';
 import { fileHas, mergeRuntime, placeOf } from './merge.ts';
-import { capital, changedMeanwhile, current, nameOf, noSecret, refused } from './refusals.ts';
+import { keepStored } from './destination.ts';
+import { capital, changedMeanwhile, current, nameOf, refused } from './refusals.ts';
 import { tryChannel } from './try-channel.ts';
-import { datedSecrets, keepSecrets, secretsOf } from './secret-values.ts';
+import { datedSecrets, secretsOf } from './secret-values.ts';
 
 /** Time that a request waits at most until its change is applied, in milliseconds. */
 const patience = 30_000;
@@ -107,8 +108,9 @@ export class RuntimeConfig {
           { param: 'name' },
         );
       const now = Date.now();
-      const kept = keepSecrets(value, new Map(), noSecret);
-      const secrets = secretsOf(await this.definitions.schemaOf(named, value), kept);
+      const schema = await this.definitions.schemaOf(named, value);
+      const kept = keepStored(kind, schema, value, undefined);
+      const secrets = secretsOf(schema, kept);
       const secretsAt = datedSecrets(secrets, new Map(), {}, now);
       const after = {
         kind,
@@ -142,15 +144,19 @@ export class RuntimeConfig {
       const now = Date.now();
       const schema = await this.definitions.schemaOf(named, change.value ?? before.value);
       const old = before.value === undefined ? new Map<string, string>() : secretsOf(schema, before.value);
-      const value = change.value === undefined ? before.value : keepSecrets(change.value, old, noSecret);
+      const value =
+        change.value === undefined
+          ? before.value
+          : keepStored(named.kind, schema, change.value, before.value);
       if (value === undefined)
         throw new GatewayError(
           'invalid_value',
           `The value of ${placeOf(named)} cannot be opened: give a new one.`,
         );
       const secretsAt = datedSecrets(secretsOf(schema, value), old, before.secretsAt, now);
+      const { sealed: _, ...rest } = before;
       const after = {
-        ...before,
+        ...rest,
         value,
         secretsAt,
         enabled: change.enabled ?? before.enabled,
@@ -219,11 +225,20 @@ export class RuntimeConfig {
     format: (name: string) => Format | undefined,
     use: (channel: Channel) => Promise<Result>,
   ): Promise<Result> {
+    this.#checkEnabled();
     const { entries } = await this.#parts.store.read();
     const stored = entries.find((one) => one.kind === 'channel' && one.name === name)?.value;
     const { file, definitions } = this;
     const { log } = this.#parts;
     return tryChannel({ name, value, stored, file, definitions, log, format }, use);
+  }
+
+  #checkEnabled(): void {
+    if (!this.isEnabled)
+      throw new GatewayError(
+        'forbidden',
+        'gateway.config.ts does not allow changes at run time: see "runtimeConfig".',
+      );
   }
 
   /** Makes a change: tries it, writes it, and has it applied. Changes of one process come one after the other. */
@@ -232,11 +247,7 @@ export class RuntimeConfig {
     { actor, wait }: ChangeRequest,
     plan: (snapshot: RuntimeSnapshot) => Promise<Pick<RuntimeChange, 'changes' | 'order'>>,
   ): Promise<ChangeResult> {
-    if (!this.isEnabled)
-      throw new GatewayError(
-        'forbidden',
-        'gateway.config.ts does not allow changes at run time: see "runtimeConfig".',
-      );
+    this.#checkEnabled();
     const turn = this.#last.then(() => this.#parts.store.alone(() => this.#write(action, actor, plan)));
     this.#last = turn.catch(() => {});
     const { revision, changes } = await turn;
@@ -282,6 +293,6 @@ export class RuntimeConfig {
 
   async #problemsOf(snapshot: RuntimeSnapshot): Promise<readonly string[]> {
     const { config, problems } = await mergeRuntime(this.file, snapshot, this.definitions);
-    return problems.length > 0 ? problems : this.#parts.tryConfig(config);
+    return [...problems, ...(await this.#parts.tryConfig(config))];
   }
 }

@@ -1,7 +1,7 @@
 /** Merges the run-time configuration with what the config file exports. */
-import type { JsonObject, MutableObject } from '../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { isObject } from '../../model/json.ts';
-import { rowSchema } from '../../settings/prices.ts';
+import { pricesSchema } from '../../settings/prices.ts';
 import type {
   EntryKind,
   EntryName,
@@ -126,7 +126,8 @@ class Merging {
       return [
         `${where}: its value cannot be opened. Give all gateways the SLUICE_SECRET of the one that wrote it, or write it anew.`,
       ];
-    const resolved = await resolveReferences(entry.value, this.#file, where);
+    const schema = await this.#definitions.schemaOf(entry, entry.value);
+    const resolved = await resolveReferences(entry.value, schema, this.#file, where);
     if ('problem' in resolved) return [resolved.problem];
     const { value } = resolved;
     if (kind === 'channel') {
@@ -144,7 +145,7 @@ class Merging {
     }
     if (kind === 'price') {
       const problems = priceProblems(name, value, where);
-      if (problems.length === 0) this.#prices[name] = rowSchema.parse(value);
+      if (problems.length === 0) Object.assign(this.#prices, pricesSchema.parse({ [name]: value }));
       return problems;
     }
     if (kind === 'plugin' && !(await this.#definitions.isEditable(name)))
@@ -156,12 +157,25 @@ class Merging {
     const problems = await this.#definitions.optionProblems(plugin, options, where);
     if (problems.length > 0) return problems;
     const all = this.#options.get(plugin) ?? {};
-    const before = all[option];
-    // Rows of one table come together.
-    all[option] = kind !== 'plugin' && isObject(before) ? { ...before, [name]: value } : options[option];
     this.#options.set(plugin, all);
+    if (kind === 'plugin') all[option] = value;
+    else define(this.#rowsOf(place, all), name, value);
     return [];
   }
+
+  /** Returns the rows of a table, to which more are added: one object for all of them, so that each costs the same. */
+  #rowsOf({ option }: OptionPlace, options: MutableObject): MutableObject {
+    const before = options[option];
+    if (isObject(before)) return before as MutableObject;
+    const rows: MutableObject = {};
+    options[option] = rows;
+    return rows;
+  }
+}
+
+/** Sets a member, whatever its name: `__proto__` would set the prototype otherwise. */
+export function define(object: MutableObject, name: string, value: JsonValue): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 /** Returns the option of a plugin to which an entry belongs; undefined where no plugin that runs has it. */

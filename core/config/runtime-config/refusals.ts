@@ -15,6 +15,15 @@ export function noSecret(path: string): Error {
   });
 }
 
+/** Returns the error for a hidden secret that a change would send elsewhere. */
+export function sentElsewhere(path: string): Error {
+  return new GatewayError(
+    'invalid_value',
+    `The secret at ${path} was given for another destination: give its text anew.`,
+    { param: `value.${path}` },
+  );
+}
+
 /** Returns the 412 for something that somebody else has changed. */
 export function changedMeanwhile(what: string): GatewayError {
   return new GatewayError(

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { isObject, type JsonValue } from '../../model/json.ts';
 import { secretKind } from '../../settings/secret.ts';
-import { isReference } from './references.ts';
 
 /** Secrets that are shorter show none of their characters. */
 const shownFrom = 12;
@@ -28,31 +27,66 @@ export function hiddenSecret(
 /** Names of members that may hold secrets in tables of headers and in objects that no schema describes. */
 const secretName = /auth|cookie|credential|key|pass|secret|sig(?:nature)?$|token|^code$/i;
 
+/** Returns the reference that a value has the form of; undefined for any other value. */
+export function referenceOf(
+  value: JsonValue,
+): { readonly from: 'env' | 'file'; readonly name: string } | undefined {
+  if (!isObject(value)) return undefined;
+  const [[from, name] = [], ...others] = Object.entries(value);
+  if (others.length > 0 || typeof name !== 'string') return undefined;
+  return from === 'env' || from === 'file' ? { from, name } : undefined;
+}
+
+function isReference(value: JsonValue): boolean {
+  return referenceOf(value) !== undefined;
+}
+
 type Visit = (text: string, path: string) => JsonValue;
 
-/** Returns a value with each secret replaced by what `visit` returns. The schema tells which texts are secrets; the value need not fit it. */
-export function mapSecrets(schema: z.ZodType, value: JsonValue, visit: Visit): JsonValue {
-  return walk([schema], value, '', false, visit);
+/** How it is known that a secret stands somewhere: by the schema, or by the name of a member that no schema describes. */
+type Secrecy = 'marked' | 'named' | undefined;
+
+type VisitReference = (reference: JsonValue, path: string) => JsonValue;
+
+/**
+ * Returns a value with each secret replaced by what `visit` returns, and each reference to a secret by what `visitReference` returns. The schema
+ * tells which texts are secrets; the value need not fit it. What looks like a reference and stands where no secret is expected stays as it is.
+ */
+export function mapSecrets(
+  schema: z.ZodType,
+  value: JsonValue,
+  visit: Visit,
+  visitReference: VisitReference = (reference) => reference,
+): JsonValue {
+  return walk([schema], value, '', undefined, { visit, visitReference });
 }
+
+/** Tables of a channel whose values may be references where the names of the members are those of secrets. */
+const tables = /^options\.(?:headers|body)\.set\./;
 
 /** `schemas` are all that may describe the value: a union has several. */
 function walk(
   schemas: readonly z.ZodType[],
   value: JsonValue,
   path: string,
-  isSecret: boolean,
-  visit: Visit,
+  around: Secrecy,
+  visits: { readonly visit: Visit; readonly visitReference: VisitReference },
 ): JsonValue {
-  if (isReference(value)) return value;
   const all = schemas.flatMap(openedOf);
   const kinds = new Set([...schemas, ...all].map(secretKind));
-  const marked = isSecret || kinds.has('text');
+  const secrecy = kinds.has('text') ? 'marked' : around;
+  if (isReference(value)) {
+    const isSecret = secrecy === 'marked' || kinds.has('url') || (secrecy === 'named' && tables.test(path));
+    return isSecret ? visits.visitReference(value, path) : value;
+  }
   if (typeof value === 'string')
-    return marked || (kinds.has('url') && hasSecret(value)) ? visit(value, path) : value;
+    return secrecy !== undefined || (kinds.has('url') && hasSecret(value))
+      ? visits.visit(value, path)
+      : value;
   const at = (name: string | number): string => (path === '' ? String(name) : `${path}.${name}`);
   if (Array.isArray(value))
     return (value as readonly JsonValue[]).map((entry, index) =>
-      walk(all.flatMap(elementOf), entry, at(index), marked, visit),
+      walk(all.flatMap(elementOf), entry, at(index), secrecy, visits),
     );
   if (!isObject(value)) return value;
   const members = Object.entries(value).flatMap(([name, entry]) => {
@@ -60,7 +94,9 @@ function walk(
     const parts = all.flatMap((one) => memberOf(one, name));
     // What a schema describes as a table of anything is judged by the names of its members.
     const isNamed = !all.some((one) => one instanceof z.ZodObject) && secretName.test(name);
-    return [[name, walk(parts, entry, at(name), marked || isNamed, visit)] as const];
+    return [
+      [name, walk(parts, entry, at(name), secrecy ?? (isNamed ? 'named' : undefined), visits)] as const,
+    ];
   });
   return Object.fromEntries(members);
 }
@@ -109,22 +145,24 @@ export function keepSecrets(
   value: JsonValue,
   before: ReadonlyMap<string, string>,
   refuse: (path: string) => Error,
+  onKept: (path: string) => void = () => {},
   path = '',
 ): JsonValue {
   const at = (name: string | number): string => (path === '' ? String(name) : `${path}.${name}`);
   if (Array.isArray(value))
     return (value as readonly JsonValue[]).map((entry, index) =>
-      keepSecrets(entry, before, refuse, at(index)),
+      keepSecrets(entry, before, refuse, onKept, at(index)),
     );
   if (!isObject(value)) return value;
   if (value['secret'] === true && typeof value['last4'] === 'string') {
     const kept = keptSecret(value['last4'], before, path);
     if (kept === undefined) throw refuse(path);
+    onKept(path);
     return kept;
   }
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, entry]) =>
-      entry === undefined ? [] : [[name, keepSecrets(entry, before, refuse, at(name))] as const],
+      entry === undefined ? [] : [[name, keepSecrets(entry, before, refuse, onKept, at(name))] as const],
     ),
   );
 }

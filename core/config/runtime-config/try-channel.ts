@@ -8,8 +8,8 @@ import { makeChannel } from '../configured-channel.ts';
 import type { RuntimeDefinitions } from './definitions.ts';
 import { placeOf } from './merge.ts';
 import { resolveReferences } from './references.ts';
-import { noSecret, refused } from './refusals.ts';
-import { keepSecrets, secretsOf } from './secret-values.ts';
+import { keepStored } from './destination.ts';
+import { refused } from './refusals.ts';
 
 /** A channel to be tried, and what it is made with. */
 export interface ChannelTrial {
@@ -31,8 +31,8 @@ export async function tryChannel<Result>(
   const named = { kind: 'channel', name } as const;
   const where = placeOf(named);
   const schema = await definitions.schemaOf(named, value);
-  const old = stored === undefined ? new Map<string, string>() : secretsOf(schema, stored);
-  const resolved = await resolveReferences(keepSecrets(value, old, noSecret), file, where);
+  const kept = keepStored('channel', schema, value, stored);
+  const resolved = await resolveReferences(kept, schema, file, where);
   if ('problem' in resolved) throw refused([resolved.problem]);
   const entry = await definitions.channelEntry(name, resolved.value);
   if (entry === undefined) throw refused([`${where}: there is no such channel kind.`]);

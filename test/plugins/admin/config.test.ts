@@ -65,6 +65,56 @@ describe('run-time configuration over the admin API', () => {
     });
   });
 
+  test.each([
+    ['another address', { type: 'openai', options: { baseUrl: 'https://elsewhere.example/v1' } }],
+    ['another proxy', { type: 'openai', options: { proxy: 'http://elsewhere.example:3128' } }],
+    ['another kind', { type: 'anthropic', options: {} }],
+    ['another check of certificates', { type: 'openai', options: { tls: { verify: false } } }],
+  ])('a key that is left as it is shown is not sent to %s', async (what, { type, options }) => {
+    const name = `stays-${what.replaceAll(' ', '-')}`;
+    const { entry } = await make(openai(name));
+    const shown = entry?.value as { options: object };
+    const value = { type, options: { ...shown.options, ...options } };
+    for (const refused of [
+      await admin.refused('updateConfig', { id: `channel:${name}`, body: { version: 1, value } }),
+      await admin.refused('testConfig', { body: { name, value } }),
+    ]) {
+      expect(refused.status).toBe(400);
+      expect(refused.body.error).toMatchObject({
+        message: 'The secret at options.key was given for another destination: give its text anew.',
+        param: 'value.options.key',
+      });
+    }
+    const { entry: changed } = await admin.ask('updateConfig', {
+      id: `channel:${name}`,
+      body: { version: 1, value: { type, options: { ...value.options, key: 'sk-given-anew-value-5678' } } },
+    });
+    expect(changed).toMatchObject({ version: 2, value: { options: { key: { last4: '5678' } } } });
+  });
+
+  test('an entry that cannot be opened lets nothing in that does not fit, and can be deleted', async () => {
+    const { database } = gateway.stores;
+    if (database.kind !== 'sqlite') throw new Error('The test is about SQLite.');
+    const broken = {
+      kind: 'channel',
+      name: 'broken',
+      sealed: 'slc1.AAAA',
+      secretsAt: {},
+      enabled: true,
+      version: 1,
+      createdAt: 1,
+      updatedAt: 1,
+    };
+    database.connection
+      .prepare('INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, NULL)')
+      .run('runtime-config', 'channel:broken', JSON.stringify(broken));
+    const refused = await admin.refused('createConfig', { body: openai('bad', { key: '' }) });
+    expect(refused.status).toBe(400);
+    expect(refused.body.error.message).toMatch(/^the run-time channel "bad": key is empty/);
+    await admin.ask('deleteConfig', { id: 'channel:broken', query: { version: 1 } });
+    expect((await admin.refused('findConfig', { id: 'channel:broken' })).status).toBe(404);
+  });
+
   test('two administrators who change one entry: the second is told with 412', async () => {
     await make({ kind: 'alias', name: 'twice', value: 'demo' });
     await admin.ask('updateConfig', { id: 'alias:twice', body: { version: 1, value: 'sealed-model' } });
@@ -88,6 +138,9 @@ describe('run-time configuration over the admin API', () => {
         ['price:in-file', 'active'],
       ]),
     );
+    const unknown = await admin.refused('listConfig', { query: { after: 'file:alias:none' } });
+    expect(unknown.status).toBe(400);
+    expect(unknown.body.error).toMatchObject({ code: 'invalid_value', param: 'after' });
     for (const body of [
       openai('demo'),
       { kind: 'alias', name: 'file-alias', value: 'x' },
@@ -124,6 +177,8 @@ describe('run-time configuration over the admin API', () => {
     ],
     [{ kind: 'plugin', name: 'rate-limit.output', value: 1 }, /cannot be set at run time/],
     [openai('bad', { key: { env: 'HOME' } }), /env "HOME" may not be used\. Add it to "runtimeConfig\.env"/],
+    // The name of a model is shown to callers: the variable may be used, and is no model.
+    [openai('bad', { models: [{ env: 'PATH' }] }), /^the run-time channel "bad": option "models/],
     [openai('bad', { key: { file: '/etc/passwd' } }), /file "\/etc\/passwd" may not be used/],
   ])('%j is refused with the sentence of the file', async (body, sentence) => {
     const refused = await admin.refused('createConfig', { body });
