@@ -33,6 +33,8 @@ export interface RunningServer {
   readonly firstKey: string | undefined;
   /** Revision of the run-time configuration that is in force. */
   readonly runtimeRevision: number;
+  /** Run-time entries that do not fit, and that it serves without, as `kind:name`. */
+  readonly leftOut: readonly string[];
   /** True while no call runs. */
   readonly isIdle: boolean;
   /** Calls that have ended since the start. */
@@ -52,14 +54,16 @@ export interface RunningServer {
 
 /**
  * Opens the database, builds the gateway and listens. With `isReload` another configuration serves meanwhile, and goes on where this one
- * fails. Throws ConfigError for a wrong config, Error when the port is
- * taken.
+ * fails; `leftOut` are the run-time entries that it serves without. Throws ConfigError for a wrong config, Error when the port is taken.
  */
 export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
   processes: Processes & ProcessLines = alone(),
-  { isReload = false }: { readonly isReload?: boolean } = {},
+  {
+    isReload = false,
+    leftOut = [],
+  }: { readonly isReload?: boolean; readonly leftOut?: readonly string[] | undefined } = {},
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
@@ -94,7 +98,7 @@ export async function startServer(
       config,
       store,
       (merged) => createGateway(merged, { ...surroundings, runtimeConfig: made }),
-      !isReload,
+      isReload ? new Set(leftOut) : 'all',
     );
     ({ gateway } = built);
     made.setRunning(built.running);
@@ -133,6 +137,7 @@ export async function startServer(
       stores,
       firstKey,
       runtimeRevision: built.running.revision,
+      leftOut: built.leftOut,
       get isIdle() {
         return surroundings.overload.running === 0;
       },

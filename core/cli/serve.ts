@@ -56,6 +56,7 @@ async function start(order: StartOrder): Promise<void> {
       link.processes(order.worker, workers),
       {
         isReload: order.isReload,
+        leftOut: order.leftOut,
       },
     );
     running = { server, drain: config.settings.timeouts.drain };
@@ -144,6 +145,7 @@ async function factsOf(
     version: versionOf(file, root),
     database: digestOf(config),
     runtimeRevision: server.runtimeRevision,
+    leftOut: server.leftOut,
     file,
     root,
     logLevel: settings.log.level,

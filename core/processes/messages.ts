@@ -25,6 +25,8 @@ export interface StartOrder {
   };
   /** True: another generation serves, and goes on where this one does not fit. */
   readonly isReload: boolean;
+  /** {@link Facts.leftOut} of the configuration that is in force. */
+  readonly leftOut?: readonly string[];
   /** The port to ask for where the config says 0. */
   readonly freePort: number;
 }
@@ -51,6 +53,8 @@ export interface Facts {
   readonly database: string;
   /** The revision of the run-time configuration. */
   readonly runtimeRevision: number;
+  /** Entries of the run-time configuration that do not fit and are left out, as `kind:name`. A reload may leave out the same. */
+  readonly leftOut: readonly string[];
   /** The config file, and the folder around it. */
   readonly file: string;
   readonly root: string;

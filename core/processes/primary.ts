@@ -245,9 +245,10 @@ export class Primary {
       type: 'start',
       ...(this.#options.config === undefined ? {} : { config: this.#options.config }),
       worker,
-      ...(facts === undefined
-        ? {}
-        : { before: { database: facts.database, host: facts.host, port: facts.port } }),
+      ...(facts && {
+        before: { database: facts.database, host: facts.host, port: facts.port },
+        leftOut: facts.leftOut,
+      }),
       isReload: facts !== undefined && generation !== this.#inForce,
       freePort: this.#freePort,
     };

@@ -1,6 +1,6 @@
 /** Reads the run-time part when a process starts, and builds the gateway of it. */
 import type { Gateway } from '../../front/gateway.ts';
-import type { RuntimeConfigStore, RuntimeSnapshot } from '../../state/runtime-config/index.ts';
+import type { RuntimeConfigStore, RuntimeEntry, RuntimeSnapshot } from '../../state/runtime-config/index.ts';
 import { ConfigError, type LoadedConfig } from '../config.ts';
 import { RuntimeDefinitions } from './definitions.ts';
 import type { RunningRuntime } from './contract.ts';
@@ -13,49 +13,64 @@ const dispensable: ReadonlySet<string> = new Set(['channel', 'alias']);
 export interface BuiltGateway {
   readonly gateway: Gateway;
   readonly running: RunningRuntime;
+  /** Entries that were left out, as `kind:name`. */
+  readonly leftOut: readonly string[];
 }
 
 /**
- * Builds a gateway of the file's config and the run-time part. With `isStart`, channels and aliases that do not fit are left out. Throws
- * ConfigError for all else that does not fit.
+ * Builds a gateway of the file's config and the run-time part. Channels and aliases that do not fit are left out, as far as `mayLeaveOut` allows:
+ * all of them at a start, and at a reload those (as `kind:name`) that the gateway serves without already. Throws ConfigError for all else that
+ * does not fit.
  */
 export async function buildWithRuntime(
   file: LoadedConfig,
   store: RuntimeConfigStore,
   build: (config: LoadedConfig) => Promise<Gateway>,
-  isStart: boolean,
+  mayLeaveOut: 'all' | ReadonlySet<string>,
 ): Promise<BuiltGateway> {
   if (!file.settings.runtimeConfig.enabled)
-    return { gateway: await build(file), running: { revision: 0, problems: [] } };
+    return { gateway: await build(file), running: { revision: 0, problems: [] }, leftOut: [] };
   const definitions = new RuntimeDefinitions(file);
   let snapshot = await store.read();
   const { revision } = snapshot;
   const left: string[] = [];
+  const leftOut: string[] = [];
   for (;;) {
     // oxlint-disable no-await-in-loop -- again only without entries that do not fit
     const merged = await mergeRuntime(file, snapshot, definitions);
     let problems = merged.problems;
     if (problems.length === 0) {
       try {
-        return { gateway: await build(merged.config), running: { revision, problems: left } };
+        return { gateway: await build(merged.config), running: { revision, problems: left }, leftOut };
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         ({ problems } = error);
       }
     }
     // oxlint-enable no-await-in-loop
-    const next = isStart ? without(snapshot, problems) : snapshot;
-    if (next.entries.length === snapshot.entries.length) throw new ConfigError(problems);
+    const unfit = unfitOf(snapshot, problems).filter(
+      (entry) => mayLeaveOut === 'all' || mayLeaveOut.has(idOf(entry)),
+    );
+    if (unfit.length === 0) throw new ConfigError(problems);
     left.push(...problems);
-    snapshot = next;
+    leftOut.push(...unfit.map(idOf));
+    snapshot = without(snapshot, unfit);
   }
 }
 
-/** Returns the run-time part without the dispensable entries that problems are about. */
-function without(snapshot: RuntimeSnapshot, problems: readonly string[]): RuntimeSnapshot {
-  const entries = snapshot.entries.filter(
+/** Returns the dispensable entries that problems are about. */
+function unfitOf({ entries }: RuntimeSnapshot, problems: readonly string[]): readonly RuntimeEntry[] {
+  return entries.filter(
     (entry) =>
-      !dispensable.has(entry.kind) || !problems.some((problem) => problem.startsWith(`${placeOf(entry)}:`)),
+      dispensable.has(entry.kind) && problems.some((problem) => problem.startsWith(`${placeOf(entry)}:`)),
   );
-  return { ...snapshot, entries };
+}
+
+function without(snapshot: RuntimeSnapshot, unfit: readonly RuntimeEntry[]): RuntimeSnapshot {
+  const gone = new Set(unfit);
+  return { ...snapshot, entries: snapshot.entries.filter((entry) => !gone.has(entry)) };
+}
+
+function idOf({ kind, name }: RuntimeEntry): string {
+  return `${kind}:${name}`;
 }

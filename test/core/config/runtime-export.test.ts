@@ -4,11 +4,21 @@ import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
 import { loadConfig, readConfig, type LoadedConfig } from '../../../core/config/config.ts';
+import { nextSnapshot } from '../../../core/config/runtime-config/changes.ts';
 import { RuntimeDefinitions } from '../../../core/config/runtime-config/definitions.ts';
 import { exportRuntime } from '../../../core/config/runtime-config/export.ts';
+import { RuntimeConfig } from '../../../core/config/runtime-config/index.ts';
+import { buildWithRuntime } from '../../../core/config/runtime-config/load.ts';
 import { mergeRuntime } from '../../../core/config/runtime-config/merge.ts';
+import { createLog } from '../../../core/log.ts';
+import { Upkeep } from '../../../core/state/upkeep.ts';
 import { problemsOfConfig } from '../../../core/try-gateway.ts';
-import type { EntryKind, RuntimeEntry, RuntimeSnapshot } from '../../../core/state/runtime-config/index.ts';
+import type {
+  EntryKind,
+  RuntimeConfigStore,
+  RuntimeEntry,
+  RuntimeSnapshot,
+} from '../../../core/state/runtime-config/index.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 
 // Inside the repository, so that `sluice` means the same there as in `plugins/`.
@@ -123,4 +133,82 @@ test('what is exported passes a check', async () => {
   writeFileSync(file, text);
   expect(await problemsOfConfig(await loadConfig(file))).toEqual([]);
   expect(demo.spec.name).toBe('demo');
+});
+
+test('secrets whose names differ in signs alone have variables of their own, and what only looks like a reference is none', async () => {
+  const openai = (name: string, key: string) =>
+    [
+      {
+        kind: 'channel' as const,
+        name,
+        value: { type: 'openai', options: { key, models: ['m'], body: { set: { note: { env: 'HOME' } } } } },
+      },
+      false,
+    ] as const;
+  const snapshot = snapshotOf([
+    openai('eu-1', 'sk-first-secret-0001'),
+    openai('eu.1', 'sk-second-secret-0002'),
+  ]);
+  const { text, variables } = await exportRuntime(empty, snapshot, new RuntimeDefinitions(empty));
+  expect(variables).toEqual(['SLUICE_EU_1_KEY', 'SLUICE_EU_1_KEY_2']);
+  expect(text).not.toContain('env("HOME"');
+  const file = join(folder, 'collisions.ts');
+  writeFileSync(file, text);
+  expect(effective(await loadConfig(file)).channels).toMatchObject([
+    ['openai', { id: 'eu-1', body: { set: { note: { env: 'HOME' } } } }],
+    ['openai', { id: 'eu.1', body: { set: { note: { env: 'HOME' } } } }],
+  ]);
+});
+
+test('a price of any name and value is merged or refused', async () => {
+  const snapshot = snapshotOf([[{ kind: 'price', name: '__proto__', value: 7 }, false]]);
+  const { config } = await mergeRuntime(empty, snapshot, new RuntimeDefinitions(empty));
+  expect(config.settings.prices).toEqual(empty.settings.prices);
+});
+
+test('a change of an entry counts its size once', () => {
+  const value = 'x'.repeat(1_000);
+  const before = snapshotOf([[{ kind: 'alias', name: 'a', value }, false]]);
+  const [entry] = before.entries;
+  if (entry === undefined) throw new Error('There is no entry.');
+  const named = { kind: 'alias', name: 'a' } as const;
+  const full = { ...before, bytes: 5_000 };
+  const changed = nextSnapshot(full, {
+    changes: [{ ...named, before: entry, after: { ...entry, value: 'y' } }],
+  });
+  expect(changed.bytes).toBe(5_000 - 1_002 + 3);
+  expect(nextSnapshot(full, { changes: [{ ...named, before: entry }] }).bytes).toBe(5_000 - 1_002);
+});
+
+test('nothing is tried with stored secrets where nothing may be changed at run time', async () => {
+  const file = readConfig({ runtimeConfig: { enabled: false } }, join(folder, 'gateway.config.ts'));
+  const unused = (): never => {
+    throw new Error('It was used.');
+  };
+  const config = new RuntimeConfig({
+    file,
+    store: new Proxy({}, { get: unused }) as never,
+    processes: new Proxy({}, { get: unused }) as never,
+    upkeep: new Upkeep(),
+    log: createLog('silent'),
+    tryConfig: unused,
+  });
+  await expect(config.withChannel('eu', { type: 'demo' }, () => undefined, unused)).rejects.toThrow(
+    'does not allow changes at run time',
+  );
+});
+
+test('what a start left out, a reload may leave out too, and nothing else', async () => {
+  const unknown = (name: string) =>
+    [{ kind: 'channel' as const, name, value: { type: 'no-such-kind', options: {} } }, false] as const;
+  const buildOf = (ids: readonly string[], mayLeaveOut: 'all' | ReadonlySet<string>) => {
+    const store = { read: async () => snapshotOf(ids.map(unknown)) } as unknown as RuntimeConfigStore;
+    return buildWithRuntime(empty, store, async () => ({}) as never, mayLeaveOut);
+  };
+  const { leftOut, running } = await buildOf(['one'], 'all');
+  expect(leftOut).toEqual(['channel:one']);
+  expect(await buildOf(['one'], new Set(leftOut))).toMatchObject({ running, leftOut });
+  await expect(buildOf(['one', 'two'], new Set(leftOut))).rejects.toThrow(
+    'the run-time channel "two": there is no channel kind "no-such-kind".',
+  );
 });
