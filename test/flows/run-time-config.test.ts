@@ -172,7 +172,7 @@ describe.each(newDatabases())(
           value: { type: 'newer', options: { models: ['newer-model'] } },
         },
       });
-      expect(applied?.problems ?? []).toEqual([]);
+      expect(applied).toMatchObject({ ok: true, problems: [] });
       const { problems } = (await other.logged(
         'the run-time configuration could not be applied: what ran before goes on',
       )) as {
