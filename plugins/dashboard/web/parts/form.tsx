@@ -9,7 +9,7 @@ import { fieldOf, type Problems } from './limits-draft.ts';
 export interface Form<Draft> {
   readonly draft: Draft;
   readonly problems: Problems<Draft>;
-  /** A refusal that names no field of the form. */
+  /** A refusal that names no field of the form, or one whose problems are not shown beside it. */
   readonly refusal: string | undefined;
   readonly isPending: boolean;
   set(changes: Partial<Draft>): void;
@@ -22,16 +22,20 @@ export function useForm<Draft extends object, Value, Answer>({
   read,
   save,
   onSaved,
+  withoutProblem = () => [],
 }: {
   readonly initial: () => Draft;
   readonly read: (draft: Draft) => { readonly value: Value } | { readonly problems: Problems<Draft> };
   readonly save: (value: Value) => Promise<Answer>;
   readonly onSaved: (answer: Answer) => void;
+  /** Fields that are not shown, or show no problem. */
+  readonly withoutProblem?: (draft: Draft) => readonly (keyof Draft)[];
 }): Form<Draft> {
   const [draft, setDraft] = useState(initial);
   const [own, setOwn] = useState<Problems<Draft>>({});
   const saving = useMutation({ mutationFn: save, meta: { quiet: true }, onSuccess: onSaved });
-  const field = saving.error instanceof ApiError ? fieldOf(saving.error.param, draft) : undefined;
+  const named = saving.error instanceof ApiError ? fieldOf(saving.error.param, draft) : undefined;
+  const field = named !== undefined && withoutProblem(draft).includes(named) ? undefined : named;
   const refused = { ...(field !== undefined && { [field]: saving.error?.message }) } as Problems<Draft>;
   return {
     draft,
@@ -41,7 +45,7 @@ export function useForm<Draft extends object, Value, Answer>({
     set(changes) {
       setOwn({});
       if (saving.isError) saving.reset();
-      setDraft({ ...draft, ...changes });
+      setDraft((before) => ({ ...before, ...changes }));
     },
     submit() {
       const result = read(draft);

@@ -3,7 +3,8 @@ import { useState } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBars, KeyOwners, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { DetailSheet } from '../parts/detail-sheet.tsx';
+import { Confirm } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
 import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
@@ -23,7 +24,7 @@ export function KeyDetail({
 }) {
   const queries = useQueryClient();
   const { id, name, enabled } = apiKey;
-  const [asking, setAsking] = useState<'rotate' | 'delete'>();
+  const [asking, setAsking] = useState<string>();
   const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ['keys'] });
   const change = useMutation({
     mutationFn: (on: boolean) => api.switchKey(id, on),
@@ -53,53 +54,36 @@ export function KeyDetail({
   const busy = change.isPending || rotate.isPending || remove.isPending;
   return (
     <>
-      <Dialog
+      <DetailSheet
         title={name}
-        kind="sheet"
+        busy={busy}
+        asking={asking}
+        onAsk={setAsking}
         onClose={onClose}
-        bottom={
-          <>
-            <button
-              type="button"
-              className="button danger"
-              disabled={busy}
-              onClick={() => setAsking('delete')}
-            >
-              Delete
-            </button>
-            <button type="button" className="button" disabled={busy} onClick={() => setAsking('rotate')}>
-              Rotate
-            </button>
-            <button type="button" className="button" disabled={busy} onClick={() => change.mutate(!enabled)}>
-              {enabled ? 'Disable' : 'Enable'}
-            </button>
-            <button type="button" className="button primary" disabled={busy} onClick={onEdit}>
-              Edit
-            </button>
-          </>
-        }
+        actions={[
+          {
+            name: 'Delete',
+            kind: 'danger',
+            run: () => remove.mutate(),
+            ask: (
+              <p>
+                Calls with this key are refused within a second, on every gateway. Its records in the usage
+                log stay.
+              </p>
+            ),
+          },
+          { name: 'Rotate', run: () => setAsking('Rotate') },
+          { name: enabled ? 'Disable' : 'Enable', run: () => change.mutate(!enabled) },
+          { name: 'Edit', kind: 'primary', run: onEdit },
+        ]}
       >
         <OldSecret apiKey={apiKey} />
         <Facts apiKey={apiKey} />
         <p>
           <a href={addressOf('usage', { keyId: id })}>See the calls with this key</a>
         </p>
-      </Dialog>
-      {asking === 'delete' && (
-        <Confirm
-          title={`Delete ${name}?`}
-          action="Delete"
-          busy={busy}
-          onYes={() => remove.mutate()}
-          onNo={() => setAsking(undefined)}
-        >
-          <p>
-            Calls with this key are refused within a second, on every gateway. Its records in the usage log
-            stay.
-          </p>
-        </Confirm>
-      )}
-      {asking === 'rotate' && (
+      </DetailSheet>
+      {asking === 'Rotate' && (
         <Rotate
           name={name}
           busy={busy}

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { OwnerView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBars, limitsOf, ModelTags, OwnerState, Tags } from '../parts/badges.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { DetailSheet } from '../parts/detail-sheet.tsx';
 import { kindNames } from '../parts/owner-names.ts';
 import { addressOf } from '../parts/router.ts';
 import { exactly } from '../parts/text.ts';
@@ -22,7 +22,7 @@ export function OwnerDetail({
 }) {
   const queries = useQueryClient();
   const { id, name, enabled } = owner;
-  const [asking, setAsking] = useState<'disable' | 'delete'>();
+  const [asking, setAsking] = useState<string>();
   const settled = (): Promise<void> => {
     setAsking(undefined);
     return queries.invalidateQueries({ queryKey: ['owners'] });
@@ -43,72 +43,43 @@ export function OwnerDetail({
   });
   const busy = change.isPending || remove.isPending;
   return (
-    <>
-      <Dialog
-        title={name}
-        kind="sheet"
-        onClose={onClose}
-        bottom={
-          <>
-            <button
-              type="button"
-              className="button danger"
-              disabled={busy}
-              onClick={() => setAsking('delete')}
-            >
-              Delete
-            </button>
-            <button
-              type="button"
-              className="button"
-              disabled={busy}
-              onClick={() => (enabled ? setAsking('disable') : change.mutate(true))}
-            >
-              {enabled ? 'Disable' : 'Enable'}
-            </button>
-            <button type="button" className="button primary" disabled={busy} onClick={onEdit}>
-              Edit
-            </button>
-          </>
-        }
-      >
-        <Facts owner={owner} />
-        {owner.kind === 'organisation' ? (
-          <p>
-            <a href={addressOf('owners', { organisation: id })}>
-              Show its teams, members and service accounts
-            </a>
-          </p>
-        ) : (
-          <OwnerKeys owner={owner} />
-        )}
-      </Dialog>
-      {asking === 'delete' && (
-        <Confirm
-          title={`Delete ${name}?`}
-          action="Delete"
-          busy={busy}
-          onYes={() => remove.mutate()}
-          onNo={() => setAsking(undefined)}
-        >
-          <p>
-            Its API keys stop working within a second, until each is moved to another owner. Its records in
-            the usage log stay.
-          </p>
-        </Confirm>
+    <DetailSheet
+      title={name}
+      busy={busy}
+      asking={asking}
+      onAsk={setAsking}
+      onClose={onClose}
+      actions={[
+        {
+          name: 'Delete',
+          kind: 'danger',
+          run: () => remove.mutate(),
+          ask: (
+            <p>
+              Its API keys stop working within a second, until each is moved to another owner. Its records in
+              the usage log stay.
+            </p>
+          ),
+        },
+        enabled
+          ? {
+              name: 'Disable',
+              run: () => change.mutate(false),
+              ask: <p>Calls with its API keys are refused within a second, until it is enabled again.</p>,
+            }
+          : { name: 'Enable', run: () => change.mutate(true) },
+        { name: 'Edit', kind: 'primary', run: onEdit },
+      ]}
+    >
+      <Facts owner={owner} />
+      {owner.kind === 'organisation' ? (
+        <p>
+          <a href={addressOf('owners', { organisation: id })}>Show its teams, members and service accounts</a>
+        </p>
+      ) : (
+        <OwnerKeys owner={owner} />
       )}
-      {asking === 'disable' && (
-        <Confirm
-          title={`Disable ${name}?`}
-          action="Disable"
-          busy={busy}
-          onYes={() => change.mutate(false)}
-          onNo={() => setAsking(undefined)}
-        >
-          <p>Calls with its API keys are refused within a second, until it is enabled again.</p>
-        </Confirm>
-      )}
-    </>
+    </DetailSheet>
   );
 }
 

@@ -35,6 +35,10 @@ export function OwnerForm({
       say(`${saved.name} is saved.`);
       if (owner === undefined) changeQuery({ owner: saved.id });
     },
+    withoutProblem: (typed) => [
+      ...(owner === undefined ? [] : (['kind'] as const)),
+      ...(typed.kind === 'organisation' ? (['organisation'] as const) : []),
+    ],
   });
   const { draft, problems, set } = form;
   return (

@@ -4,12 +4,12 @@ import { scopes } from '../../../admin/access/needs.ts';
 import type { NewToken, TokenView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge, Tags } from '../parts/badges.tsx';
-import { Copy } from '../parts/copy.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Confirm } from '../parts/dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { ShownOnce } from '../parts/shown-once.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, exactly, toTheMinute } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -111,22 +111,12 @@ export function Tokens() {
         />
       )}
       {value !== undefined && (
-        <Dialog
+        <ShownOnce
           title="Copy the token now"
-          firm
+          intro="It is shown only this once."
+          value={value}
           onClose={() => setValue(undefined)}
-          bottom={
-            <button type="button" className="button primary" onClick={() => setValue(undefined)}>
-              I have copied it
-            </button>
-          }
-        >
-          <p>It is shown only this once.</p>
-          <div className="secret">
-            <code data-secret>{value}</code>
-            <Copy text={value} />
-          </div>
-        </Dialog>
+        />
       )}
       {asking !== undefined && (
         <Confirm

@@ -3,7 +3,8 @@ import { useMutation, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { UserView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { DetailSheet } from '../parts/detail-sheet.tsx';
+import { roleOf } from '../parts/roles.ts';
 import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -23,7 +24,7 @@ export function UserDetail({
   readonly onChanged: () => void;
 }) {
   const { id, email, enabled, hasPassword, hasSecondFactor } = user;
-  const [asking, setAsking] = useState<'disable' | 'delete'>();
+  const [asking, setAsking] = useState<string>();
   const settled = (): void => {
     setAsking(undefined);
     onChanged();
@@ -47,65 +48,39 @@ export function UserDetail({
     onSettled: settled,
   });
   const busy = turn.isPending || remove.isPending || reset.isPending;
+  const ask = <p>The user is logged out, and calls with its API keys are refused.</p>;
   return (
-    <>
-      <Dialog
-        title={email}
-        kind="sheet"
-        onClose={onClose}
-        bottom={
-          <>
-            <button
-              type="button"
-              className="button danger"
-              disabled={busy}
-              onClick={() => setAsking('delete')}
-            >
-              Delete
-            </button>
-            <button
-              type="button"
-              className="button"
-              disabled={busy}
-              onClick={() => (enabled ? setAsking('disable') : turn.mutate(true))}
-            >
-              {enabled ? 'Disable' : 'Enable'}
-            </button>
-            <button type="button" className="button primary" disabled={busy} onClick={onEdit}>
-              Edit
-            </button>
-          </>
-        }
-      >
-        <Facts user={user} />
-        <div className="row">
-          <button type="button" className="button small" disabled={busy} onClick={onInvite}>
-            {hasPassword ? 'Let the user set another password' : 'Invite again'}
+    <DetailSheet
+      title={email}
+      busy={busy}
+      asking={asking}
+      onAsk={setAsking}
+      onClose={onClose}
+      actions={[
+        { name: 'Delete', kind: 'danger', run: () => remove.mutate(), ask },
+        enabled
+          ? { name: 'Disable', run: () => turn.mutate(false), ask }
+          : { name: 'Enable', run: () => turn.mutate(true) },
+        { name: 'Edit', kind: 'primary', run: onEdit },
+      ]}
+    >
+      <Facts user={user} />
+      <div className="row">
+        <button type="button" className="button small" disabled={busy} onClick={onInvite}>
+          {hasPassword ? 'Let the user set another password' : 'Invite again'}
+        </button>
+        {hasSecondFactor && (
+          <button type="button" className="button small" disabled={busy} onClick={() => reset.mutate()}>
+            Remove the second factor
           </button>
-          {hasSecondFactor && (
-            <button type="button" className="button small" disabled={busy} onClick={() => reset.mutate()}>
-              Remove the second factor
-            </button>
-          )}
-        </div>
-      </Dialog>
-      {asking !== undefined && (
-        <Confirm
-          title={`${asking === 'delete' ? 'Delete' : 'Disable'} ${email}?`}
-          action={asking === 'delete' ? 'Delete' : 'Disable'}
-          busy={busy}
-          onYes={() => (asking === 'delete' ? remove.mutate() : turn.mutate(false))}
-          onNo={() => setAsking(undefined)}
-        >
-          <p>The user is logged out, and calls with its API keys are refused.</p>
-        </Confirm>
-      )}
-    </>
+        )}
+      </div>
+    </DetailSheet>
   );
 }
 
 function Facts({ user }: { readonly user: UserView }) {
-  const { name, role, organisation, teams, member, createdAt, lastSignInAt, identities } = user;
+  const { name, organisation, teams, member, createdAt, lastSignInAt, identities } = user;
   const ids = [...(organisation === undefined ? [] : [organisation]), ...teams.map(({ team }) => team)];
   const owners = useQueries({
     queries: ids.map((id) => ({
@@ -120,7 +95,7 @@ function Facts({ user }: { readonly user: UserView }) {
       <dt>Name</dt>
       <dd>{name}</dd>
       <dt>Role</dt>
-      <dd>{role}</dd>
+      <dd>{roleOf(user)}</dd>
       <dt>Organisation</dt>
       <dd>{organisation === undefined ? 'not restricted to one' : nameOf(organisation)}</dd>
       <dt>Teams</dt>

@@ -1,8 +1,9 @@
 /** The form of a user. */
 import type { UserView } from '../../../admin/schemas/index.ts';
-import { api, type UserFields } from '../parts/api.ts';
+import { api } from '../parts/api.ts';
 import { Segments, TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
+import { roleNames } from '../parts/roles.ts';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 
 interface UserDraft {
@@ -12,12 +13,6 @@ interface UserDraft {
   readonly organisation: string;
   readonly teams: UserView['teams'];
 }
-
-const roles = [
-  ['member', 'Member'],
-  ['auditor', 'Auditor'],
-  ['admin', 'Admin'],
-] as const;
 
 const duties = {
   member: 'Sees and makes its own API keys. A team lead manages those of its team as well.',
@@ -48,20 +43,23 @@ export function UserForm({
       return email === '' ? { problems: { email: 'must not be empty' } } : { value: { ...draft, email } };
     },
     async save({ email, name, role, organisation, teams }: UserDraft) {
-      const fields: UserFields = { role, teams, ...(name.trim() !== '' && { name: name.trim() }) };
+      const called = name.trim();
+      const fields = { role, teams, ...(called !== '' && { name: called }) };
       if (user !== undefined)
         return {
           user: await api.updateUser(user, {
             ...fields,
+            // A user without a name is called by the email, as a new one is.
+            ...(called === '' && { name: email }),
             organisation: organisation === '' ? null : organisation,
           }),
           token: undefined,
         };
-      const { organisation: _none, ...rest } = fields;
-      const made = await api.createUser({ ...rest, email, ...(organisation !== '' && { organisation }) });
+      const made = await api.createUser({ ...fields, email, ...(organisation !== '' && { organisation }) });
       return { user: made.user, token: made.invitation.token };
     },
     onSaved: (saved) => onSaved(saved.user, saved.token),
+    withoutProblem: () => (user === undefined ? ['role'] : ['role', 'email']),
   });
   const { draft, problems, set } = form;
   return (
@@ -84,7 +82,7 @@ export function UserForm({
       <TextField label="Name" problem={problems.name} value={draft.name} onChange={(name) => set({ name })} />
       <div className="field">
         <span className="label">Role</span>
-        <Segments label="Role" options={roles} value={draft.role} onChange={(role) => set({ role })} />
+        <Segments label="Role" options={roleNames} value={draft.role} onChange={(role) => set({ role })} />
         <span className="hint">{duties[draft.role]}</span>
       </div>
       <OwnerPicker
@@ -100,13 +98,14 @@ export function UserForm({
             label={`Team ${index + 1}`}
             kinds={['team']}
             value={team}
-            onChange={(id) =>
-              set({
-                teams: draft.teams.flatMap((one) =>
-                  one.team !== team ? [one] : id === '' ? [] : [{ team: id, lead }],
-                ),
-              })
-            }
+            onChange={(id) => {
+              if (id === team || !draft.teams.some((one) => one.team === id))
+                set({
+                  teams: draft.teams.flatMap((one) =>
+                    one.team !== team ? [one] : id === '' ? [] : [{ team: id, lead }],
+                  ),
+                });
+            }}
           />
           <label className="check">
             <input

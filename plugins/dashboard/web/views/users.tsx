@@ -6,6 +6,7 @@ import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { roleOf } from '../parts/roles.ts';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { ago, exactly } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -14,13 +15,6 @@ import { changeQuery, usePlace } from '../parts/router.ts';
 import { UserDetail } from './user-detail.tsx';
 import { UserForm } from './user-form.tsx';
 import { InvitationOnce } from './user-invitation.tsx';
-
-const roles = { admin: 'Admin', auditor: 'Auditor', member: 'Member' } as const;
-
-/** Returns the role of a user in words. */
-function roleOf({ role, teams }: UserView): string {
-  return role === 'member' && teams.some(({ lead }) => lead) ? 'Team lead' : roles[role];
-}
 
 const columns: readonly Column<UserView>[] = [
   {
@@ -122,6 +116,8 @@ export function Users() {
                 columns={columns}
                 rows={rows}
                 rowId={({ id }) => id}
+                sortable={!users.hasNextPage}
+                onEnd={() => void (users.hasNextPage && users.fetchNextPage())}
                 onOpen={({ id }) => setOpened(id)}
               />
             )
