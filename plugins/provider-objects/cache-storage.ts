@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { caller, type JsonObject } from 'sluice';
 import {
   chargedMicroDollars,
   factorFor,
   isObject,
   matchesModel,
-  wrongValue,
   type Call,
   type ProviderObject,
   type Reservation,
   type Settlement,
 } from 'sluice/internal';
 import type { Around } from './around.ts';
+import { endIn, timeOf } from './cache-life.ts';
 import { mostInput, NeedsByModel } from './needs.ts';
 import { ownerOf } from './owner.ts';
 import type { Place } from './place.ts';
@@ -287,29 +287,4 @@ function mostTokens(model: string, body: JsonObject, channel: string, { tools }:
   }
   const [one] = Object.values(needs.all);
   return one === undefined ? Buffer.byteLength(JSON.stringify(body)) : mostInput(one, traits);
-}
-
-/** Until when a content is wanted, in Unix milliseconds; undefined where that is not said. Throws 400 for what is no time. */
-function endIn(
-  { ttl, expireTime, expire_time: snake = expireTime }: JsonObject,
-  now: number,
-): number | undefined {
-  const seconds = typeof ttl === 'string' ? /^(\d{1,12}(?:\.\d{1,9})?)s$/.exec(ttl)?.[1] : undefined;
-  if (isGiven(ttl) && seconds === undefined) throw wrongValue('ttl', 'a number of seconds, such as 3600s');
-  const end = timeOf(snake);
-  if (isGiven(snake) && end === undefined)
-    throw wrongValue('expireTime', 'a time, such as 2026-01-01T00:00:00Z');
-  if (isGiven(ttl) && isGiven(snake))
-    throw new GatewayError('invalid_value', 'Give either ttl or expireTime.', { param: 'ttl' });
-  if (seconds !== undefined) return now + Math.ceil(Number(seconds) * 1000);
-  return end;
-}
-
-function timeOf(text: JsonValue | undefined): number | undefined {
-  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
-  return Number.isFinite(time) ? time : undefined;
-}
-
-function isGiven(value: JsonValue | undefined): boolean {
-  return value !== undefined && value !== null;
 }
