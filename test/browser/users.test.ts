@@ -109,6 +109,13 @@ describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
     await table.getByText('grace@example.com').click();
     const sheet = page.getByRole('dialog', { name: 'grace@example.com', exact: true });
     expect(await violations(page)).toEqual([]);
+    expect(await sheet.innerText()).toMatch(/Role\s+Member/);
+    // A name that is emptied gives way to the email.
+    await sheet.getByRole('button', { name: 'Edit' }).click();
+    const edit = page.getByRole('dialog', { name: 'Edit grace@example.com' });
+    await edit.getByLabel('Name', { exact: true }).fill('');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => table.innerText()).not.toContain('Grace Hopper');
     await sheet.getByRole('button', { name: 'Disable' }).click();
     await page
       .getByRole('dialog', { name: 'Disable grace@example.com?' })

@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Follower } from '../../../core/config/runtime-config/follow.ts';
+import { createLog } from '../../../core/log.ts';
 import { RuntimeReloads, type LeavingWorker } from '../../../core/processes/runtime-reloads.ts';
-import type { ReloadOutcome } from '../../../core/state/links/processes.ts';
+import { alone, type ReloadOutcome } from '../../../core/state/links/processes.ts';
+import type { RuntimeConfigStore } from '../../../core/state/runtime-config/index.ts';
+import { Upkeep } from '../../../core/state/upkeep.ts';
 
 const applied: ReloadOutcome = { ok: true, problems: [] };
 
@@ -58,4 +62,25 @@ test('a change is answered when the gateway stops', async () => {
   expect(await isSettled(change)).toBe(false);
   stop();
   expect(await change).toEqual(applied);
+});
+
+test('a database that does not answer is asked for the revision once, and again when it has answered', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const questions: (() => void)[] = [];
+  const store = {
+    revision: () => new Promise((resolve) => questions.push(() => resolve(1))),
+  } as unknown as RuntimeConfigStore;
+  const parts = { store, processes: alone(), upkeep: new Upkeep(), log: createLog('silent') };
+  const follower = new Follower(parts, () => ({ revision: 1, problems: [] }));
+  follower.start();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(questions.length).toBe(1);
+  questions[0]?.();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(questions.length).toBe(2);
+  follower.stop();
+  questions[1]?.();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(questions.length).toBe(2);
 });
