@@ -18,7 +18,7 @@ export interface RemoteOptions {
   readonly token?: string | undefined;
 }
 
-/** Where the admin API is, and what opens it. */
+/** Address of the admin API, and the token for it. */
 export interface RemoteAccess {
   readonly url: string;
   readonly token: string;

@@ -1,4 +1,4 @@
-/** Where the database of a config is. */
+/** Finds the database of a config. */
 import { isAbsolute, resolve } from 'node:path';
 import { urlOf, type DatabaseSettings } from '../settings/database.ts';
 import type { LoadedConfig } from './config.ts';

@@ -44,7 +44,7 @@ export interface InternalTools {
   readonly apiKeys: ApiKeys;
   /** People who sign in. */
   readonly users: Users;
-  /** What they sign in with. */
+  /** Invitations, passwords and second factors of users. */
   readonly credentials: Credentials;
   readonly catalog: Catalog;
   /** Calls of the gateway's own, to a channel of its choice. Works once the gateway has been built, not during `setup`. */
@@ -77,7 +77,7 @@ export interface InternalTools {
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
-  /** What administrators have changed beside the config file; absent where a gateway is only tried. */
+  /** Run-time configuration; absent where a gateway is only tried. */
   readonly runtimeConfig?: RuntimeConfig;
   /** How everything stands that is kept, and by which rule. */
   readonly upkeep: Upkeep;

@@ -1,4 +1,4 @@
-/** What plugins are told of how the gateway stands. */
+/** State of the gateway, as plugins read it. */
 import cluster from 'node:cluster';
 import { hostname } from 'node:os';
 import type { Operations, OperationsStatus } from '../sdk/author/operations.ts';

@@ -49,7 +49,7 @@ export interface Surroundings {
   readonly upkeep: Upkeep;
   /** How the gateway stands, for plugins. */
   readonly operations: Operations;
-  /** What administrators have changed beside the config file; absent where a gateway is only tried. */
+  /** Run-time configuration; absent where a gateway is only tried. */
   readonly runtimeConfig?: RuntimeConfig;
   /** Ends what is done for the upkeep. */
   readonly stopUpkeep: () => void;

@@ -120,7 +120,7 @@ export const settingsSchema = z.strictObject({
   realtime: realtimeSchema,
   /** State that many gateways share and may lose: rate windows, slots, health of channels. */
   shared: sharedSchema,
-  /** What administrators may change while the gateway runs. */
+  /** Settings of the run-time configuration. */
   runtimeConfig: runtimeConfigSchema,
   /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
   trustedProxies: z

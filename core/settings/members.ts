@@ -59,5 +59,5 @@ export const membersSchema = z
 
 /** Checked settings of people. */
 export type MemberSettings = z.output<typeof membersSchema>;
-/** What a new member gets. */
+/** Limits and organisation of a new member. */
 export type MemberDefaults = MemberSettings['defaults'];

@@ -10,7 +10,7 @@ const keptFor = 400 * 86_400_000;
 /** Between two looks at how many there are. */
 const writesPerLook = 100;
 
-/** Who makes a change. */
+/** The author of a change. */
 export interface Author {
   readonly actor: Actor;
   /** The client's address. */

@@ -25,9 +25,9 @@ export interface Asked<Query, Body> {
   /** The client's address. */
   readonly ip: string;
   readonly https: boolean;
-  /** Who asks. Throws 401 on a route that is open to all. */
+  /** The sender. Throws 401 on a route that is open to all. */
   readonly actor: Actor;
-  /** What of the gateway is the actor's. Throws 401 on a route that is open to all. */
+  /** The part of the gateway that is the sender's. Throws 401 on a route that is open to all. */
   readonly scope: Scope;
   /** Absent where a token of the admin API proves who asks, and on a route that is open to all. */
   readonly session: Session | undefined;

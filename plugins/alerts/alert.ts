@@ -1,4 +1,4 @@
-/** What alerts, the messages about them and the entry that keeps both are made of. */
+/** Types of alerts, of the messages about them and of the entry that keeps both. */
 import { z } from 'zod';
 
 /** Kinds of alerts. Their names are permanent. */
@@ -26,7 +26,7 @@ const conditionFields = {
   /** The kind with the subject, and what else tells one alert from another. */
   id: z.string(),
   kind: z.enum(kinds),
-  /** What it is about: a budget, a channel, a gateway. */
+  /** Its subject: a budget, a channel, a gateway. */
   subject: z.string(),
   severity: z.enum(severities),
   /** One sentence. */
@@ -91,7 +91,7 @@ const mute = z.object({ id: z.string().optional(), kind: z.enum(kinds).optional(
 /** Alerts of which nothing is sent until a time. */
 export type Mute = z.output<typeof mute>;
 
-/** What all processes know together: one entry in the database. */
+/** Knowledge that all processes share: one entry in the database. */
 export const book = z.object({
   /** The process that may send. Whoever takes the lease writes its name here, and nobody else's changes count from then on. */
   writer: z.string(),

@@ -106,7 +106,7 @@ function testItem(destination: string, at: number): Item {
   };
 }
 
-/** What administrators see: the newest alerts first. */
+/** View for administrators: the newest alerts first. */
 function viewOf({ alerts, deliveries, mutes, outbox }: Book, names: readonly string[]): object {
   return {
     alerts: alerts

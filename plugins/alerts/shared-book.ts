@@ -15,7 +15,7 @@ const mostReports = 1_000;
 
 const lease = z.object({ holder: z.string(), until: z.number() });
 
-/** What one process has seen. */
+/** Conditions that one process has seen. */
 export const report = z.object({
   conditions: z.array(condition),
   /** Calls within the window, and how many of them failed, by channel or model. */
@@ -108,7 +108,7 @@ export class SharedBook {
     await this.#stores.namespace<Report>(observerSpace).set(this.#name, seen, ttl);
   }
 
-  /** What all processes have seen lately. */
+  /** Conditions that all processes have seen lately. */
   async reports(): Promise<readonly Report[]> {
     const found: Report[] = [];
     const entries = this.#stores.namespace<unknown>(observerSpace).iterator?.(undefined) ?? [];

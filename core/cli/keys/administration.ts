@@ -1,4 +1,4 @@
-/** What `sluice key` does with keys, on the database of the config or by the admin API of a gateway. */
+/** Operations of `sluice key`, on the database of the config or by the admin API of a gateway. */
 import { z } from 'zod';
 import type { JsonValue } from '../../model/json.ts';
 import type { ApiKey } from '../../sdk/api-key.ts';

@@ -1,4 +1,4 @@
-/** What the run-time configuration takes and gives. */
+/** Types of requests for changes of the run-time configuration, and of their results. */
 import type { Log } from '../../log.ts';
 import type { Processes, ReloadOutcome } from '../../state/links/processes.ts';
 import type { EntryChange, RuntimeConfigStore, RuntimeEntry } from '../../state/runtime-config/index.ts';
@@ -6,10 +6,10 @@ import type { Upkeep } from '../../state/upkeep.ts';
 import type { LoadedConfig } from '../config.ts';
 import type { EntryState } from './merge.ts';
 
-/** What the run-time configuration stands on. */
+/** Parts that the run-time configuration is built on. */
 export interface RuntimeConfigParts {
   readonly store: RuntimeConfigStore;
-  /** What the config file exports, without the run-time part. */
+  /** Export of the config file, without the run-time part. */
   readonly file: LoadedConfig;
   readonly processes: Processes;
   readonly upkeep: Upkeep;
@@ -30,16 +30,16 @@ export interface StandingEntry extends EntryState {
   readonly entry: RuntimeEntry;
 }
 
-/** Who changes something, and whether they wait until it is applied. */
+/** Author of a change, and whether it is answered only when it is applied. */
 export interface ChangeRequest {
   readonly actor: string;
   readonly wait: boolean;
 }
 
-/** What came of a change. */
+/** Result of a change. */
 export interface ChangeResult {
   readonly revision: number;
   readonly changes: readonly EntryChange[];
-  /** What came of applying it on this gateway; absent where it goes on, or nobody waits for it. */
+  /** Result of applying it on this gateway; absent where that still runs, or is not waited for. */
   readonly applied?: ReloadOutcome;
 }

@@ -46,7 +46,7 @@ export class RuntimeConfig {
     this.#follower = new Follower(parts, () => this.#running);
   }
 
-  /** What the config file exports. */
+  /** Export of the config file. */
   get file(): LoadedConfig {
     return this.#parts.file;
   }

@@ -6,7 +6,7 @@ import { secretKind } from '../../settings/secret.ts';
 /** Secrets that are shorter show none of their characters. */
 const shownFrom = 12;
 
-/** What stands in a view in the place of a secret. A change that has it there keeps the secret. */
+/** Stands in a view in the place of a secret. A change that has it there keeps the secret. */
 export interface HiddenSecret {
   readonly secret: true;
   /** The last 4 characters; empty for a short secret. */

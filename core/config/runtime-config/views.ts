@@ -1,4 +1,4 @@
-/** What the admin API shows of entries: those of the file and those of the run-time part, without their secrets. */
+/** Views of entries for the admin API: those of the file and those of the run-time part, without their secrets. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { EntryName } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';

@@ -7,7 +7,7 @@ import { ownerName } from '../../state/owners/effective-key.ts';
 import type { ChargedHolders } from '../ledger/charged-holders.ts';
 import { endUserPrefix, isEndUser, seriesIn, summedIn } from '../ledger/windows.ts';
 
-/** By what a call is attributed. */
+/** Tags and end user of a call. */
 export interface Attribution {
   readonly tags?: readonly string[];
   readonly endUser?: string;

@@ -6,7 +6,7 @@ import type { HeldReservation } from './claim.ts';
 
 /** Cost of what a call has used. */
 export interface Charge {
-  /** What is charged. */
+  /** Amounts that are charged. */
   readonly amounts: Amounts;
   /** Cost in micro-dollars, where a price rule makes the charge another amount. */
   readonly cost?: number;

@@ -129,7 +129,7 @@ export function sharedSpan(budgets: readonly HeldBudget[], at: number): Span {
   return { start, end };
 }
 
-/** What was spent in one bucket, of the unit of a budget. */
+/** Amount that was spent in one bucket, in the unit of a budget. */
 export interface Bucket {
   readonly since: number;
   readonly spent: number;

@@ -92,7 +92,7 @@ interface Subject {
   readonly values: readonly Value[];
 }
 
-/** What is to be added to one row. */
+/** Amounts to be added to one row. */
 interface Addition {
   readonly level: number;
   /** In milliseconds. */
@@ -195,7 +195,7 @@ function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
   return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
 }
 
-/** Whom a call is counted for. */
+/** Subjects that a call is counted for. */
 function subjectsOf(one: Row): readonly Subject[] {
   const text = (name: string): string | null => (typeof one[name] === 'string' ? one[name] : null);
   const [keyId, team, member, organisation] = [

@@ -11,9 +11,9 @@ import type { HeldBudget } from '../budget.ts';
 export interface BudgetStanding extends HeldBudget {
   /** When the period began, in milliseconds since 1970; 0 for a total. */
   readonly since: number;
-  /** What was spent in it, in the unit of the budget. */
+  /** Amount spent in it, in the unit of the budget. */
   readonly spent: number;
-  /** What is reserved for calls that run. */
+  /** Amount reserved for calls that run. */
   readonly reserved: number;
 }
 
@@ -46,9 +46,9 @@ export interface TargetStanding {
  * const { database, targets } = await tools.operations.status();
  */
 export interface OperationsStatus {
-  /** Whether the database takes writes. */
+  /** `up` when the database takes writes. */
   readonly database: 'up' | 'down';
-  /** Whether the store that gateways share answers; `up` where there is none. */
+  /** State of the store that gateways share; `up` where there is none. */
   readonly sharedStore: 'up' | 'down';
   /** Targets that have failed. */
   readonly targets: readonly TargetStanding[];

@@ -24,7 +24,7 @@ export interface AdminToken {
   readonly scopes: readonly string[];
   /** Id of the organisation to which the token is restricted. */
   readonly organisation?: string;
-  /** Who has made it, as the audit log names actors. */
+  /** Its author, as the audit log names actors. */
   readonly createdBy: { readonly kind: string; readonly id: string; readonly name: string };
   readonly createdAt: number;
   readonly expiresAt: number;

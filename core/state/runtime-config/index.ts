@@ -4,7 +4,7 @@ import type { JsonValue } from '../../model/json.ts';
 /** The kinds of entries. */
 export const entryKinds = ['channel', 'alias', 'price', 'access', 'plugin'] as const;
 
-/** What an entry configures. A `plugin` entry is one option of a plugin; its name is `plugin.option`. */
+/** Kind of an entry. A `plugin` entry is one option of a plugin; its name is `plugin.option`. */
 export type EntryKind = (typeof entryKinds)[number];
 
 /** Limits of the run-time part. Every worker holds all of it. */
@@ -55,7 +55,7 @@ export interface EntryChange extends EntryName {
   readonly after?: RuntimeEntry;
 }
 
-/** What somebody did. */
+/** Kind of a change. */
 export type RuntimeAction = 'create' | 'update' | 'enable' | 'disable' | 'delete' | 'reorder' | 'undo';
 
 /** A change as it is written, and as the history tells it. */

@@ -1,4 +1,4 @@
-/** What users sign in with: invitations, passwords and second factors. */
+/** Invitations, passwords and second factors of users. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { hashPassword, matchesPassword } from '../password-hash.ts';
 import { openSealer, type Sealer } from '../sealer.ts';
@@ -33,7 +33,7 @@ export interface SecondFactor {
 /** Result of a check of a code. */
 export type CodeCheck = 'right' | 'wrong' | 'blocked';
 
-/** What users sign in with. Nothing of it is ever shown again. Methods that write throw a {@link UserMistake}. */
+/** Invitations, passwords and second factors. None is ever shown again. Methods that write throw a {@link UserMistake}. */
 export interface Credentials {
   /** Makes an invitation in place of the one before. Its token can be used once, for so many milliseconds. */
   invite(id: string, lifetimeMs: number): Promise<{ readonly token: string; readonly expiresAt: number }>;

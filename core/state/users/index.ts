@@ -10,11 +10,11 @@ export type UserRole = 'admin' | 'auditor' | 'member';
 export interface TeamMembership {
   /** Id of the owner, `team_…`. */
   readonly team: string;
-  /** Whether the user leads the team: sees its usage, and manages its keys within the limits of the team. */
+  /** True when the user leads the team: sees its usage, and manages its keys within the limits of the team. */
   readonly lead: boolean;
 }
 
-/** Who a provider of identities says that somebody is. */
+/** A person, as a provider of identities names them. */
 export interface Identity {
   /** The issuer's URL, as its discovery document writes it. */
   readonly issuer: string;
@@ -41,8 +41,9 @@ export interface User {
   readonly identities: readonly Identity[];
   /** Name of the person at the directory that provisions users (SCIM's `externalId`). */
   readonly externalId?: string;
-  /** Whether there is a password, and a second factor to go with it. Neither is ever shown. */
+  /** True when there is a password, which is never shown. */
   readonly hasPassword: boolean;
+  /** True when a second factor is confirmed. */
   readonly hasSecondFactor: boolean;
   readonly createdAt: number;
   readonly lastSignInAt?: number;
@@ -87,7 +88,7 @@ export interface Users {
   byEmail(email: string): User | undefined;
   byIdentity(identity: Identity): User | undefined;
   byExternalId(externalId: string): User | undefined;
-  /** Whether anybody has a password. */
+  /** Returns true when a user has a password. */
   hasPasswords(): boolean;
   /** All of them, the newest first. */
   list(): readonly User[];

@@ -24,7 +24,7 @@ const NAMESPACE = 'users';
 /** Between two notes of when somebody has signed in, in milliseconds. */
 const signInNoteMs = 60_000;
 
-/** What users are opened with. */
+/** Parts that users are opened with. */
 export interface UserTools {
   readonly stores: Stores;
   readonly owners: Owners;

@@ -39,7 +39,7 @@ const passwordHash: z.ZodType<PasswordHash> = z.object({
   cost: z.int(),
 });
 
-/** What a user signs in with. It never leaves this folder. */
+/** Credentials of a user. They never leave this folder. */
 const secrets = z.object({
   password: passwordHash.exactOptional(),
   /** A link by which the user sets a password; SHA-256 of its token. */

@@ -1,7 +1,7 @@
-/** Who asks the admin API, however they have proved it. */
+/** Senders of requests to the admin API, however they have proved who they are. */
 import type { TeamMembership, User, UserRole } from 'sluice/internal';
 
-/** Who asks, and what they may see and change. */
+/** The sender of a request, and what it may see and change. */
 export interface Actor {
   /** The admin password, a user that has signed in, or a token of the admin API. */
   readonly kind: 'password' | 'user' | 'token';

@@ -1,4 +1,4 @@
-/** What a route of the admin API needs of whoever asks. */
+/** Rights that a route of the admin API asks for. */
 
 /**
  * Groups of routes. A scope of a token names a group and what it allows there, such as `keys:write`. `self` is what an actor may do with
@@ -43,7 +43,7 @@ export const scopes: readonly Scope[] = routeGroups
  */
 export type Audience = 'open' | 'self' | 'everyone' | 'administrators' | 'gateway';
 
-/** What a route needs of whoever asks. */
+/** Rights that a route asks for. */
 export interface Needs {
   readonly group: RouteGroup;
   readonly act: 'read' | 'write';

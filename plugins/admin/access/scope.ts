@@ -1,4 +1,4 @@
-/** What of the gateway an actor may see and change. */
+/** Restricts what an actor sees and changes. */
 import { GatewayError, type ApiKey, type Owner } from 'sluice';
 import { isInScope, type InternalTools, type KeyOwners, type KeyScope } from 'sluice/internal';
 import type { Actor } from './actor.ts';

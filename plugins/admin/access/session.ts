@@ -13,7 +13,7 @@ import { passwordActor, type Actor } from './actor.ts';
 import { notLoggedIn } from './identify.ts';
 import { mayUse } from './judge.ts';
 
-/** What the handlers of sessions work with. */
+/** Parts that the handlers of sessions work with. */
 export interface SessionParts {
   readonly tools: Pick<InternalTools, 'users' | 'credentials' | 'log'>;
   readonly sessions: Sessions;

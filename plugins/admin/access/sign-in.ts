@@ -8,9 +8,9 @@ import { userActor, type Actor } from './actor.ts';
 import { notLoggedIn } from './identify.ts';
 import { sessionView, type SessionParts } from './session.ts';
 
-/** What came of what somebody has signed in with. */
+/** Result of a check of an email, a password and a code. */
 interface Proof {
-  /** Whose password it is. */
+  /** The user with this email and password. */
   readonly user: User | undefined;
   /** Present where a second factor is needed and a code was given. */
   readonly outcome?: CodeCheck | undefined;

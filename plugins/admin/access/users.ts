@@ -162,7 +162,7 @@ function changesAccess(current: User, wanted: UserChanges): boolean {
   return email !== current.email || role !== current.role || organisation !== current.organisation;
 }
 
-/** What a version is made of: not the time of the last sign-in, which nobody edits. */
+/** Returns the fields that make a version: not the time of the last sign-in, which nobody edits. */
 function versioned({ lastSignInAt: _seen, stamp: _stamp, ...rest }: User): object {
   return rest;
 }
@@ -177,7 +177,7 @@ function viewOf(user: User): UserView {
   };
 }
 
-/** What the audit keeps of a user. */
+/** Returns the fields of a user that the audit keeps. */
 function told({ stamp: _stamp, ...rest }: User): JsonObject {
   return rest as unknown as JsonObject;
 }

@@ -27,7 +27,7 @@ const version = z
   .min(1)
   .describe('the version that is changed: 412 when somebody else has changed it meanwhile');
 
-/** Whether a change is waited for. */
+/** True when the change is answered only when it is applied. */
 export const configWait = z.strictObject({
   wait: z
     .enum(['true', 'false'])
@@ -95,7 +95,7 @@ const applied = z
   .optional()
   .describe('what came of applying it on this gateway; absent where it goes on, or was not waited for');
 
-/** What came of a change. */
+/** Result of a change. */
 export const configChanged = z.object({
   entry: configEntry
     .optional()
@@ -113,7 +113,7 @@ export const configOrder = z.strictObject({
 /** A channel that is tried without being stored. */
 export const configTest = z.strictObject({ name, value, model: text.exactOptional() });
 
-/** What came of the trial. */
+/** Result of the trial. */
 export const configTestResult = channelTestResult;
 
 /** The kinds of channels, by name. */

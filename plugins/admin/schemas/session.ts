@@ -33,7 +33,7 @@ export const session = z.object({
     .describe('operations that are allowed; of lists and single things each actor finds what is its own'),
 });
 
-/** What a logout gives. */
+/** Answer to a logout. */
 export const loggedOut = z.object({
   ok: z.literal(true),
   location: z.string().optional().describe('where the browser signs out of the sign-in provider too'),

@@ -1,4 +1,4 @@
-/** What SCIM says about itself: features, kinds of resources and schemas (RFC 7643, sections 5 to 7). */
+/** Descriptions that SCIM clients read: features, kinds of resources and schemas (RFC 7643, sections 5 to 7). */
 import type { JsonObject } from 'sluice';
 import { groupAttributes, groupSchema, userAttributes, userSchema, type Attribute } from './attributes.ts';
 

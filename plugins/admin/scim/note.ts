@@ -10,7 +10,7 @@ export type NoteChange = (
   change: { readonly before?: JsonObject; readonly after?: JsonObject },
 ) => Promise<void>;
 
-/** Whoever has the token of the option, as the audit log names it. */
+/** The holder of the token of the option, as the audit log names it. */
 export const directoryActor: Actor = {
   kind: 'token',
   id: 'scim',

@@ -1,4 +1,4 @@
-/** What is kept of a session that began at a provider: who it is there, and the sealed tokens to ask and to sign out with. */
+/** Record of a session that began at a provider: its subject there, and the sealed tokens to ask and to sign out with. */
 import { entriesOf, type Sealer, type Stores } from 'sluice/internal';
 import type { Proved } from './provider.ts';
 

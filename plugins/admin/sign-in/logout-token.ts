@@ -35,11 +35,11 @@ export async function checkLogoutToken(
   const jose = await loadJose();
   const audience = provider.options.clientId;
   // Read before it is checked: nobody is asked for keys for what is meant for others.
-  const told = await orRefused(() => jose.decodeJwt(token));
-  if (![told.aud].flat().includes(audience))
+  const claims = await orRefused(() => jose.decodeJwt(token));
+  if (![claims.aud].flat().includes(audience))
     throw new SignInRefused('invalid', 'The token is for another client.');
   const issuer = await provider.issuer();
-  if (told.iss !== issuer) throw new SignInRefused('invalid', 'The token is of another issuer.');
+  if (claims.iss !== issuer) throw new SignInRefused('invalid', 'The token is of another issuer.');
   const keys = await provider.keys();
   const { payload } = await orRefused(() =>
     jose.jwtVerify(token, jose.createLocalJWKSet(keys as unknown as JSONWebKeySet), {

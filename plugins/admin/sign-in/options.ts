@@ -17,7 +17,7 @@ export const accessRule = z.strictObject({
   organisation: text.optional(),
   /** Id (`team_…`) or name of the team to which its members belong. */
   team: text.optional(),
-  /** Whether its members lead the team. */
+  /** True when its members lead the team. */
   lead: z.boolean().optional(),
 });
 
@@ -54,11 +54,11 @@ const provider = z.strictObject({
   rules: z.array(accessRule).max(200).default([]),
   /** Domains of the emails that may sign in. Empty: all. */
   allowedDomains: z.array(z.string().toLowerCase().min(1).max(253)).max(100).default([]),
-  /** Whether a person who signs in for the first time becomes a user. */
+  /** True: a person who signs in for the first time becomes a user. */
   createsUsers: z.boolean().default(true),
-  /** Whether a person who signs in for the first time becomes the user that has the same, verified email. */
+  /** True: a person who signs in for the first time becomes the user that has the same, verified email. */
   linksByEmail: z.boolean().default(false),
-  /** Whether emails count as verified without the claim `email_verified`, because only the operator's own directory can set them. */
+  /** True: emails count as verified without the claim `email_verified`, because only the operator's own directory can set them. */
   trustsEmail: z.boolean().default(false),
   /** Claim that equals the `externalId` of users whom a directory has provisioned: `oid` for Entra ID, `sub` for Okta. */
   externalIdClaim: text.optional(),

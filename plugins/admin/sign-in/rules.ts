@@ -6,7 +6,7 @@ import type { AccessRule } from './options.ts';
 /** Access by rules. What no rule of the list is about is absent, and stays as administrators have set it. */
 export type Access = Pick<UserChanges, 'role' | 'organisation' | 'teams'>;
 
-/** What came of the rules. */
+/** Result of the rules. */
 export interface Verdict {
   /** Undefined when there are rules and none of them fits. */
   readonly access: Access | undefined;

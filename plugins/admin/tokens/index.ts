@@ -10,7 +10,7 @@ import type { Handlers } from '../serve.ts';
 
 const day = 86_400_000;
 
-/** What the routes about tokens need. */
+/** Parts that the routes about tokens work with. */
 export interface TokenTools {
   readonly tokens: AdminTokens;
   readonly owners: Pick<ApiKeys['owners'], 'find'>;
@@ -109,7 +109,7 @@ function viewOf({ scopes, ...token }: AdminToken): TokenView {
   return { ...token, scopes: [...scopes], state: token.expiresAt <= Date.now() ? 'expired' : 'valid' };
 }
 
-/** What the audit keeps of a token. */
+/** Returns the fields of a token that the audit keeps. */
 function told({ name, role, scopes, organisation, expiresAt }: AdminToken): JsonObject {
   return {
     name,

@@ -1,4 +1,4 @@
-/** What each destination of alerts gets and gives. */
+/** Contract of the destinations of alerts. */
 import type { Services } from 'sluice';
 import type { Message } from '../alert.ts';
 
@@ -9,7 +9,7 @@ export interface Deadline {
   readonly signal: AbortSignal;
 }
 
-/** What destinations need. */
+/** Parts that destinations work with. */
 export interface DestinationTools {
   readonly http: Services;
   /** Base URL of the gateway. */

@@ -57,7 +57,7 @@ export interface KeysWish {
   readonly limit?: number | undefined;
 }
 
-/** What somebody types to log in. An empty email stands for the admin password, an empty code for none. */
+/** Fields of the login. An empty email stands for the admin password, an empty code for none. */
 export interface Credentials {
   readonly email: string;
   readonly password: string;

@@ -7,7 +7,7 @@ export interface SheetAction {
   readonly name: string;
   readonly kind?: 'danger' | 'primary';
   readonly run: () => void;
-  /** What is asked before it runs; absent for an action that runs at once. */
+  /** Question before it runs; absent for an action that runs at once. */
   readonly ask?: ReactNode;
 }
 

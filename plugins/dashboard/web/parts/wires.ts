@@ -1,4 +1,4 @@
-/** What somebody has said in a conversation. */
+/** One text of a conversation. */
 export interface Turn {
   readonly role: 'user' | 'assistant';
   readonly text: string;
@@ -6,7 +6,7 @@ export interface Turn {
 
 /** What a playground call is made of, before a format spells it. */
 export interface Question {
-  /** What has been said before the prompt, the oldest first. */
+  /** Texts before the prompt, the oldest first. */
   readonly turns: readonly Turn[];
   readonly model: string;
   readonly system: string;

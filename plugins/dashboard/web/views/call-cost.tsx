@@ -1,4 +1,4 @@
-/** What a call cost, from the usage log, which has it some moments after the call has ended. */
+/** Cost of a call, from the usage log, which has it some moments after the call has ended. */
 import { useQuery } from '@tanstack/react-query';
 import { api, ApiError } from '../parts/api.ts';
 import { addressOf } from '../parts/router.ts';

@@ -1,4 +1,4 @@
-/** What has been said in a conversation of the playground. */
+/** Turns of a conversation of the playground. */
 import type { Turn } from '../parts/wires.ts';
 
 /** Shows the turns. `startAnew` is called to forget them. */

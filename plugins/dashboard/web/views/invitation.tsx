@@ -1,4 +1,4 @@
-/** Where somebody who was invited sets a password. */
+/** View in which an invited user sets a password. */
 import { useMutation } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { api } from '../parts/api.ts';
