@@ -128,20 +128,33 @@ describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
 
   test('who edits a user that somebody else has changed meanwhile is told', async () => {
     const { page, complaints } = await dashboard.open();
-    const id = await page.evaluate(async () => {
+    const { id, invitation } = await page.evaluate(async () => {
       const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
       const answer = await fetch('/api/admin/users', {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
         body: '{"email":"ada@example.com"}',
       });
-      return ((await answer.json()) as { user: { id: string } }).user.id;
+      const made = (await answer.json()) as { user: { id: string }; invitation: { token: string } };
+      return { id: made.user.id, invitation: made.invitation.token };
     });
     await goTo(page, 'Users');
     await page.getByRole('table', { name: 'Users' }).getByText('ada@example.com').click();
     const sheet = page.getByRole('dialog', { name: 'ada@example.com', exact: true });
     await sheet.getByRole('button', { name: 'Edit' }).click();
     const edit = page.getByRole('dialog', { name: 'Edit ada@example.com' });
+    // That she sets a password meanwhile is no change of what is edited.
+    await page.evaluate(
+      async (body) => {
+        const headers = { 'content-type': 'application/json' };
+        await fetch('/api/admin/invitation', { method: 'POST', headers, body });
+      },
+      JSON.stringify({ token: invitation, password }),
+    );
+    await edit.getByLabel('Name', { exact: true }).fill('Ada Lovelace');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.waitFor({ state: 'detached' });
+    await sheet.getByRole('button', { name: 'Edit' }).click();
     await edit.getByRole('button', { name: 'Auditor' }).click();
     await page.evaluate(async (user) => {
       const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };

@@ -162,9 +162,9 @@ function changesAccess(current: User, wanted: UserChanges): boolean {
   return email !== current.email || role !== current.role || organisation !== current.organisation;
 }
 
-/** Returns the fields that make a version: not the time of the last sign-in, which nobody edits. */
-function versioned({ lastSignInAt: _seen, stamp: _stamp, ...rest }: User): object {
-  return rest;
+/** Returns the fields that make a version: those that an administrator edits. Others change while somebody signs in. */
+function versioned({ email, name, role, organisation, teams, enabled }: User): object {
+  return { email, name, role, organisation, teams, enabled };
 }
 
 function viewOf(user: User): UserView {
