@@ -1,8 +1,5 @@
 import { definePlugin } from 'sluice';
-import { Deliveries } from './deliveries.ts';
 import { options } from './options.ts';
-import { addRoutes } from './routes.ts';
-import { AlertWatch } from './watch.ts';
 
 /**
  * Operators are told when budgets are spent, channels fail, something expires or the gateway itself has a problem: by signed webhooks, chat
@@ -14,6 +11,12 @@ export default definePlugin({
   whenListed: true,
   options,
   async setup(chosen, tools) {
+    // Loaded where it is wanted.
+    const [{ Deliveries }, { addRoutes }, { AlertWatch }] = await Promise.all([
+      import('./deliveries.ts'),
+      import('./routes.ts'),
+      import('./watch.ts'),
+    ]);
     const deliveries = await Deliveries.open(chosen, tools);
     const watch = new AlertWatch(chosen, tools, deliveries);
     addRoutes(tools, watch);

@@ -1,7 +1,5 @@
 import { definePlugin, GatewayError } from 'sluice';
 import { cacheOptions } from './options.ts';
-import { ResponseCache } from './response-cache.ts';
-import { SemanticIndex } from './semantic/index.ts';
 
 /**
  * Answers equal requests with one response, in every format, and has equal calls at the same time share one request to the provider.
@@ -16,7 +14,12 @@ export default definePlugin({
   options: cacheOptions,
   async setup(options, tools) {
     const { semantic } = options;
-    const index = semantic === undefined ? undefined : await SemanticIndex.open(semantic, options, tools);
+    // Loaded where it is wanted.
+    const { ResponseCache } = await import('./response-cache.ts');
+    const index =
+      semantic === undefined
+        ? undefined
+        : await (await import('./semantic/index.ts')).SemanticIndex.open(semantic, options, tools);
     const responses = new ResponseCache(options, tools, index);
     tools.onClose(() => responses.close());
     tools.adminRoute('DELETE', '/api/cache', async (ctx) => {

@@ -1,10 +1,8 @@
-import { addReplyHeaders, callKey, caller, GatewayError, type Call, type PluginTools } from 'sluice';
+import { addReplyHeaders, caller, GatewayError, type Call, type PluginTools } from 'sluice';
 import type { Check } from './checks.ts';
 import type { GuardOptions } from './options.ts';
 import { signatureOf } from './remote/webhook.ts';
-
-/** Names of the checks with the action `tag` that a call met, for other plugins. */
-export const guardTags = callKey<readonly string[]>('guard tags');
+import { guardTags } from './tags.ts';
 
 /** Finding of a check, without any text of it. */
 export interface Found {

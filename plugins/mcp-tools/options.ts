@@ -1,6 +1,6 @@
 /** Options of the plugin. */
 import { z } from 'zod';
-import { addressShape, processShape } from '../mcp/servers/index.ts';
+import { addressShape, processShape } from '../mcp/servers/config.ts';
 
 const name = z
   .string()

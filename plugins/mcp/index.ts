@@ -1,6 +1,5 @@
 /** Callers reach many MCP servers at one address, with their keys of the gateway. */
 import { definePlugin } from 'sluice';
-import { addEndpoint } from './endpoint/index.ts';
 import { options } from './options.ts';
 
 /**
@@ -12,11 +11,13 @@ export default definePlugin({
   stage: 'shape',
   whenListed: true,
   options,
+  // The rest is loaded where it is wanted.
   async signIn(request) {
     const { signIn } = await import('./sign-in/index.ts');
     return signIn(request);
   },
   async setup(chosen, tools) {
+    const { addEndpoint } = await import('./endpoint/index.ts');
     await addEndpoint(chosen, tools);
     return function mcp(call, next) {
       return next(call);

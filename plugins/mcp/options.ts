@@ -1,6 +1,6 @@
 /** Options of the plugin. */
 import { z } from 'zod';
-import { addressShape, processShape } from './servers/index.ts';
+import { addressShape, processShape } from './servers/config.ts';
 
 /** Names before `__`: no underscore at the end and none beside another one, so that each name of a tool has one reading. */
 const prefix = z
