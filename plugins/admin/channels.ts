@@ -9,6 +9,7 @@ import {
 } from 'sluice/internal';
 import { Memory, type Learned } from '../learned-refusals/memory.ts';
 import { traitOf } from '../learned-refusals/trait.ts';
+import { ownModels } from './access/own-models.ts';
 import type { Audit, Author } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
@@ -20,12 +21,12 @@ const unmeasured = [0, 0, 0] as const;
 
 type ChannelTools = Pick<
   InternalTools,
-  'catalog' | 'health' | 'usageLog' | 'calls' | 'prices' | 'stores' | 'log'
+  'apiKeys' | 'catalog' | 'health' | 'usageLog' | 'calls' | 'prices' | 'stores' | 'log'
 >;
 
 /** The routes about channels, and the models that they serve. */
 export function channelHandlers(
-  { catalog, health, usageLog, calls, prices, stores, log }: ChannelTools,
+  { apiKeys, catalog, health, usageLog, calls, prices, stores, log }: ChannelTools,
   switches: ChannelSwitches,
   audit: Audit,
 ): Handlers<
@@ -127,12 +128,17 @@ export function channelHandlers(
       });
       return viewOf(found);
     },
-    listModels() {
+    async listModels({ actor, scope }) {
+      const isOwn = await ownModels(actor, scope, apiKeys);
       const names = new Set(
         catalog.channels.flatMap(({ models, listed }) => [...models, ...(listed?.() ?? [])]),
       );
       const limits = new Map(catalog.list().map((model) => [model.id, model]));
-      return { models: [...names].toSorted().map((name) => modelOf(name, limits.get(name))) };
+      const models = [...names]
+        .filter(isOwn)
+        .toSorted()
+        .map((name) => modelOf(name, limits.get(name)));
+      return { models: scope.keys === undefined ? models : models.map(withoutChannels) };
     },
   };
 
@@ -163,6 +169,11 @@ export function channelHandlers(
       cannot: shown?.cannot?.slice(),
     };
   }
+}
+
+/** Who serves a model is for those alone who see the whole gateway. */
+function withoutChannels(model: ModelView): ModelView {
+  return { ...model, channels: [] };
 }
 
 /** Models that are shown for one channel. */

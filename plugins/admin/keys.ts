@@ -13,12 +13,14 @@ import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
+import { checkSpendQuery, mostExpensive, spentBy } from './key-spend.ts';
 import { namesOf } from './names.ts';
 import { orInvalid } from './or-invalid.ts';
 import type { AuditEntry, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
-type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices' | 'settings'>;
+type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices' | 'settings' | 'usageLog'>;
+type KeyPage = Awaited<ReturnType<KeyTools['apiKeys']['page']>>;
 
 /** Which key is meant, and by whom. */
 interface Which {
@@ -80,8 +82,14 @@ export function keyHandlers(
   };
 
   return {
-    async listKeys({ query: { limit, after, search, owner }, scope }) {
-      const { keys, next } = await apiKeys.page(limit, after, search, owner, scope.keys);
+    async listKeys({ query, scope }) {
+      const { limit, after, search, owner, sort } = query;
+      if (sort === 'spend') checkSpendQuery(query);
+      const { keys, next }: KeyPage =
+        sort === 'spend'
+          ? { keys: await mostExpensive(tools, scope, { owner, limit }) }
+          : await apiKeys.page(limit, after, search, owner, scope.keys);
+      const spent = query.spend === 'true' || sort === 'spend' ? await spentBy(tools, keys) : undefined;
       const views: KeyView[] = [];
       const old = await apiKeys.oldSecretsOf(keys);
       // A few at a time: hundreds of questions at once would keep calls from the database.
@@ -91,7 +99,7 @@ export function keyHandlers(
         for (const view of await Promise.all(
           some.map((key, at) => viewOf(key, tools, old[index + at] ?? null)),
         ))
-          views.push(view);
+          views.push(spent === undefined ? view : { ...view, spent: spent(view.id) });
       }
       return { keys: views, next };
     },

@@ -77,7 +77,7 @@ export const routes = {
     method: 'GET',
     path: '/api/admin/keys',
     needs: { group: 'keys', act: 'read', who: 'everyone' },
-    summary: 'A page of the API keys with the state of their budgets, newest first',
+    summary: 'A page of the API keys with the state of their budgets, newest or most expensive first',
     query: schemas.keysQuery,
     answer: schemas.keyPage,
   },
@@ -275,8 +275,10 @@ export const routes = {
   listModels: {
     method: 'GET',
     path: '/api/admin/models',
-    needs: { group: 'models', act: 'read', who: 'gateway' },
+    needs: { group: 'models', act: 'read', who: 'everyone' },
     summary: 'All models with who serves them and what they cost',
+    description:
+      'Administrators of an organisation get the models that it allows, others those that their keys may call. Neither are told the channels.',
     answer: schemas.modelList,
   },
   status: {
@@ -460,6 +462,29 @@ export const routes = {
     needs: { group: 'self', act: 'write', who: 'self' },
     summary: 'Ends one of your sessions',
     answer: schemas.done,
+  },
+  endOwnSessions: {
+    method: 'DELETE',
+    path: '/api/admin/me/sessions',
+    needs: { group: 'self', act: 'write', who: 'self' },
+    summary: 'Signs you out everywhere: ends all of your sessions, this one too',
+    answer: schemas.done,
+  },
+  ownUser: {
+    method: 'GET',
+    path: '/api/admin/me',
+    needs: { group: 'self', act: 'read', who: 'self' },
+    summary: 'What the gateway holds of you as a user',
+    description: '403 for the admin password and for tokens, which have no user.',
+    answer: schemas.user,
+  },
+  updateOwnUser: {
+    method: 'PATCH',
+    path: '/api/admin/me',
+    needs: { group: 'self', act: 'write', who: 'self' },
+    summary: 'Changes your name',
+    body: schemas.ownChanges,
+    answer: schemas.user,
   },
   ...configRoutes,
 } as const satisfies Readonly<Record<string, RouteSpec>>;

@@ -173,6 +173,12 @@ export class Sessions {
     return found !== undefined && this.#kept.delete(found.row);
   }
 
+  /** Ends all sessions of a user. */
+  async endAllOf(user: User): Promise<void> {
+    const rows = (await this.#listed(user.id)).map(({ row }) => row);
+    if (rows.length > 0) await this.#kept.deleteMany(rows);
+  }
+
   async #listed(user: string): Promise<readonly Listed[]> {
     return (await this.#stores.namespace<readonly Listed[]>(listNamespace).get(user)) ?? [];
   }

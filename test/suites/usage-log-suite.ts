@@ -568,6 +568,29 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       });
     });
 
+    test('of the days of keys are what these keys have spent, and nothing of other keys and older days', async () => {
+      const now = Date.now();
+      const record = (id: string, keyId: string, days: number, microDollars: number): UsageRecord =>
+        usageRecord(id, { keyId, at: now - days * day, microDollars });
+      await insert(
+        record('a', 'k1', 0, 1),
+        record('b', 'k1', 29, 20),
+        record('c', 'k1', 30, 300),
+        record('d', 'k2', 3, 4_000),
+        record('e', 'k3', 3, 50_000),
+      );
+      const since = now - 29 * day;
+      await beforeAndAfter(async () => {
+        expect(await log.spentByKeys(['k1', 'k3', 'k3', 'none'], since)).toEqual(
+          new Map([
+            ['k1', { calls: 2, microDollars: 21 }],
+            ['k3', { calls: 1, microDollars: 50_000 }],
+          ]),
+        );
+        expect(await log.spentByKeys([], since)).toEqual(new Map());
+      });
+    });
+
     test('by an owner have no group for calls without one', async () => {
       await insert(
         usageRecord('a', { team: 'team_1', member: 'mem_1', organisation: 'org_1' }),

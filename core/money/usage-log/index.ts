@@ -159,6 +159,14 @@ export interface UsageLog {
    */
   sums(filter: UsageFilter, grouping: UsageGrouping, options?: UsageSumsOptions): Promise<UsageSumsList>;
   /**
+   * Returns what keys have spent since the beginning of the UTC day of a time, at most 31 days ago. Keys without calls are left out. Reads one
+   * row for each key and day. At most 500 keys.
+   */
+  spentByKeys(
+    keyIds: readonly string[],
+    since: number,
+  ): Promise<ReadonlyMap<string, Pick<UsageTotals, 'calls' | 'microDollars'>>>;
+  /**
    * Adds records to the sums: a bounded number of those that are in none yet. Returns true when there may be more. Until they are added they
    * are summed when somebody asks.
    */

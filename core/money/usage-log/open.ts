@@ -16,6 +16,7 @@ import {
 import { recordOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
+import { createKeySpend } from './key-spend.ts';
 import { createLargest } from './largest.ts';
 import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { createPruning } from './pruning.ts';
@@ -131,6 +132,7 @@ export function openUsageLog(
       return row === undefined ? undefined : recordOf(row);
     },
     sums: createSums(ask, database.kind),
+    spentByKeys: createKeySpend(ask, database.kind),
     addToSums,
     failedAttempts: (since) => failedAttemptsIn(ask, since),
     async *each(filter) {

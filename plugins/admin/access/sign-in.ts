@@ -7,6 +7,7 @@ import type { Handlers } from '../serve.ts';
 import { userActor, type Actor } from './actor.ts';
 import { notLoggedIn } from './identify.ts';
 import { sessionView, type SessionParts } from './session.ts';
+import { viewOf } from './users.ts';
 
 /** Result of a check of an email, a password and a code. */
 interface Proof {
@@ -31,6 +32,9 @@ export function signInHandlers({
   | 'removeSecondFactor'
   | 'listOwnSessions'
   | 'endOwnSession'
+  | 'endOwnSessions'
+  | 'ownUser'
+  | 'updateOwnUser'
 > {
   const ownUser = async ({ kind, id }: Actor): Promise<User> => {
     const user = kind === 'user' ? await users.current(id) : undefined;
@@ -164,6 +168,25 @@ export function signInHandlers({
         throw new GatewayError('not_found', `There is no session ${asked.id.slice(0, 100)} of yours.`);
       await audit.note(asked, { action: 'session-end', target: asked.id });
       return { ok: true };
+    },
+    async endOwnSessions(asked) {
+      const user = await ownUser(asked.actor);
+      await sessions.endAllOf(user);
+      await audit.note(asked, { action: 'session-end', target: 'all' });
+      setSessionCookie(asked.ctx, undefined, asked.https);
+      return { ok: true };
+    },
+    ownUser: async ({ actor }) => viewOf(await ownUser(actor)),
+    async updateOwnUser(asked) {
+      const before = await ownUser(asked.actor);
+      const after = await orInvalid(UserMistake, users.update(before.id, { name: asked.body.name }));
+      await audit.note(asked, {
+        action: 'user-update',
+        target: before.id,
+        before: { name: before.name },
+        after: { name: after.name },
+      });
+      return viewOf(after);
     },
   };
 }

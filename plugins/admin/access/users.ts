@@ -167,7 +167,8 @@ function versioned({ email, name, role, organisation, teams, enabled }: User): o
   return { email, name, role, organisation, teams, enabled };
 }
 
-function viewOf(user: User): UserView {
+/** Returns a user as the API shows it. */
+export function viewOf(user: User): UserView {
   const { stamp: _stamp, teams, identities, ...rest } = user;
   return {
     ...rest,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { apiKeyFields } from 'sluice/internal';
 import { changedKeyLimits, limitsView, newKeyLimits } from './limits.ts';
-import { number, time } from './values.ts';
+import { count, number, time } from './values.ts';
 
 const fields = apiKeyFields;
 
@@ -68,6 +68,10 @@ export const key = z.object({
     })
     .optional()
     .describe('the secret from before the last rotation, while it works'),
+  spent: z
+    .object({ since: time, calls: count, microDollars: count })
+    .optional()
+    .describe('with spend: what its calls cost the provider in the last 30 days, in UTC, today among them'),
 });
 
 /** Which page of the keys is wanted. */
@@ -89,9 +93,19 @@ export const keysQuery = z.strictObject({
     .describe(
       'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most. One or two characters are looked for in 25,000 keys a page: such a page may be empty and have a next one',
     ),
+  spend: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .describe('whether keys have spent'),
+  sort: z
+    .enum(['created', 'spend'], 'must be created or spend')
+    .default('created')
+    .describe(
+      'Order: newest, or highest spend of the last 30 days first. By spend there is one page, of keys that were used in that time, and no search: the sums of days of all keys are compared.',
+    ),
 });
 
-/** A page of keys, newest first. */
+/** A page of keys, in the order that was asked for. */
 export const keyPage = z.object({
   keys: z.array(key),
   next: z.string().optional().describe('the cursor of the next page; absent on the last'),

@@ -212,6 +212,11 @@ export const usageSums = z.object({
       'Of sums by keyId: the name of the key, also of one that was deleted. By team, member and organisation: its name, while there is one. By day: the date.',
     ),
   ...totals,
+  chargedMicroDollars: count
+    .optional()
+    .describe(
+      'Of sums by team and organisation, and of one of them: the cost by its price rule of today, which may be another than that of the time of the calls. Absent without a rule, and where several rules or more than ten rules by model would have to be applied.',
+    ),
   ms: percentiles.optional(),
   firstMs: percentiles.optional(),
 });

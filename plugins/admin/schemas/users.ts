@@ -111,6 +111,11 @@ export const acceptance = z.strictObject({
 /** A change of one's own password. */
 export const passwordChange = z.strictObject({ current: password, password });
 
+/** What users change of themselves. */
+export const ownChanges = z.strictObject({
+  name: fields.name.min(1, 'must not be empty'),
+});
+
 /** A code that confirms a second factor, or proves it before it is removed. */
 export const codeBody = z.strictObject({ code });
 

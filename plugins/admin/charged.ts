@@ -1,0 +1,81 @@
+/** What calls come to by the price rules of teams and organisations, beside what they cost the provider. */
+import type { PriceRule } from 'sluice';
+import {
+  chargedMicroDollars,
+  factorFor,
+  type InternalTools,
+  type UsageFilter,
+  type UsageLog,
+  type UsageSums,
+} from 'sluice/internal';
+
+type Owners = InternalTools['apiKeys']['owners'];
+type Sums = readonly (UsageSums & { readonly name?: string })[];
+type Charged = UsageSums & { readonly name?: string; readonly chargedMicroDollars?: number };
+
+/** Maximum number of groups in one answer whose models are looked at, because their rule has factors by model. */
+const mostByModel = 10;
+
+/**
+ * Returns the rule by which calls of a team or organisation are charged. Undefined where there is none, and for an organisation with a team
+ * that has a rule of its own, because its calls are charged by several.
+ */
+function ruleOf(owners: Owners, id: string): PriceRule | undefined {
+  const owner = owners.find(id);
+  if (owner?.kind === 'team') return owner.pricing ?? owners.find(owner.organisation ?? '')?.pricing;
+  if (owner?.pricing === undefined) return undefined;
+  const isMixed = owners
+    .list()
+    .some((other) => other.organisation === id && other.kind === 'team' && other.pricing !== undefined);
+  return isMixed ? undefined : owner.pricing;
+}
+
+/**
+ * Adds to sums by team or organisation, and to those of one of them, what they come to by its price rule of today. Each record has what was
+ * charged by the rule of its time; sums do not.
+ */
+export async function withCharged(
+  { usageLog, owners }: { readonly usageLog: Pick<UsageLog, 'sums'>; readonly owners: Owners },
+  by: string,
+  filter: UsageFilter,
+  sums: Sums,
+): Promise<readonly Charged[]> {
+  const { team, organisation } = filter;
+  const holder = team ?? organisation;
+  if (by === 'team' || by === 'organisation') {
+    let left = mostByModel;
+    return inOrder(sums, async (sum) => {
+      const id = String(sum.group);
+      const rule = ruleOf(owners, id);
+      if (rule === undefined) return sum;
+      if (rule.models === undefined) return withFactor(sum, rule.factor ?? 1);
+      if ((left -= 1) < 0) return sum;
+      const models = (await usageLog.sums({ ...filter, [by]: id }, 'model')).sums;
+      const total = models.reduce((all, one) => all + chargedFor(one, rule), 0);
+      return { ...sum, chargedMicroDollars: total };
+    });
+  }
+  const rule = holder === undefined ? undefined : ruleOf(owners, holder);
+  if (rule === undefined) return sums;
+  if (by === 'model') return sums.map((sum) => ({ ...sum, chargedMicroDollars: chargedFor(sum, rule) }));
+  return rule.models === undefined ? sums.map((sum) => withFactor(sum, rule.factor ?? 1)) : sums;
+}
+
+function withFactor<Sum extends UsageSums>(sum: Sum, factor: number): Sum & Charged {
+  return { ...sum, chargedMicroDollars: chargedMicroDollars(sum.microDollars, factor) };
+}
+
+/** What the calls of a model come to. */
+function chargedFor({ group, microDollars }: UsageSums, rule: PriceRule): number {
+  return chargedMicroDollars(microDollars, factorFor(rule, String(group)));
+}
+
+async function inOrder(
+  sums: Sums,
+  add: (sum: Sums[number]) => Promise<Charged> | Charged,
+): Promise<readonly Charged[]> {
+  const added: Charged[] = [];
+  // oxlint-disable-next-line no-await-in-loop -- few of them ask the database, one after the other
+  for (const sum of sums) added.push(await add(sum));
+  return added;
+}

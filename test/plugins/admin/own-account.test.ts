@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import demo from '../../../channels/demo/index.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { adminPassword, logIn, signIn, type Admin } from './_client.ts';
+
+const password = 'correct horse battery';
+const email = 'grace@example.com';
+
+let gateway: TestGateway;
+let root: Admin;
+let team = '';
+let organisation = '';
+let member = '';
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    adminPassword,
+    channels: [demo()],
+    prices: { 'demo*': { input: 500, output: 1000 } },
+  });
+  root = await logIn(gateway.url);
+  const owner = async (body: object): Promise<string> => (await root.ask('createOwner', { body })).id;
+  organisation = await owner({ kind: 'organisation', name: 'Acme', models: ['demo*'] });
+  team = await owner({ kind: 'team', name: 'red', organisation, pricing: { factor: 2 } });
+  const { user, invitation } = await root.ask('createUser', {
+    body: { email, name: 'Grace', organisation, teams: [{ team, lead: true }] },
+  });
+  member = user.member;
+  await root.ask('acceptInvitation', { body: { token: invitation.token, password } });
+});
+afterAll(() => gateway.close());
+
+async function keyOf(body: object): Promise<{ readonly id: string; readonly value: string }> {
+  const { key, value } = await root.ask('createKey', { body: { name: 'k', ...body } });
+  return { id: key.id, value };
+}
+
+/** Makes calls with a key, and waits until the last of them is recorded. */
+async function call(secret: string, times: number): Promise<void> {
+  let id = '';
+  for (let made = 0; made < times; made += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hi' }] }),
+    });
+    // oxlint-disable-next-line no-await-in-loop
+    await response.text();
+    id = response.headers.get('x-request-id') ?? '';
+  }
+  await eventually(async () => {
+    await root.ask('findUsage', { id });
+  });
+}
+
+describe('a user', () => {
+  test('sees itself and changes its name, and nothing else', async () => {
+    const grace = await signIn(gateway.url, email, password);
+    expect(await grace.ask('ownUser')).toMatchObject({ email, name: 'Grace', hasPassword: true });
+    expect(await grace.ask('updateOwnUser', { body: { name: ' Grace Hopper ' } })).toMatchObject({
+      name: 'Grace Hopper',
+    });
+    expect((await grace.refused('updateOwnUser', { body: { name: '' } })).body.error.param).toBe('name');
+    expect((await grace.refused('updateOwnUser', { body: { name: 'G', role: 'admin' } })).status).toBe(400);
+    expect((await root.refused('ownUser')).status).toBe(403);
+    expect((await root.refused('updateOwnUser', { body: { name: 'X' } })).status).toBe(403);
+    const [entry] = (await root.ask('listAudit')).entries;
+    expect(entry).toMatchObject({ action: 'user-update', before: { name: 'Grace' } });
+  });
+
+  test('signs out everywhere', async () => {
+    const [one, other] = [
+      await signIn(gateway.url, email, password),
+      await signIn(gateway.url, email, password),
+    ];
+    expect((await one.ask('listOwnSessions')).sessions.length).toBeGreaterThanOrEqual(2);
+    await one.ask('endOwnSessions');
+    expect((await one.refused('session')).status).toBe(401);
+    expect((await other.refused('session')).status).toBe(401);
+    expect((await root.ask('session')).session).toBeTruthy();
+    expect((await root.refused('endOwnSessions')).status).toBe(403);
+  });
+
+  test('finds the models that its keys may call, without the channels', async () => {
+    const grace = await signIn(gateway.url, email, password);
+    const names = async (): Promise<readonly string[]> =>
+      (await grace.ask('listModels')).models.map(({ id }) => id);
+    expect(await names()).toEqual([]);
+    const own = await keyOf({ member, models: ['demo-thinking', 'not-of-the-organisation'] });
+    expect(await names()).toEqual(['demo-thinking']);
+    const ofTeam = await keyOf({ team });
+    const all = (await root.ask('listModels')).models;
+    const { models } = await grace.ask('listModels');
+    expect(models.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+    expect(models.every(({ channels }) => channels.length === 0)).toBe(true);
+    expect(all.every(({ channels }) => channels.length > 0)).toBe(true);
+    await root.ask('disableKey', { id: ofTeam.id, body: {} });
+    expect(await names()).toEqual(['demo-thinking']);
+    await root.ask('deleteKey', { id: own.id });
+    expect(await names()).toEqual([]);
+  });
+});
+
+describe('spend', () => {
+  test('of keys is listed with them, and orders them for whoever may see them', async () => {
+    const cheap = await keyOf({ member });
+    const dear = await keyOf({ team });
+    const foreign = await keyOf({});
+    const unused = await keyOf({ member });
+    await call(cheap.value, 1);
+    await call(dear.value, 3);
+    await call(foreign.value, 2);
+    const listed = async (
+      admin: Admin,
+      query: Readonly<Record<string, string | number>>,
+    ): Promise<readonly (readonly [string, number | undefined])[]> =>
+      (await admin.ask('listKeys', { query })).keys.map(({ id, spent }) => [id, spent?.calls]);
+    expect(await listed(root, { spend: 'true' })).toEqual(
+      expect.arrayContaining([
+        [cheap.id, 1],
+        [dear.id, 3],
+        [unused.id, 0],
+      ]),
+    );
+    expect((await listed(root, {}))[0]?.[1]).toBeUndefined();
+    expect((await listed(root, { sort: 'spend' })).slice(0, 3)).toEqual([
+      [dear.id, 3],
+      [foreign.id, 2],
+      [cheap.id, 1],
+    ]);
+    expect(await listed(root, { sort: 'spend', limit: 1 })).toHaveLength(1);
+    expect(await listed(root, { sort: 'spend', owner: team })).toEqual([[dear.id, 3]]);
+    expect(await listed(root, { sort: 'spend', owner: 'nobody' })).toEqual([]);
+    const grace = await signIn(gateway.url, email, password);
+    expect(await listed(grace, { sort: 'spend' })).toEqual([
+      [dear.id, 3],
+      [cheap.id, 1],
+    ]);
+    expect((await root.refused('listKeys', { query: { sort: 'spend', search: 'k' } })).body.error.param).toBe(
+      'search',
+    );
+    await root.ask('deleteKey', { id: dear.id });
+    expect((await listed(root, { sort: 'spend' })).map(([id]) => id)).not.toContain(dear.id);
+  });
+
+  test('of a team and an organisation is told beside what their price rules charge', async () => {
+    const since = 0;
+    const sums = async (query: Readonly<Record<string, string | number>>) =>
+      (await root.ask('sumUsage', { query: { since, ...query } })).sums;
+    const [ofTeam] = await sums({ by: 'team' });
+    expect(ofTeam?.microDollars).toBeGreaterThan(0);
+    expect(ofTeam?.chargedMicroDollars).toBe(2 * (ofTeam?.microDollars ?? 0));
+    // The team has a rule of its own.
+    expect((await sums({ by: 'organisation' }))[0]?.chargedMicroDollars).toBeUndefined();
+    await root.ask('updateOwner', {
+      id: team,
+      body: { pricing: { factor: 2, models: [{ model: 'demo', factor: 0.5 }] } },
+    });
+    const cost = ofTeam?.microDollars ?? 0;
+    expect((await sums({ by: 'team' }))[0]?.chargedMicroDollars).toBe(Math.ceil(cost / 2));
+    expect((await sums({ by: 'model', team }))[0]?.chargedMicroDollars).toBe(Math.ceil(cost / 2));
+    await root.ask('updateOwner', { id: team, body: { pricing: null } });
+    expect((await sums({ by: 'team' }))[0]?.chargedMicroDollars).toBeUndefined();
+  });
+});
