@@ -878,9 +878,14 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       );
     });
 
-    test('and of the tags of an hour 1,000 are told apart, the others are in the rest', async () => {
+    test('and of the tags that an organisation brings in an hour 1,000 are told apart, the others are in the rest', async () => {
       const many = Array.from({ length: 1_100 }, (_, index) =>
-        usageRecord(`t${index}`, { at: newYear + index, tags: [`tag ${index}`, 'all'] }),
+        usageRecord(`t${index}`, {
+          at: newYear + index,
+          organisation: 'org_1',
+          tags: [`tag ${index}`, 'all'],
+          endUser: `user ${index}`,
+        }),
       );
       await insert(...many);
       await addAll();
@@ -889,6 +894,53 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(sums.find(({ group }) => group === '')).toMatchObject({ calls: 101 });
       expect(sums).toHaveLength(1_001);
       expect((await log.page({ tag: 'tag 1099' }, 5)).records).toMatchObject([{ id: 't1099' }]);
+      // Another tenant has its own, and all know those that have sums already.
+      const others = ['one', 'two'].map((id) =>
+        usageRecord(id, {
+          at: newYear + 2_000,
+          keyId: 'k9',
+          tags: [`theirs ${id}`, 'tag 5'],
+          endUser: `their ${id}`,
+        }),
+      );
+      await insert(...others);
+      await addAll();
+      const after = await log.sums({}, 'tag', { limit: 5_000, order: 'calls' });
+      expect(after.sums).toHaveLength(1_003);
+      expect(after.sums.find(({ group }) => group === 'tag 5')).toMatchObject({ calls: 3 });
+      expect(after.sums.find(({ group }) => group === 'theirs two')).toMatchObject({ calls: 1 });
+      const users = await log.sums({}, 'endUser', { limit: 5_000, order: 'calls' });
+      expect(users.sums).toHaveLength(1_003);
+      expect(users.sums.find(({ group }) => group === 'their one')).toMatchObject({ calls: 1 });
+    });
+
+    test('and when all tenants together bring too many, each still has a few', async () => {
+      log = openUsageLog(stores, { subjects: { tenant: 3, all: 4, leastOfTenant: 1 } });
+      const of = (organisation: string, count: number) =>
+        Array.from({ length: count }, (_, index) =>
+          usageRecord(`${organisation} ${index}`, {
+            at: newYear + index,
+            organisation,
+            tags: [`${organisation} ${index}`],
+          }),
+        );
+      for (const records of [of('one', 4), of('two', 2), of('three', 2), of('one', 1)])
+        for (const record of records) {
+          await insert({ ...record, id: `${record.id} ${Math.random()}` });
+          await addAll();
+        }
+      const { sums } = await log.sums({}, 'tag', { limit: 10, order: 'group' });
+      expect(sums.map(({ group, calls }) => [group, calls])).toEqual(
+        expect.arrayContaining([
+          ['', 3],
+          ['one 0', 2],
+          ['one 1', 1],
+          ['one 2', 1],
+          ['two 0', 1],
+          ['three 0', 1],
+        ]),
+      );
+      expect(sums).toHaveLength(6);
     });
 
     test('for any filter and grouping, whatever of them has been added', async () => {

@@ -23,6 +23,7 @@ import { createPruning } from './pruning.ts';
 import { removedWith } from './partitions.ts';
 import { standingOf } from './standing.ts';
 import { createSubjectSumming } from './subject-sums.ts';
+import { subjectLimits, type SubjectLimits } from './subjects.ts';
 import { createSumming } from './summing.ts';
 import { createSums } from './sums.ts';
 import type { UsageLog, UsageFilter } from './index.ts';
@@ -37,13 +38,16 @@ function isOfKeyAlone({ keyId, since: _since, until: _until, ...others }: UsageF
 /** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
 export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
-  { slices } = { slices: maxSlices },
+  {
+    slices = maxSlices,
+    subjects = subjectLimits,
+  }: { readonly slices?: number; readonly subjects?: SubjectLimits } = {},
 ): UsageLog {
   const ask = operatorReads(database);
   /** What is removed or judged must not be some time behind. */
   const askPrimary = longReads(database);
   const addRecords = createSumming(database);
-  const addOwned = createSubjectSumming(database);
+  const addOwned = createSubjectSumming(database, subjects);
   const addToSums = async (): Promise<boolean> => {
     const hasMore = await addRecords();
     return (await addOwned()) || hasMore;

@@ -3,7 +3,15 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Row, type Work } from '../../state/database/sql.ts';
 import { addingLock } from './adding-lock.ts';
 import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
-import { mostPerHour, subjectKinds, subjectLevel, subjectLevels, type SubjectKind } from './subjects.ts';
+import { ChosenSubjects, isChosen } from './chosen-subjects.ts';
+import {
+  broughtLevels,
+  subjectKinds,
+  subjectLevels,
+  subjectLimits,
+  type SubjectKind,
+  type SubjectLimits,
+} from './subjects.ts';
 
 const nameColumns = [
   ['model', 'TEXT'],
@@ -82,9 +90,6 @@ function statementsFor(kind: Database['kind']) {
   };
 }
 
-const counted = `SELECT DISTINCT s.subject FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
-  WHERE t.level = ? AND t.start = ?`;
-
 /** A subject, and with what it is found again. */
 interface Subject {
   readonly kind: SubjectKind;
@@ -107,7 +112,10 @@ interface Addition {
  * Returns a function that adds records to the sums of their owners, tags and end users, a bounded number at a time, in one transaction with the
  * removal of the note that they are in none. Resolves with true when there may be more.
  */
-export function createSubjectSumming(database: Database): () => Promise<boolean> {
+export function createSubjectSumming(
+  database: Database,
+  limits: SubjectLimits = subjectLimits,
+): () => Promise<boolean> {
   const sql = sqlOf(database);
   const statements = statementsFor(database.kind);
   const batch = 500;
@@ -116,21 +124,41 @@ export function createSubjectSumming(database: Database): () => Promise<boolean>
     if (!(yield* addingLock(database.kind))) return false;
     const found = yield* rows(statements.take, batch);
     if (found.length === 0) return false;
-    const bounded = new Bounded();
+    const chosen = new ChosenSubjects(database.kind, limits);
+    const parts = found.map((one) => ({ one, at: Number(one['at']), subjects: subjectsOf(one) }));
+    yield* chosen.read(
+      parts.flatMap((part) =>
+        part.subjects.flatMap(({ kind, values }) =>
+          isChosen(kind) ? [{ kind, subject: String(values[1]), at: part.at }] : [],
+        ),
+      ),
+    );
     const names = new Numbered();
     const subjects = new Numbered();
     const additions = new Map<string, Addition>();
-    for (const one of found) {
-      const at = Number(one['at']);
+    for (const { one, at, subjects: own } of parts) {
       const lastDay = Math.floor(at / day);
-      const own = nameColumns.map(([name]) => one[name] as Value);
-      const named = names.place(own, lastDay);
+      const named = names.place(
+        nameColumns.map(([name]) => one[name] as Value),
+        lastDay,
+      );
       const unnamed = names.place(unnamedOf(one), lastDay);
-      for (const subject of subjectsOf(one)) {
-        const values = yield* bounded.within(subject, at);
+      for (const subject of own) {
+        const { kind } = subject;
+        let { values } = subject;
+        if (isChosen(kind)) {
+          const tenant = tenantOf(one);
+          const isNew = chosen.take(kind, String(values[1]), at, tenant);
+          if (isNew === undefined) values = [values[0] ?? 0, '', ...values.slice(2)];
+          else if (isNew) {
+            const { level, kind: number } = broughtLevels[kind];
+            const place = subjects.place([number, tenant, null, null, null, null], lastDay);
+            count(additions, undefined, { level, start: at - (at % hour), subject: place, names: unnamed });
+          }
+        }
         const place = subjects.place(values, lastDay);
-        for (const { level, size, hasNames, kind } of subjectLevels)
-          if (kind === subject.kind)
+        for (const { level, size, hasNames, kind: summed } of subjectLevels)
+          if (summed === kind)
             count(additions, one, {
               level,
               start: at - (at % size),
@@ -175,7 +203,7 @@ function* write(
 
 function count(
   additions: Map<string, Addition>,
-  source: Row,
+  source: Row | undefined,
   { level, start, subject, names }: Pick<Addition, 'level' | 'start' | 'subject' | 'names'>,
 ): void {
   const place = `${level} ${start} ${subject} ${names}`;
@@ -185,6 +213,7 @@ function count(
     additions.set(place, one);
   }
   one.calls += 1;
+  if (source === undefined) return;
   for (const [index, name] of amounts.entries())
     one.amounts[index] = (one.amounts[index] ?? 0) + Number(source[name]);
 }
@@ -193,6 +222,12 @@ function count(
 function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
   const isRefused = Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
   return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
+}
+
+/** Whose names of tags and end users a call brings: those of its organisation, else of its team, its member or its key. */
+function tenantOf(one: Row): string {
+  const found = ['organisation', 'team', 'member', 'key_id'].find((name) => typeof one[name] === 'string');
+  return found === undefined ? '' : String(one[found]);
 }
 
 /** Subjects that a call is counted for. */
@@ -260,27 +295,5 @@ class Numbered {
     const ids: number[] = [];
     for (const { place, id } of yield* rows(find, text)) ids[Number(place)] = Number(id);
     return ids;
-  }
-}
-
-/** Keeps the tags and the end users of an hour to a maximum number. */
-class Bounded {
-  readonly #known = new Map<string, Set<string>>();
-
-  /** The values of a subject; those of the rest where it is one too many. */
-  *within({ kind, values }: Subject, at: number): Work<readonly Value[]> {
-    if (kind !== 'tag' && kind !== 'endUser') return values;
-    const start = (at - (at % hour)) / minute;
-    const place = `${kind} ${start}`;
-    let known = this.#known.get(place);
-    if (known === undefined) {
-      const found = yield* rows(counted, subjectLevel(kind, false, hour) ?? 0, start);
-      known = new Set(found.map(({ subject }) => String(subject)));
-      this.#known.set(place, known);
-    }
-    const subject = String(values[1]);
-    if (known.size >= mostPerHour && !known.has(subject)) return [values[0] ?? 0, '', ...values.slice(2)];
-    known.add(subject);
-    return values;
   }
 }

@@ -46,11 +46,29 @@ export const subjectLevels: readonly SubjectLevel[] = [
   { level: 18, size: day, hasNames: false, kind: 'endUser' },
 ];
 
+/** Kinds of subjects whose number is limited, because clients choose their names. */
+export type ChosenKind = 'tag' | 'endUser';
+
 /**
- * Maximum number of tags, and of end users, that are told apart in the sums of an hour: clients choose them. Calls of others are summed
- * together, under an empty name.
+ * Numbers of new tags and end users that each tenant has brought in an hour, in the column of calls. They are kept beside the sums: `kind` is
+ * that of a tenant in `usage_subjects`.
  */
-export const mostPerHour = 1_000;
+export const broughtLevels: Readonly<
+  Record<ChosenKind, { readonly level: number; readonly kind: number; readonly size: number }>
+> = { tag: { level: 19, kind: 6, size: hour }, endUser: { level: 20, kind: 7, size: hour } };
+
+/**
+ * Maximum numbers of tags, and of end users, that are told apart in the sums of an hour: of a tenant, and of all tenants together, beyond which
+ * each tenant still has a few. Calls of others are summed together, under an empty name.
+ */
+export interface SubjectLimits {
+  readonly tenant: number;
+  readonly all: number;
+  readonly leastOfTenant: number;
+}
+
+/** The limits of a gateway. */
+export const subjectLimits: SubjectLimits = { tenant: 1_000, all: 20_000, leastOfTenant: 20 };
 
 /** Returns the level of a size that has sums of a kind. */
 export function subjectLevel(kind: SubjectKind, needsNames: boolean, size: number): number | undefined {

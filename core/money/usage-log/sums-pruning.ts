@@ -3,7 +3,7 @@ import { rows, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { addingLock } from './adding-lock.ts';
 import { day, hour, levels, minute, minutesKept } from './levels.ts';
-import { subjectLevels } from './subjects.ts';
+import { broughtLevels, subjectLevels } from './subjects.ts';
 
 /** Names that are removed at once. */
 const batch = 500;
@@ -12,7 +12,7 @@ const batch = 500;
 const tables = [
   { name: 'usage_totals', unit: minute, sizes: levels },
   { name: 'usage_sums', unit: 1, sizes: levels },
-  { name: 'usage_subject_totals', unit: minute, sizes: subjectLevels },
+  { name: 'usage_subject_totals', unit: minute, sizes: [...subjectLevels, ...Object.values(broughtLevels)] },
 ] as const;
 
 /** Removes sums of times that are too old, one time after the other; returns how many times there were. */

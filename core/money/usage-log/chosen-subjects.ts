@@ -1,0 +1,99 @@
+/** Limits how many tags and end users of an hour have sums, each tenant by itself, because clients choose their names. */
+import type { Database } from '../../state/database/index.ts';
+import { rows, type Work } from '../../state/database/sql.ts';
+import { hour, minute } from './levels.ts';
+import {
+  broughtLevels,
+  subjectKinds,
+  subjectLevel,
+  type ChosenKind,
+  type SubjectKind,
+  type SubjectLimits,
+} from './subjects.ts';
+
+/** True for a kind of subjects whose names clients choose. */
+export function isChosen(kind: SubjectKind): kind is ChosenKind {
+  return kind === 'tag' || kind === 'endUser';
+}
+
+/** A tag or end user that has a call in an hour. */
+interface Named {
+  readonly kind: ChosenKind;
+  readonly subject: string;
+  readonly at: number;
+}
+
+/** Numbers of new subjects of one kind in one hour. */
+interface Brought {
+  readonly byTenant: Map<string, number>;
+  all: number;
+}
+
+const broughtIn = `SELECT s.subject, SUM(t.calls) AS count FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
+  WHERE t.level = ? AND t.start = ? GROUP BY s.subject`;
+
+/** Which of the given names have sums in an hour: a JSON text of an array. */
+function knownIn(kind: Database['kind']): string {
+  const given = kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)';
+  return `SELECT s.subject FROM usage_subjects s WHERE s.kind = ? AND s.subject IN (${given})
+    AND EXISTS (SELECT 1 FROM usage_subject_totals t WHERE t.level = ? AND t.start = ? AND t.subject = s.id)`;
+}
+
+/** The tags and end users of some records, which are added in one transaction. */
+export class ChosenSubjects {
+  readonly #known = new Set<string>();
+  readonly #brought = new Map<string, Brought>();
+  readonly #find: string;
+  readonly #limits: SubjectLimits;
+
+  constructor(kind: Database['kind'], limits: SubjectLimits) {
+    this.#find = knownIn(kind);
+    this.#limits = limits;
+  }
+
+  /** Reads which names have sums in their hours, and how many each tenant has brought there. */
+  *read(all: readonly Named[]): Work<void> {
+    const places = new Map<string, { readonly one: Named; readonly subjects: Set<string> }>();
+    for (const one of all) {
+      const place = placeOf(one.kind, one.at);
+      const found = places.get(place);
+      if (found === undefined) places.set(place, { one, subjects: new Set([one.subject]) });
+      else found.subjects.add(one.subject);
+    }
+    for (const [place, { one, subjects }] of places) {
+      const start = startOf(one.at);
+      const level = subjectLevel(one.kind, false, hour) ?? 0;
+      const names = JSON.stringify([...subjects]);
+      for (const { subject } of yield* rows(this.#find, subjectKinds[one.kind], names, level, start))
+        this.#known.add(`${place} ${String(subject)}`);
+      const byTenant = new Map<string, number>();
+      for (const { subject, count } of yield* rows(broughtIn, broughtLevels[one.kind].level, start))
+        byTenant.set(String(subject), Number(count));
+      this.#brought.set(place, { byTenant, all: [...byTenant.values()].reduce((sum, count) => sum + count, 0) });
+    }
+  }
+
+  /** Returns undefined for a subject that is one too many; true for one that its tenant has brought now, which has to be counted. */
+  take(kind: ChosenKind, subject: string, at: number, tenant: string): boolean | undefined {
+    const place = placeOf(kind, at);
+    const name = `${place} ${subject}`;
+    if (this.#known.has(name)) return false;
+    const brought = this.#brought.get(place) ?? { byTenant: new Map<string, number>(), all: 0 };
+    const own = brought.byTenant.get(tenant) ?? 0;
+    const { tenant: most, all, leastOfTenant } = this.#limits;
+    if (own >= most || (brought.all >= all && own >= leastOfTenant)) return undefined;
+    this.#known.add(name);
+    brought.byTenant.set(tenant, own + 1);
+    brought.all += 1;
+    return true;
+  }
+}
+
+function placeOf(kind: ChosenKind, at: number): string {
+  return `${kind} ${startOf(at)}`;
+}
+
+/** The hour of a time, in minutes as the sums have it. */
+function startOf(at: number): number {
+  return (at - (at % hour)) / minute;
+}
