@@ -10,7 +10,7 @@ import { slips, type Slip } from './slips.ts';
  * npm run simulate                    10,000 worlds, from seed 1
  * npm run simulate -- --seed 123      one world, which breaks again what it has broken
  * npm run simulate -- --slips         puts mistakes into the code, one at a time, and tells which seed finds each; --only rates: of one
- *                                     kind of world (ledger, rates, redis) or of one file (ledger/sql.ts)
+ *                                     kind of world (ledger, windows, rates, redis), of one file (ledger/sql.ts), or with some words
  */
 
 const { values } = parseArgs({
@@ -43,7 +43,10 @@ async function simulate(): Promise<number> {
 function findSlips(): number {
   let missed = 0;
   const chosen = slips.filter(
-    (slip) => worldOf(slip).startsWith(values.only) || slip.file.startsWith(values.only),
+    (slip) =>
+      worldOf(slip).startsWith(values.only) ||
+      slip.file.startsWith(values.only) ||
+      slip.what.includes(values.only),
   );
   for (const slip of chosen) {
     const found = seedThatFinds(slip, Number(values.seeds));

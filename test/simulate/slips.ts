@@ -56,8 +56,8 @@ export const slips: readonly Slip[] = [
   {
     what: 'a call that costs more than was reserved for it takes what is reserved for others',
     file: 'ledger/allotment.ts',
-    from: 'const amounts = smaller(charged, most);',
-    to: 'const amounts = charged;',
+    from: 'const amounts = charged === undefined ? most : smaller(charged, most);',
+    to: 'const amounts = charged ?? most;',
   },
   {
     what: 'the reservation of a call whose end nobody reports is kept',
@@ -135,6 +135,20 @@ export const slips: readonly Slip[] = [
     file: 'ledger/with-owners.ts',
     from: 'const charged = multiplied(settlement.charged, factor);',
     to: 'const charged = settlement.charged;',
+    world: 'windows',
+  },
+  {
+    what: 'an allotment is charged less than a call whose owners and price are looked up on settlement',
+    file: 'ledger/allotments.ts',
+    from: 'isFinal ? charged : undefined',
+    to: 'charged',
+    world: 'windows',
+  },
+  {
+    what: 'an allotment is used after its part of a rolling window',
+    file: 'ledger/allotment.ts',
+    from: '&& wall >= start && wall < end',
+    to: '&& wall >= start - end',
     world: 'windows',
   },
   {

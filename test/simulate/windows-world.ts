@@ -93,6 +93,8 @@ export class WindowsWorld {
         ? this.#chance.whole(20_000, 4 * 60_000)
         : this.#chance.whole(hour / 4, 1.5 * hour);
     }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    for (let busy = this.#chance.of([0, 0, 0, 0, 0, 0, 0, 1]); busy > 0; busy -= 1) await this.#beBusy(budgets, check);
     const [state] = this.#database.states('key', budgets, this.#clock.wall());
     const expected = this.#spentAt(this.#clock.wall(), 60_000);
     const least = this.#spentAt(this.#clock.wall());
@@ -110,17 +112,44 @@ export class WindowsWorld {
     };
   }
 
-  async #call(budgets: readonly Budget[]): Promise<void> {
+  /**
+   * Calls come for longer than a part of the window lasts, so that what was reserved ahead in one part might be used in the next. Then come large
+   * ones, when the first part has just left the window, or in the new day.
+   */
+  async #beBusy(budgets: readonly Budget[], check: () => void): Promise<void> {
+    const clock = this.#clock;
+    const isRolling = this.#budget.period === 'hours';
+    const dayEnd = berlinDays.find((start) => start > clock.wall() + 60_000) ?? 0;
+    // What was spent before is forgotten, or the day ends.
+    if (isRolling) clock.skew += 2 * hour;
+    else if (dayEnd > 0) clock.skew += dayEnd - 30_000 - clock.wall();
+    const begun = clock.wall();
+    for (let at = 0; at < 120_000; at += 500)
+      this.#time.after(at, () => {
+        void this.#call(budgets, 400).catch((error: unknown) => (this.#broken ??= error));
+      });
+    await this.#time.runUntil(this.#time.now + 123_000, check);
+    if (isRolling) clock.skew += begun + hour + this.#chance.whole(60_000, 110_000) - clock.wall();
+    for (let calls = 20; calls > 0; calls -= 1)
+      this.#time.after(this.#chance.whole(0, 5_000), () => {
+        void this.#call(budgets).catch((error: unknown) => (this.#broken ??= error));
+      });
+    await this.#time.runUntil(this.#time.now + 8_000, check);
+  }
+
+  /** `parts`: how many of the largest such calls fit into the budget. */
+  async #call(budgets: readonly Budget[], parts = this.#chance.of([2, 8, 40])): Promise<void> {
     const chance = this.#chance;
     const { amount } = this.#budget;
-    const cost = chance.whole(1, Math.max(1, Math.floor(amount / chance.of([2, 8, 40]))));
+    const left = chance.is(0.05) ? this.#left() : 0;
+    const cost = left > 0 ? left : chance.whole(1, Math.max(1, Math.floor(amount / parts)));
     const most = Math.ceil((cost * 12) / 10);
-    const isDirect = chance.is(0.7);
+    const mayShare = chance.is(0.7);
     const at = this.#clock.wall();
     let reservation;
     try {
       const amounts = multiplied({ microDollars: cost, tokens: 1 }, factorFor(this.#pricing, 'm'));
-      reservation = await this.#bookkeeper.reserve('key', budgets, amounts, 60_000, undefined, isDirect);
+      reservation = await this.#bookkeeper.reserve('key', budgets, amounts, 60_000, undefined, mayShare);
     } catch (error) {
       if (!(error instanceof BudgetExhausted)) throw error;
       this.#refused += 1;
@@ -161,7 +190,7 @@ export class WindowsWorld {
       };
       // Calls settle with their owners and price; what comes later, such as batches, finds them.
       this.#bookkeeper.book(
-        isDirect
+        chance.is(0.7)
           ? {
               keyId: 'key',
               owners: [],
@@ -173,6 +202,13 @@ export class WindowsWorld {
           : { keyId: 'key', reservation: reservation.id, charged, record },
       );
     });
+  }
+
+  /** The largest cost for which there is room beside what is reserved ahead. */
+  #left(): number {
+    const [state] = this.#database.states('key', [this.#budget], this.#clock.wall());
+    const { amount = 0, spent = 0, reserved = 0, ahead = 0 } = state ?? {};
+    return Math.floor((amount - spent - reserved - ahead) / 1.2);
   }
 
   /** What was charged and runs in the present period. `more`: added to a window; `lag`: time for which ended calls hold all they had. */

@@ -115,15 +115,15 @@ export class Allotment {
 
   /**
    * Ends a call's reservation. What the call was not charged is free for others, or given back. Returns what the settlement of the call has
-   * to take off the allotment; undefined when there is no reservation of this id.
+   * to take off the allotment; undefined when there is no reservation of this id. `charged`: absent where it is known on settlement alone.
    */
-  end(claim: string, charged: Amounts): AllotmentDraw | undefined {
+  end(claim: string, charged?: Amounts): AllotmentDraw | undefined {
     const most = this.#claims.get(claim);
     if (most === undefined) return undefined;
     this.#claims.delete(claim);
     this.#claimed = difference(this.#claimed, most);
     // No more than was reserved for it, because the rest is reserved for other calls.
-    const amounts = smaller(charged, most);
+    const amounts = charged === undefined ? most : smaller(charged, most);
     this.#unsettled = sum(this.#unsettled, amounts);
     if (this.#isOpen) this.#free = difference(sum(this.#free, most), amounts);
     else this.isDirty = true;

@@ -114,7 +114,10 @@ export class Allotments {
   drawn(settlement: Settlement): Settlement {
     const { reservation = '', ...rest } = settlement;
     this.#unwatched.delete(reservation);
-    const allotment = this.#of(reservation)?.end(reservation, settlement.charged);
+    const { charged, keyId, owners, isPriced } = settlement;
+    // The price rule of owners that are looked up on settlement is not in `charged` yet.
+    const isFinal = keyId === undefined || owners !== undefined || isPriced === true;
+    const allotment = this.#of(reservation)?.end(reservation, isFinal ? charged : undefined);
     return allotment === undefined ? settlement : { ...rest, allotment };
   }
 
