@@ -45,6 +45,8 @@ export interface Task {
   readonly charged: Amounts;
   readonly chargedAt: number;
   readonly chargeId: string;
+  /** Sums of end users that it was charged to as well. */
+  readonly endUsers?: readonly { readonly holder: string; readonly series: string }[];
   /** When the provider was asked last, how often it was, and how many times in a row it refused to tell. */
   readonly askedAt: number;
   readonly asks: number;

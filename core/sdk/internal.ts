@@ -272,7 +272,7 @@ export type { CodeCheck, Credentials, SecondFactor } from '../state/users/creden
 export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
-export { attributionOf, endUserBudgets, withEndUsers } from '../money/account/attribution.ts';
+export { attributionOf, endUserBudgets, endUserSeries, withEndUsers } from '../money/account/attribution.ts';
 export { chargedHolders } from '../money/ledger/charged-holders.ts';
 export { charged as chargedMicroDollars, factorFor, multiplied } from '../money/ledger/pricing.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

@@ -3,6 +3,7 @@ import { GatewayError, type GatewayEvent } from 'sluice';
 import {
   accountOf,
   advance,
+  endUserSeries,
   isFinished,
   reportOf,
   reservedAt,
@@ -163,6 +164,7 @@ function taskOf(making: Making, { deadline, retention }: Creating): Task {
   const { seconds, size } = request;
   const spoken = target.channel.speaks['get-video'] ?? [];
   const upstreamFormat = spoken.includes(format) ? format : (spoken[0] ?? format);
+  const endUsers = endUserSeries(settlement?.series);
   return {
     id: newTaskId(format),
     owner: ownerOf(call),
@@ -187,6 +189,7 @@ function taskOf(making: Making, { deadline, retention }: Creating): Task {
     charged: settlement?.charged ?? { microDollars: 0, tokens: 0 },
     chargedAt: reservedAt(settlement?.reservation ?? '') ?? now,
     chargeId: settlement?.record.id ?? call.id,
+    ...(endUsers.length === 0 ? {} : { endUsers }),
     askedAt: now,
     asks: 0,
     refusals: 0,

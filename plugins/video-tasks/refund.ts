@@ -2,13 +2,14 @@ import type { Settlement, Task } from 'sluice/internal';
 
 /** What gives back what was charged for a task that came to nothing; nothing for one that was free. */
 export function refundOf(task: Task, now: number): readonly Settlement[] {
-  const { charged, state } = task;
+  const { charged, state, endUsers } = task;
   if (state !== 'failed' && state !== 'cancelled') return [];
   if (charged.microDollars === 0 && charged.tokens === 0) return [];
   return [
     {
       ...(task.owner === '' ? {} : { keyId: task.owner }),
       charged,
+      ...(endUsers === undefined ? {} : { series: endUsers }),
       isPriced: true,
       refundOf: task.chargedAt,
       record: {

@@ -264,16 +264,29 @@ describe('a team and its organisation', () => {
   });
 
   test('are given back what a task was charged that came to nothing', async () => {
-    const team = await owner({ kind: 'team', name: 'films', budgets: [dollars(10_000_000)] });
+    const team = await owner({
+      kind: 'team',
+      name: 'films',
+      budgets: [dollars(10_000_000)],
+      endUserBudget: dollars(1_000_000),
+    });
     const key = await keyOf({ team: team.id });
-    const made = await fetchRaw(key, '/v1/videos', { body: { model: 'sora-2', prompt: 'x', seconds: '8' } });
-    expect(made.status).toBe(200);
+    const make = async (user: string): Promise<number> => {
+      const body = { model: 'sora-2', prompt: 'x', seconds: '8', user };
+      return (await fetchRaw(key, '/v1/videos', { body })).status;
+    };
+    expect(await make('ada')).toBe(200);
     expect(await spentBy(team.id)).toBe(800_000);
+    // The end user is charged too, and is given it back.
+    expect(await make('ada')).toBe(429);
+    expect(await make('bob')).toBe(200);
+    expect(await spentBy(team.id)).toBe(1_600_000);
     await eventually(async () => {
       // A question that is on its way does not know it, and writes the deadline that it has read.
       connectionOf(gateway.stores).exec('UPDATE tasks SET deadline = 0');
       expect(await spentBy(team.id)).toBe(0);
     });
+    expect(await make('ada')).toBe(200);
   });
 });
 

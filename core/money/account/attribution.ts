@@ -5,7 +5,7 @@ import type { HeldBudget } from '../../sdk/budget.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import { ownerName } from '../../state/owners/effective-key.ts';
 import type { ChargedHolders } from '../ledger/charged-holders.ts';
-import { endUserPrefix, isEndUser, seriesIn, summedIn } from '../ledger/windows.ts';
+import { endUserPrefix, isEndUser, seriesIn, type HolderSeries } from '../ledger/windows.ts';
 
 /** Tags and end user of a call. */
 export interface Attribution {
@@ -114,10 +114,7 @@ export function withEndUsers(holders: ChargedHolders, budgets: readonly HeldBudg
   };
 }
 
-/** Leaves end users out of those who are charged. */
-export function withoutEndUsers({
-  owners,
-  series,
-}: Pick<ChargedHolders, 'owners' | 'series'>): Pick<ChargedHolders, 'owners' | 'series'> {
-  return { owners: summedIn(owners), series: series.filter(({ holder }) => !isEndUser(holder)) };
+/** Returns the series of end users among those that a call is charged to, for what is given back later: no key leads to them. */
+export function endUserSeries(series: readonly HolderSeries[] = []): readonly HolderSeries[] {
+  return series.filter(({ holder }) => isEndUser(holder));
 }

@@ -12,7 +12,7 @@ import { factorFor, multiplied } from '../ledger/pricing.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { costOf, sumOfCharges, type Charge } from './charge.ts';
-import { withoutEndUsers, type Attribution } from './attribution.ts';
+import type { Attribution } from './attribution.ts';
 import type { Claim, HeldReservation } from './claim.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
@@ -291,15 +291,11 @@ export class Account implements CallAccount, EndedCall {
       this.#services?.ended.add(this);
   }
 
-  /**
-   * Closes the account and returns its settlement, for who keeps something together with it, both or neither. End users are not charged, because
-   * what is given back later is not given back to them.
-   */
+  /** Closes the account and returns its settlement, for who keeps something together with it, both or neither. */
   take(): Settlement | undefined {
     if (!this.#shut()) return undefined;
     this.#state = 'taken';
     this.#services?.ended.add(this);
-    this.#holders = { ...this.#holders, ...withoutEndUsers(this.#holders) };
     return this.#settlement();
   }
 

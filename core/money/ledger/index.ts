@@ -39,7 +39,7 @@ export interface Settlement {
   readonly keyId?: string;
   /** Ids of the owners of the key, who are charged the same. Absent: the owners that the key has when it is settled. */
   readonly owners?: readonly string[];
-  /** The series in which the charge is summed too. Given with `owners`. */
+  /** The series in which the charge is summed too. Without `owners`: beside those of the owners that are found. */
   readonly series?: readonly HolderSeries[];
   readonly reservation?: string;
   /** The allotment that the call's reservation was part of, and what is taken off it in the same transaction. */

@@ -42,7 +42,7 @@ function chargedTo(settlement: Settlement, { owners, series, pricing }: ChargedH
   const { record, isPriced } = settlement;
   const factor = isPriced === true ? 1 : factorFor(pricing, record.model);
   const charged = multiplied(settlement.charged, factor);
-  const own = { ...settlement, owners, series, charged };
+  const own = { ...settlement, owners, series: [...series, ...(settlement.series ?? [])], charged };
   if (factor === 1 || record.microDollars === undefined) return own;
   const sign = record.microDollars < 0 ? -1 : 1;
   return { ...own, record: { ...record, chargedMicroDollars: sign * charged.microDollars } };

@@ -222,9 +222,8 @@ describe('a reservation is settled or released exactly once, and the call is cha
     });
     const taken = one.account.take();
     expect(taken).toMatchObject({ reservation: 'a', charged: { microDollars: 15 } });
-    // A refund of it would not reach end users.
-    expect(taken?.owners).toEqual(['team_1']);
-    expect(taken?.series).toEqual([{ holder: 'key_1', series: 'hours:5' }]);
+    expect(taken?.owners).toEqual(['team_1', 'usr_1']);
+    expect(taken?.series?.map(({ holder }) => holder)).toEqual(['key_1', 'usr_1']);
     expect(one.account.take()).toBeUndefined();
     one.end();
     expect(fate(one)).toEqual({ settled: [], charged: [], released: [], watched: [] });
