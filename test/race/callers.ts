@@ -13,6 +13,12 @@ export interface Seen {
   readonly deliveredAt: number | undefined;
 }
 
+/** By what a call is attributed. */
+export interface CallAttribution {
+  readonly endUser?: string;
+  readonly tags?: string;
+}
+
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 /** Letters of which no tokenizer makes words; those who leave early have had much read to their provider. */
@@ -22,14 +28,14 @@ function promptOf(number: number, fate: Fate): string {
   return `call-${number}-${fate} ${letters}`;
 }
 
-function bodyOf(number: number, fate: Fate, stream: boolean): object {
+function bodyOf(number: number, fate: Fate, stream: boolean, named: object): object {
   const content = promptOf(number, fate);
-  if (fate === 'best') return { model: 'race-text', prompt: content, max_tokens: mostOutput, best_of: tried };
+  if (fate === 'best') return { model: 'race-text', prompt: content, max_tokens: mostOutput, best_of: tried, ...named };
   const limits =
     fate === 'both'
       ? { max_tokens: mostOutput, max_completion_tokens: mostOutput / 4 }
       : { max_tokens: mostOutput };
-  return { model: 'race-m', stream, ...limits, messages: [{ role: 'user', content }] };
+  return { model: 'race-m', stream, ...limits, messages: [{ role: 'user', content }], ...named };
 }
 
 /** One call: a third of them in another format than the provider's. */
@@ -38,9 +44,12 @@ export function makeCall(
   key: string,
   { number, stream, fate }: { readonly number: number; readonly stream: boolean; readonly fate: Fate },
   provider: RacingProvider,
+  { endUser, tags }: CallAttribution = {},
 ): Promise<Seen> {
   const foreign = number % 3 === 0 && fate !== 'best' && fate !== 'both';
   const path = fate === 'best' ? '/v1/completions' : foreign ? '/v1/messages' : '/v1/chat/completions';
+  const named =
+    endUser === undefined ? {} : foreign ? { metadata: { user_id: endUser } } : { user: endUser };
   return new Promise((resolve) => {
     const request = send(new URL(path, url), {
       method: 'POST',
@@ -48,6 +57,7 @@ export function makeCall(
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         ...(foreign ? { 'anthropic-version': '2023-06-01' } : {}),
+        ...(tags === undefined ? {} : { 'x-sluice-tags': tags }),
       },
       agent: false,
     });
@@ -70,6 +80,6 @@ export function makeCall(
     });
     request.on('close', done);
     if (fate === 'gives-up') void provider.asked(number).then(() => request.destroy());
-    request.end(JSON.stringify(bodyOf(number, fate, stream)));
+    request.end(JSON.stringify(bodyOf(number, fate, stream, named)));
   });
 }

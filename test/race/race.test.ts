@@ -5,7 +5,7 @@ import { runLeavers } from './leavers.ts';
 import { raceForObjects, type ObjectsOptions } from './objects.ts';
 import { race } from './run.ts';
 
-const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0 };
+const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0, unfair: 0 };
 const missing = withoutPostgres();
 
 describe('gateways on one database, against one budget, one of them killed', () => {

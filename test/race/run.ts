@@ -7,12 +7,16 @@ import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import type { SharedStoreSettings } from '../../core/settings/shared.ts';
 import { type ApiKey } from '../../core/sdk/api-key.ts';
 import type { Budget, HeldBudget } from '../../core/sdk/budget.ts';
+import type { UsageRecord } from '../../core/model/usage-record.ts';
+import { endUserBudgets } from '../../core/money/account/attribution.ts';
+import type { BudgetState } from '../../core/money/ledger/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { makeCall, type Seen } from './callers.ts';
+import { judged, type Look, type Refusal } from './fairness.ts';
 import { startGateways, type RacingGateway } from './gateways.ts';
-import { startProvider, type Fate, type RacingProvider } from './provider.ts';
+import { mostOutput, startProvider, tried, type Fate, type RacingProvider } from './provider.ts';
 
 /** How a race is run. */
 export interface RaceOptions {
@@ -29,14 +33,16 @@ export interface RaceOptions {
 /** What must be zero. */
 export interface Outcome {
   /**
-   * Micro-dollars spent or reserved beyond the budget, at the end or at any time in between that was looked at; without those that a
+   * Micro-dollars spent or reserved beyond a budget, at the end or at any time in between that was looked at; without those that a
    * provider gave beyond the limit that it was asked to keep.
    */
   readonly overshoot: number;
   /** Claims that nobody has settled or swept. */
   readonly unsettled: number;
-  /** Calls without a record, and micro-dollars by which what is spent differs from the sum of the records. */
+  /** Calls without a record, and micro-dollars by which what is spent differs from the sum of the records, at each level. */
   readonly unrecorded: number;
+  /** Calls that were refused while all that stood in their way was reserved ahead for others. */
+  readonly unfair: number;
 }
 
 const price = { input: 10, output: 20 };
@@ -71,8 +77,9 @@ export async function race({
     const keys = createApiKeys(stores);
     const key = (name: string) => keys.create({ name, budgets: [budget] });
     // Before the gateways start: they follow new keys within a second, and nobody waits for that here.
-    const [first, second, third] = [await key('first'), await key('second'), await key('third')];
-    const team = await teamOf(keys, budget);
+    const [first, second] = [await key('first'), await key('second')];
+    const levels = await levelsOf(keys, budget);
+    const others = await levelsOf(keys, budget);
     gateways = await startGateways(count, {
       folder,
       database: url,
@@ -83,21 +90,25 @@ export async function race({
     });
     const heat = async (title: string, more: Pick<Heat, 'keys'> & Partial<Heat>) => {
       const began = performance.now();
-      const outcome = await runHeat({ stores, gateways, provider, calls, budget, ...more });
+      const outcome = await runHeat({ stores, gateways, provider, calls, ...more });
       say(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
       return outcome;
     };
     const outcomes = [
       await heat(`${total} calls, ${count} gateways`, { keys: [first] }),
       await heat(`${total} calls, a provider that ignores limits`, { keys: [second], ignoring: true }),
-      await heat(`${total} calls of ${team.keys.length} keys of one team`, team),
-      await heat(`${total} calls, one of ${count} gateways killed`, { keys: [third], killed: gateways[0] }),
+      await heat(`${total} calls of four keys of one team, budgets at three levels`, levels),
+      await heat(`${total} calls of four such keys, one of ${count} gateways killed`, {
+        ...others,
+        killed: gateways[0],
+      }),
     ];
     const sum = (name: keyof Outcome): number => outcomes.reduce((all, outcome) => all + outcome[name], 0);
     const result = {
       overshoot: sum('overshoot'),
       unsettled: sum('unsettled'),
       unrecorded: sum('unrecorded'),
+      unfair: sum('unfair'),
     };
     if (Object.values(result).some((number) => number > 0))
       for (const { output } of gateways) say(output.join(''));
@@ -113,28 +124,62 @@ export async function race({
 interface RacingKey {
   readonly record: ApiKey;
   readonly value: string;
+  /** Who its calls are for, one after the other. */
+  readonly endUsers?: readonly string[];
 }
 
+/** What the budgets of a team and its organisation are charged for a call. */
+const pricing = { factor: 1.3 };
+
 /**
- * Keys of one team, whose budget they fight for; a budget of each key and one of the organisation are a little larger than what each is likely
- * to get of it.
+ * Keys of one team, whose rolling hour they fight for; budgets of each key and of the organisation, in several periods and units, are a little
+ * larger than what each is likely to get. The team is charged by a price of its own. One key has end users with a budget, of whom one makes most
+ * of its calls. Rates are limited at each level, beyond what is called.
  */
-async function teamOf(keys: ApiKeys, budget: Budget): Promise<Pick<Heat, 'keys' | 'budget'>> {
-  const larger = (factor: number) => ({ ...budget, amount: Math.round(budget.amount * factor) });
-  const { owners } = keys;
-  const { id: organisation } = await owners.create({
+async function levelsOf(keys: ApiKeys, budget: Budget): Promise<Pick<Heat, 'keys' | 'factor'>> {
+  const amount = Math.round(budget.amount * pricing.factor);
+  const dollars = (factor: number, period: 'hours' | 'day' | 'month' | 'total', hours?: number): Budget => ({
+    unit: 'micro-dollar',
+    period,
+    ...(hours === undefined ? {} : { hours }),
+    amount: Math.round(amount * factor),
+  });
+  const rates = { requestsPerMinute: 1e6, tokensPerMinute: 1e9, concurrency: 1e5 };
+  const { id: organisation } = await keys.owners.create({
     kind: 'organisation',
     name: 'o',
-    budgets: [larger(1.2)],
+    budgets: [dollars(1.2, 'hours', 5), dollars(1.2, 'month')],
+    ...rates,
   });
-  const { id } = await owners.create({ kind: 'team', name: 't', organisation, budgets: [budget] });
+  const { id: team } = await keys.owners.create({
+    kind: 'team',
+    name: 't',
+    organisation,
+    budgets: [dollars(1, 'hours', 1), { unit: 'token', period: 'day', amount: 1e9 }],
+    pricing,
+    ...rates,
+  });
   const names = ['one', 'two', 'three', 'four'];
-  return {
-    keys: await Promise.all(
-      names.map((name) => keys.create({ name, team: id, budgets: [larger(1.3 / names.length)] })),
-    ),
-    budget: { ...budget, owner: { id, name: 'the team "t"' } },
-  };
+  const made = await Promise.all(
+    names.map(async (name): Promise<RacingKey> => {
+      const isShop = name === 'four';
+      const { value, record } = await keys.create({
+        name,
+        team,
+        budgets: [dollars(1.3 / names.length, 'hours', 2), dollars(2 / names.length, 'total')],
+        callTags: true,
+        tags: ['race'],
+        ...rates,
+        ...(isShop ? { endUserBudget: { ...dollars(0.1, 'day'), period: 'day' } } : {}),
+      });
+      return {
+        value,
+        record: keys.owners.effective(record),
+        ...(isShop ? { endUsers: ['greedy', 'greedy', 'modest'] } : {}),
+      };
+    }),
+  );
+  return { keys: made, factor: pricing.factor };
 }
 
 interface Heat {
@@ -144,12 +189,47 @@ interface Heat {
   readonly provider: RacingProvider;
   /** Calls are made with one after the other. */
   readonly keys: readonly RacingKey[];
-  /** The one that is fought for. */
-  readonly budget: HeldBudget;
+  /** By which the cost of calls is multiplied for budgets. */
+  readonly factor?: number;
   /** The gateway that is killed. */
   readonly killed?: RacingGateway | undefined;
   /** Some calls are given more than they ask for. */
   readonly ignoring?: boolean;
+}
+
+/** A budget that is looked at, and which calls must fit in it. */
+interface Watched {
+  readonly budget: HeldBudget;
+  readonly keyId: string;
+  /** Absent: those of all keys. */
+  readonly key?: RacingKey;
+  readonly endUser?: string;
+}
+
+/** Returns the budgets of keys, of their end users and of their owners, each once. */
+function watchedOf(keys: readonly RacingKey[]): readonly Watched[] {
+  const watched = new Map<string, Watched>();
+  for (const key of keys) {
+    const { record } = key;
+    const { id: keyId } = record;
+    const add = (budget: HeldBudget, more: Partial<Watched>): void => {
+      const { owner, unit, period, hours } = budget;
+      watched.set(`${owner?.id ?? keyId} ${unit} ${period} ${hours}`, { budget, keyId, ...more });
+    };
+    for (const budget of record.budgets ?? []) add(budget, budget.owner === undefined ? { key } : {});
+    for (const endUser of new Set(key.endUsers))
+      for (const budget of endUserBudgets(record, endUser)) add(budget, { key, endUser });
+  }
+  return [...watched.values()];
+}
+
+/** The most that a call may come to, with some room: bytes of its input, and its output limits. */
+function mostOf({ unit }: HeldBudget, fate: Fate, factor: number): number {
+  const input = fate === 'gives-up' ? 2_300 : 400;
+  const output = fate === 'best' ? tried * mostOutput : mostOutput;
+  return unit === 'token'
+    ? input + output
+    : Math.ceil((input * price.input + output * price.output) * factor);
 }
 
 async function runHeat({
@@ -158,25 +238,34 @@ async function runHeat({
   provider,
   calls,
   keys,
-  budget,
+  factor = 1,
   killed,
   ignoring = false,
 }: Heat): Promise<Outcome & { readonly line: string }> {
   const ledger = openLedger(stores);
   const usageLog = openUsageLog(stores);
-  const standing = async () => {
-    const [state] = await ledger.states(keys[0]?.record.id ?? '', [budget]);
-    if (state === undefined) throw new Error('The budget has no state.');
-    return state;
-  };
-  let overshoot = 0;
+  const watched = watchedOf(keys);
   let mostAhead = 0;
+  const mostOver = watched.map(() => 0);
   const before = provider.beyond;
-  const look = async () => {
-    const state = await standing();
-    overshoot = Math.max(overshoot, state.spent + state.reserved + state.ahead - budget.amount);
-    mostAhead = Math.max(mostAhead, state.ahead);
-    return state;
+  const looks: Look[] = [];
+  const look = async (): Promise<readonly number[]> => {
+    const all = new Map<Watched, BudgetState>();
+    for (const keyId of new Set(watched.map((one) => one.keyId))) {
+      const own = watched.filter((one) => one.keyId === keyId);
+      const budgets = own.map(({ budget }) => budget);
+      for (const [index, state] of (await ledger.states(keyId, budgets)).entries()) {
+        const one = own[index];
+        if (one !== undefined) all.set(one, state);
+      }
+    }
+    const states = watched.flatMap((one) => all.get(one) ?? []);
+    for (const [index, { spent, reserved, ahead, amount }] of states.entries()) {
+      mostOver[index] = Math.max(mostOver[index] ?? 0, spent + reserved + ahead - amount);
+      mostAhead = Math.max(mostAhead, ahead);
+    }
+    looks.push({ at: performance.now(), used: states.map(({ spent, reserved }) => spent + reserved) });
+    return states.map(({ spent }) => spent);
   };
   const heat = { over: false, called: false };
   const looking = (async () => {
@@ -184,14 +273,29 @@ async function runHeat({
   })();
 
   const seen: (Seen & { readonly gateway: RacingGateway })[] = [];
+  const refusals: Refusal[] = [];
   /** Who is refused asks again when other calls have ended, so that the budget is fought for to its end. */
   const persist = async (gateway: RacingGateway, number: number): Promise<void> => {
     const { stream, fate } = shapeOf(number, killed !== undefined, ignoring);
     for (let tries = 0; tries < 4; tries += 1) {
-      const { value } = keys[number % keys.length] ?? { value: '' };
-      const one = await makeCall(gateway.url, value, { number, stream, fate }, provider);
+      const key = keys[number % keys.length];
+      if (key === undefined) return;
+      const endUser = key.endUsers?.[Math.floor(number / keys.length) % key.endUsers.length];
+      const from = performance.now();
+      const one = await makeCall(gateway.url, key.value, { number, stream, fate }, provider, {
+        ...(endUser === undefined ? {} : { endUser }),
+        ...(key.record.callTags === true ? { tags: `call ${number % 5}` } : {}),
+      });
       seen.push({ ...one, gateway });
       if (one.status !== 429) return;
+      const needs = new Map(
+        watched.flatMap((each, index) =>
+          (each.key ?? key) === key && (each.endUser ?? endUser) === endUser
+            ? [[index, mostOf(each.budget, fate, factor)] as const]
+            : [],
+        ),
+      );
+      refusals.push({ from, until: performance.now(), needs });
       await setTimeout(400 + (number % 7) * 50);
     }
   };
@@ -216,14 +320,13 @@ async function runHeat({
     const counts = await Promise.all(keys.map(({ record }) => claimsIn(stores, record.id)));
     return counts.reduce((sum, count) => sum + count, 0);
   };
-  const recorded = async (): Promise<ReadonlyMap<string, number>> => {
-    const found = new Map<string, number>();
+  const recorded = async (): Promise<ReadonlyMap<string, UsageRecord>> => {
+    const found = new Map<string, UsageRecord>();
     for (const { record: key } of keys)
-      for await (const record of usageLog.each({ keyId: key.id }))
-        found.set(record.id, record.microDollars ?? 0);
+      for await (const record of usageLog.each({ keyId: key.id })) found.set(record.id, record);
     return found;
   };
-  const missing = (records: ReadonlyMap<string, number>): number =>
+  const missing = (records: ReadonlyMap<string, UsageRecord>): number =>
     killed === undefined
       ? seen.length - records.size
       : counted.filter(({ id }) => !records.has(id ?? '')).length;
@@ -236,12 +339,33 @@ async function runHeat({
   }
   heat.over = true;
   await looking;
-  const { spent } = await look();
-  const sum = [...records.values()].reduce((all, cost) => all + cost, 0);
+  const spent = await look();
+  const chargeOf = ({ budget: { unit } }: Watched, record: UsageRecord): number =>
+    unit === 'token'
+      ? record.input + record.output
+      : (record.chargedMicroDollars ?? record.microDollars ?? 0);
+  const sums = watched.map((one) =>
+    [...records.values()]
+      .filter(
+        ({ keyId, endUser }) =>
+          (one.key?.record.id ?? keyId) === keyId && (one.endUser ?? endUser) === endUser,
+      )
+      .reduce((sum, record) => sum + chargeOf(one, record), 0),
+  );
+  const difference = sums.reduce((all, sum, index) => all + Math.abs(sum - (spent[index] ?? 0)), 0);
   const unsettled = await claims();
   const answered = seen.filter(({ status }) => status === 200).length;
   const refused = seen.filter(({ status }) => status === 429).length;
-  const beyond = (provider.beyond - before) * price.output;
+  const beyond = Math.ceil((provider.beyond - before) * price.output * factor);
+  const overshoot = Math.max(...mostOver);
+  // What the one that was killed had reserved ahead is held until its lease is over.
+  const isHeld = ({ until, from }: Refusal): boolean =>
+    killed !== undefined && until > killedAt - 1_000 && from < killedAt + 1_000 * (lease + 5);
+  const { unfair, unjudged } = judged(
+    looks,
+    refusals.filter((one) => !isHeld(one)),
+    watched.map(({ budget }) => budget.amount),
+  );
   const delivered = seen.filter(
     ({ gateway, deliveredAt }) => gateway === killed && deliveredAt !== undefined,
   );
@@ -251,13 +375,17 @@ async function runHeat({
   const shares = gateways.map(
     (one) => seen.filter(({ gateway, status }) => gateway === one && status === 200).length,
   );
-  const fairness = `, answered by each ${shares.join(', ')}, reserved ahead ${mostAhead} at the most`;
+  const fairness = `, answered by each ${shares.join(', ')}, reserved ahead ${mostAhead} at the most, refused without need ${unfair} of ${refusals.length}${unjudged === 0 ? '' : ` (${unjudged} not judged: too few looks)`}`;
   const told = ignoring ? `, overshoot ${Math.max(0, overshoot)}, beyond the limit asked ${beyond}` : '';
+  const fullest = watched
+    .map(({ budget }, index) => ({ budget, spent: spent[index] ?? 0 }))
+    .toSorted((one, other) => other.spent / other.budget.amount - one.spent / one.budget.amount)[0];
   return {
     overshoot: Math.max(0, overshoot - beyond),
     unsettled,
-    unrecorded: Math.max(0, missing(records)) + Math.abs(sum - spent),
-    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; budget ${budget.amount}, spent ${spent}, records ${records.size} of ${sum}${fairness}${told}${killed === undefined ? '' : losses}`,
+    unrecorded: Math.max(0, missing(records)) + difference,
+    unfair,
+    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; ${watched.length} budgets, of the fullest ${fullest?.spent} of ${fullest?.budget.amount} spent; ${records.size} records, difference ${difference}${fairness}${told}${killed === undefined ? '' : losses}`,
   };
 }
 
