@@ -30,7 +30,8 @@ function promptOf(number: number, fate: Fate): string {
 
 function bodyOf(number: number, fate: Fate, stream: boolean, named: object): object {
   const content = promptOf(number, fate);
-  if (fate === 'best') return { model: 'race-text', prompt: content, max_tokens: mostOutput, best_of: tried, ...named };
+  if (fate === 'best')
+    return { model: 'race-text', prompt: content, max_tokens: mostOutput, best_of: tried, ...named };
   const limits =
     fate === 'both'
       ? { max_tokens: mostOutput, max_completion_tokens: mostOutput / 4 }
@@ -48,8 +49,7 @@ export function makeCall(
 ): Promise<Seen> {
   const foreign = number % 3 === 0 && fate !== 'best' && fate !== 'both';
   const path = fate === 'best' ? '/v1/completions' : foreign ? '/v1/messages' : '/v1/chat/completions';
-  const named =
-    endUser === undefined ? {} : foreign ? { metadata: { user_id: endUser } } : { user: endUser };
+  const named = endUser === undefined ? {} : foreign ? { metadata: { user_id: endUser } } : { user: endUser };
   return new Promise((resolve) => {
     const request = send(new URL(path, url), {
       method: 'POST',

@@ -34,7 +34,8 @@ const broughtIn = `SELECT s.subject, SUM(t.calls) AS count FROM usage_subject_to
 
 /** Which of the given names have sums in an hour: a JSON text of an array. */
 function knownIn(kind: Database['kind']): string {
-  const given = kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)';
+  const given =
+    kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)';
   return `SELECT s.subject FROM usage_subjects s WHERE s.kind = ? AND s.subject IN (${given})
     AND EXISTS (SELECT 1 FROM usage_subject_totals t WHERE t.level = ? AND t.start = ? AND t.subject = s.id)`;
 }
@@ -69,7 +70,10 @@ export class ChosenSubjects {
       const byTenant = new Map<string, number>();
       for (const { subject, count } of yield* rows(broughtIn, broughtLevels[one.kind].level, start))
         byTenant.set(String(subject), Number(count));
-      this.#brought.set(place, { byTenant, all: [...byTenant.values()].reduce((sum, count) => sum + count, 0) });
+      this.#brought.set(place, {
+        byTenant,
+        all: [...byTenant.values()].reduce((sum, count) => sum + count, 0),
+      });
     }
   }
 
