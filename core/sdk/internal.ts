@@ -223,6 +223,7 @@ export {
 } from '../state/responses/index.ts';
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
+export { FollowedEntries } from '../state/followed-entries.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
 export { openObjectStore } from '../money/provider-objects/open.ts';

@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { Actor } from './access/actor.ts';
 import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts';
 import { checkAccess } from './access/judge.ts';
+import type { RouteGroup } from './access/needs.ts';
 import { scopeOf, type Scope } from './access/scope.ts';
 import type { Author } from './audit.ts';
 import { IdempotentCreates } from './idempotent.ts';
@@ -62,6 +63,9 @@ export type Handlers<Name extends RouteName = RouteName> = {
 /** A route's function as the table is walked through. */
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
+/** Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago. */
+const aboutOwners: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['owners', 'keys', 'users', 'tokens']);
+
 /** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */
 export function createServe(
   {
@@ -104,6 +108,7 @@ export function createServe(
     const sender = spec.needs.who === 'open' ? undefined : await actorOf(ctx, https);
     if (spec.method !== 'GET') checkChange(ctx, from, sender);
     if (sender !== undefined) checkAccess(sender.actor, spec.needs);
+    if (aboutOwners.has(spec.needs.group)) await apiKeys.owners.refresh();
     const query = readQuery(request, spec.query ?? noQuery);
     const body = spec.body === undefined ? undefined : await readBody(request, spec.body);
     const asked: Asked<unknown, unknown> = {

@@ -101,6 +101,27 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
     ]);
   });
 
+  test.skipIf(skip !== undefined)('know at once which owners the other has made', async () => {
+    const [one, other] = await twoGateways(await url());
+    const [page, elsewhere] = [await logIn(one.url), await logIn(other.url)];
+    const organisation = await page.ask('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
+    const team = await elsewhere.ask('createOwner', {
+      body: { kind: 'team', name: 'research', organisation: organisation.id },
+    });
+    expect(await page.ask('findOwner', { id: team.id })).toMatchObject({ name: 'research' });
+    const { key } = await page.ask('createKey', { body: { name: 'of the team', team: team.id } });
+    expect(key).toMatchObject({ team: team.id, teamName: 'research' });
+    const ada = await elsewhere.ask('createOwner', { body: { kind: 'member', name: 'Ada' } });
+    await page.ask('updateOwner', { id: ada.id, body: { organisation: organisation.id } });
+    expect(await elsewhere.ask('listOwners')).toMatchObject({
+      owners: expect.arrayContaining([
+        expect.objectContaining({ id: ada.id, organisation: organisation.id }),
+      ]),
+    });
+    await page.ask('updateKey', { id: key.id, body: { member: ada.id } });
+    expect(await elsewhere.ask('findKey', { id: key.id })).toMatchObject({ memberName: 'Ada' });
+  });
+
   test.skipIf(skip !== undefined)('keep usage, audit and switches over a restart', async () => {
     const database = await url();
     const first = await startGateway({ adminPassword, database, channels: [demo()] });

@@ -1,7 +1,8 @@
 /** Secrets of rotated keys that go on working for a while beside the new ones. */
 import { z } from 'zod';
 import type { ApiKey } from '../../sdk/api-key.ts';
-import { entriesOf, type OtherEntry, type ReportError, type Stores } from '../stores.ts';
+import { FollowedEntries } from '../followed-entries.ts';
+import type { OtherEntry, ReportError, Stores } from '../stores.ts';
 import type { OldSecret } from './index.ts';
 import { LastUses } from './last-uses.ts';
 
@@ -39,12 +40,16 @@ export class OldSecrets {
   readonly #byHash = new Map<string, Stored>();
   /** Keys as a call with an old secret sees them: with the hash of that, by the records that they were made of. */
   readonly #shown = new WeakMap<ApiKey, ApiKey>();
-  #revision: number | undefined;
-  #refreshing: Promise<void> | undefined;
+  readonly #followed: FollowedEntries<Stored>;
 
   constructor(stores: Stores, report: ReportError) {
     this.#stores = stores;
     this.#report = report;
+    this.#followed = new FollowedEntries(stores, NAMESPACE, {
+      keys: () => this.#byId.keys(),
+      put: (id, old) => this.#put(id, old),
+      decode: (id, value) => this.#decode(id, value),
+    });
     this.#lastUses = new LastUses(stores.namespace<number>(`${NAMESPACE}-used`), longestGraceMs);
   }
 
@@ -100,9 +105,9 @@ export class OldSecrets {
     return { namespace: NAMESPACE, key: id, value, ttl: graceMs };
   }
 
-  /** In force here at once. Other processes read it, and this one once more, with what others wrote meanwhile: the revision stays. */
+  /** In force here at once. Other processes read it. */
   written({ key, value }: OtherEntry): void {
-    this.#put(key, value);
+    this.#followed.written(key, value === undefined ? undefined : this.#decode(key, value));
     this.#lastUses.forget({ id: key });
   }
 
@@ -120,15 +125,7 @@ export class OldSecrets {
 
   /** Brings memory up to date where somebody has written since. */
   refresh(): Promise<void> {
-    // A reading that began before may have missed what the caller knows.
-    const before = this.#refreshing;
-    const next = (
-      before === undefined ? this.#follow() : before.catch(() => {}).then(() => this.#follow())
-    ).finally(() => {
-      if (this.#refreshing === next) this.#refreshing = undefined;
-    });
-    this.#refreshing = next;
-    return next;
+    return this.#followed.refresh();
   }
 
   /** Writes down when old secrets were last used. */
@@ -137,44 +134,23 @@ export class OldSecrets {
   }
 
   /** Waits for what is being read. */
-  async close(): Promise<void> {
-    await this.#refreshing?.catch(() => {});
+  close(): Promise<void> {
+    return this.#followed.close();
   }
 
-  async #follow(): Promise<void> {
-    const revision = await this.#stores.revision(NAMESPACE);
-    if (revision === this.#revision) return;
-    const changed =
-      this.#revision === undefined
-        ? undefined
-        : await this.#stores.changes<unknown>(NAMESPACE, this.#revision);
-    if (changed !== undefined) {
-      for (const [id, value] of changed.entries) this.#put(id, value);
-      this.#revision = changed.revision;
-      return;
-    }
-    const gone = new Set(this.#byId.keys());
-    for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
-      gone.delete(id);
-      this.#put(id, value);
-    }
-    for (const id of gone) this.#put(id, undefined);
-    this.#revision = revision;
-  }
-
-  #put(id: string, value: unknown): void {
+  #put(id: string, old: Stored | undefined): void {
     const before = this.#byId.get(id);
     if (before !== undefined) this.#byHash.delete(before.hash);
     this.#byId.delete(id);
-    if (value === undefined) return;
+    if (old === undefined) return;
+    this.#byId.set(id, old);
+    this.#byHash.set(old.hash, old);
+  }
+
+  #decode(id: string, value: unknown): Stored | undefined {
     const { data, success } = recordSchema.safeParse(value);
-    if (!success || data.id !== id) {
-      this.#report(
-        new Error(`The old secret stored as ${id.slice(0, 40)} cannot be read, and does not work.`),
-      );
-      return;
-    }
-    this.#byId.set(id, data);
-    this.#byHash.set(data.hash, data);
+    if (success && data.id === id) return data;
+    this.#report(new Error(`The old secret stored as ${id.slice(0, 40)} cannot be read, and does not work.`));
+    return undefined;
   }
 }

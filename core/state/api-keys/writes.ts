@@ -37,6 +37,11 @@ export function keyWrites({
   // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
   const records = stores.namespace<unknown>(NAMESPACE);
 
+  /** Reads the owners where a key is given to some: another process may have made them a moment ago. */
+  async function refreshOwners({ team, member }: { team?: unknown; member?: unknown }): Promise<void> {
+    if (team !== undefined || member !== undefined) await owners.refresh();
+  }
+
   async function readRow(row: string): Promise<ApiKey | undefined> {
     const value = await records.get(row);
     return value === undefined ? undefined : decode(row, value);
@@ -113,6 +118,7 @@ export function keyWrites({
         ...recognition(value),
         createdAt,
       });
+      await refreshOwners(record);
       owners.checkOwners(record);
       if (record.expiresAt !== undefined && record.expiresAt <= createdAt) {
         throw new Error(
@@ -125,13 +131,15 @@ export function keyWrites({
       inUse.remember(record.hash, record, since);
       return { record, value };
     },
-    update: (which, changes) =>
-      atRow(which, (row) =>
+    async update(which, changes) {
+      await refreshOwners(changes);
+      return atRow(which, (row) =>
         change(row, (current) => {
           const { id, hash: digest, prefix, suffix, createdAt } = current;
           return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
         }),
-      ),
+      );
+    },
     async rotate(which, graceMs = 0) {
       if (!Number.isInteger(graceMs) || graceMs < 0 || graceMs > longestGraceMs)
         throw new Error('An old secret may go on working for 30 days at the most.');

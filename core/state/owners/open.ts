@@ -5,7 +5,8 @@ import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 import { ownerFields } from '../api-keys/fields.ts';
 import { fromStored, toStored } from '../api-keys/stored-form.ts';
 import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
-import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import { FollowedEntries } from '../followed-entries.ts';
+import type { ReportError, Stores } from '../stores.ts';
 import { effectiveKey } from './effective-key.ts';
 import { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from './index.ts';
 
@@ -57,24 +58,26 @@ class StoredOwners implements Owners {
   readonly #stores: Stores;
   readonly #report: ReportError;
   readonly #owners = new Map<string, Owner>();
+  readonly #followed: FollowedEntries<Owner>;
   /** By the record of the key: one that changes is another object. */
   readonly #effective = new WeakMap<ApiKey, Effective>();
   /** The records that effective keys were made of. */
   readonly #records = new WeakMap<ApiKey, ApiKey>();
   /** Number of times that an owner was put here or taken out. */
   #changes = 0;
-  #revision: number | undefined;
-  #loading: Promise<void> | undefined;
 
   constructor(stores: Stores, report: ReportError) {
     this.#stores = stores;
     this.#report = report;
+    this.#followed = new FollowedEntries(stores, NAMESPACE, {
+      keys: () => this.#owners.keys(),
+      put: (id, owner) => this.#put(id, owner),
+      decode: (id, value) => this.#decode(id, value),
+    });
   }
 
   load(): Promise<void> {
-    return (this.#loading ??= this.#follow().finally(() => {
-      this.#loading = undefined;
-    }));
+    return this.#followed.refresh();
   }
 
   find(id: string): Owner | undefined {
@@ -86,6 +89,8 @@ class StoredOwners implements Owners {
   }
 
   async create({ kind, ...fields }: NewOwner): Promise<Owner> {
+    // Another process may have made the organisation a moment ago.
+    await this.refresh();
     if (this.#owners.size >= maxOwners) throw new OwnerMistake(`There are ${maxOwners} owners already.`);
     const owner = this.#checked({
       enabled: true,
@@ -95,12 +100,13 @@ class StoredOwners implements Owners {
       createdAt: Date.now(),
     });
     await this.#stores.add<unknown>(NAMESPACE, owner.id, toStored(owner));
-    this.#put(owner.id, owner);
+    this.#followed.written(owner.id, owner);
     return owner;
   }
 
   async update(id: string, changes: OwnerChanges): Promise<Owner> {
     let made: Owner | undefined;
+    await this.refresh();
     await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
       const current = this.#decode(id, value);
       if (current === undefined) return undefined;
@@ -109,7 +115,7 @@ class StoredOwners implements Owners {
       return { value: toStored(made) };
     });
     if (made === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
-    this.#put(id, made);
+    this.#followed.written(id, made);
     return made;
   }
 
@@ -121,7 +127,7 @@ class StoredOwners implements Owners {
     if (member !== undefined)
       throw new OwnerMistake(`"${member.name}" belongs to "${owner.name}". Remove it first, or take it out.`);
     await this.#stores.namespace<unknown>(NAMESPACE).delete(id);
-    this.#put(id, undefined);
+    this.#followed.written(id, undefined);
     return owner;
   }
 
@@ -150,12 +156,12 @@ class StoredOwners implements Owners {
     return key;
   }
 
-  async refresh(): Promise<void> {
-    if ((await this.#stores.revision(NAMESPACE)) !== this.#revision) await this.load();
+  refresh(): Promise<void> {
+    return this.#followed.refresh();
   }
 
-  async stop(): Promise<void> {
-    await this.#loading?.catch(() => {});
+  stop(): Promise<void> {
+    return this.#followed.close();
   }
 
   /** The owners of a key, nearest first. */
@@ -163,29 +169,6 @@ class StoredOwners implements Owners {
     const direct = [member, team].flatMap((id) => (id === undefined ? [] : [this.#owners.get(id)]));
     const above = direct.find((owner) => owner?.organisation !== undefined)?.organisation;
     return above === undefined ? direct : [...direct, this.#owners.get(above)];
-  }
-
-  async #follow(): Promise<void> {
-    const changed =
-      this.#revision === undefined
-        ? undefined
-        : await this.#stores.changes<unknown>(NAMESPACE, this.#revision);
-    if (changed === undefined) return this.#readAll();
-    for (const [id, value] of changed.entries)
-      this.#put(id, value === undefined ? undefined : this.#decode(id, value));
-    this.#revision = changed.revision;
-  }
-
-  async #readAll(): Promise<void> {
-    // Before the entries: what is written meanwhile is read again.
-    const revision = await this.#stores.revision(NAMESPACE);
-    const gone = new Set(this.#owners.keys());
-    for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
-      gone.delete(id);
-      this.#put(id, this.#decode(id, value));
-    }
-    for (const id of gone) this.#put(id, undefined);
-    this.#revision = revision;
   }
 
   #put(id: string, owner: Owner | undefined): void {

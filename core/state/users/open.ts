@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import type { MemberDefaults } from '../../settings/members.ts';
 import { present, randomBase62 } from '../api-keys/records.ts';
 import type { OwnerChanges, Owners } from '../owners/index.ts';
-import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import { FollowedEntries } from '../followed-entries.ts';
+import type { ReportError, Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
 import {
   UserConflict,
@@ -47,8 +48,7 @@ export class StoredUsers implements Users {
   readonly #report: ReportError;
   readonly #claims: UserClaims;
   readonly #memory = new UserMemory();
-  #revision: number | undefined;
-  #loading: Promise<void> | undefined;
+  readonly #followed: FollowedEntries<User>;
 
   constructor({ stores, owners, defaults = {}, report = () => {} }: UserTools) {
     this.#stores = stores;
@@ -56,16 +56,22 @@ export class StoredUsers implements Users {
     this.#defaults = defaults;
     this.#report = report;
     this.#claims = new UserClaims(stores, (id) => this.readRecord(id));
+    this.#followed = new FollowedEntries(stores, NAMESPACE, {
+      keys: () => this.#memory.ids(),
+      put: (id, user) => this.#memory.put(id, user),
+      decode: (id, value) => {
+        const record = this.#decode(id, value);
+        return record && userOf(record);
+      },
+    });
   }
 
   load(): Promise<void> {
-    return (this.#loading ??= this.#follow().finally(() => {
-      this.#loading = undefined;
-    }));
+    return this.#followed.refresh();
   }
 
-  async refresh(): Promise<void> {
-    if ((await this.#stores.revision(NAMESPACE)) !== this.#revision) await this.load();
+  refresh(): Promise<void> {
+    return this.#followed.refresh();
   }
 
   find(id: string): User | undefined {
@@ -129,7 +135,7 @@ export class StoredUsers implements Users {
       if (made !== undefined) await this.#owners.remove(made.id);
       throw error;
     }
-    this.#memory.put(record.id, userOf(record));
+    this.#followed.written(record.id, userOf(record));
     return userOf(record);
   }
 
@@ -156,7 +162,7 @@ export class StoredUsers implements Users {
     await this.#owners.refresh();
     await this.#changeMember(record.member, { enabled: false });
     if (!(await this.#stores.namespace<unknown>(NAMESPACE).delete(id))) throw unknownUser(id);
-    this.#memory.put(id, undefined);
+    this.#followed.written(id, undefined);
     await this.#claims.releaseOld(id, record);
     return userOf(record);
   }
@@ -168,8 +174,8 @@ export class StoredUsers implements Users {
     await this.change(id, (current) => ({ ...current, lastSignInAt: now }));
   }
 
-  async stop(): Promise<void> {
-    await this.#loading?.catch(() => {});
+  stop(): Promise<void> {
+    return this.#followed.close();
   }
 
   /** Reads a record from the database. For this folder. */
@@ -209,7 +215,7 @@ export class StoredUsers implements Users {
       throw error;
     }
     await this.#claims.releaseOld(id, result.before, result.after);
-    this.#memory.put(id, userOf(result.after));
+    this.#followed.written(id, userOf(result.after));
     return result;
   }
 
@@ -253,33 +259,6 @@ export class StoredUsers implements Users {
       enabled,
       ...(organisation === undefined ? {} : { organisation }),
     });
-  }
-
-  async #follow(): Promise<void> {
-    const changed =
-      this.#revision === undefined
-        ? undefined
-        : await this.#stores.changes<unknown>(NAMESPACE, this.#revision);
-    if (changed === undefined) return this.#readAll();
-    for (const [id, value] of changed.entries) this.#putStored(id, value);
-    this.#revision = changed.revision;
-  }
-
-  async #readAll(): Promise<void> {
-    // Before the entries: what is written meanwhile is read again.
-    const revision = await this.#stores.revision(NAMESPACE);
-    const gone = new Set(this.#memory.ids());
-    for await (const [id, value] of entriesOf(this.#stores.namespace<unknown>(NAMESPACE))) {
-      gone.delete(id);
-      this.#putStored(id, value);
-    }
-    for (const id of gone) this.#memory.put(id, undefined);
-    this.#revision = revision;
-  }
-
-  #putStored(id: string, value: unknown): void {
-    const record = value === undefined ? undefined : this.#decode(id, value);
-    this.#memory.put(id, record === undefined ? undefined : userOf(record));
   }
 
   #decode(id: string, value: unknown): UserRecord | undefined {
