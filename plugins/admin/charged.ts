@@ -17,17 +17,26 @@ type Charged = UsageSums & { readonly name?: string; readonly chargedMicroDollar
 const mostByModel = 10;
 
 /**
- * Returns the rule by which calls of a team or organisation are charged. Undefined where there is none, and for an organisation with a team
- * that has a rule of its own, because its calls are charged by several.
+ * Returns what finds the rule by which calls of a team or organisation are charged. It finds none for an organisation with a team that has a
+ * rule of its own, because its calls are charged by several. Owners are gone through once, for all sums of an answer.
  */
-function ruleOf(owners: Owners, id: string): PriceRule | undefined {
-  const owner = owners.find(id);
-  if (owner?.kind === 'team') return owner.pricing ?? owners.find(owner.organisation ?? '')?.pricing;
-  if (owner?.pricing === undefined) return undefined;
-  const isMixed = owners
-    .list()
-    .some((other) => other.organisation === id && other.kind === 'team' && other.pricing !== undefined);
-  return isMixed ? undefined : owner.pricing;
+function createRules(owners: Owners): (id: string) => PriceRule | undefined {
+  let mixed: ReadonlySet<string | undefined> | undefined;
+  const isMixed = (organisation: string): boolean => {
+    mixed ??= new Set(
+      owners
+        .list()
+        .flatMap(({ kind, pricing, organisation: of }) =>
+          kind === 'team' && pricing !== undefined ? [of] : [],
+        ),
+    );
+    return mixed.has(organisation);
+  };
+  return (id) => {
+    const owner = owners.find(id);
+    if (owner?.kind === 'team') return owner.pricing ?? owners.find(owner.organisation ?? '')?.pricing;
+    return owner?.pricing === undefined || isMixed(id) ? undefined : owner.pricing;
+  };
 }
 
 /**
@@ -42,11 +51,12 @@ export async function withCharged(
 ): Promise<readonly Charged[]> {
   const { team, organisation } = filter;
   const holder = team ?? organisation;
+  const ruleOf = createRules(owners);
   if (by === 'team' || by === 'organisation') {
     let left = mostByModel;
     return inOrder(sums, async (sum) => {
       const id = String(sum.group);
-      const rule = ruleOf(owners, id);
+      const rule = ruleOf(id);
       if (rule === undefined) return sum;
       if (rule.models === undefined) return withFactor(sum, rule.factor ?? 1);
       if ((left -= 1) < 0) return sum;
@@ -55,7 +65,7 @@ export async function withCharged(
       return { ...sum, chargedMicroDollars: total };
     });
   }
-  const rule = holder === undefined ? undefined : ruleOf(owners, holder);
+  const rule = holder === undefined ? undefined : ruleOf(holder);
   if (rule === undefined) return sums;
   if (by === 'model') return sums.map((sum) => ({ ...sum, chargedMicroDollars: chargedFor(sum, rule) }));
   return rule.models === undefined ? sums.map((sum) => withFactor(sum, rule.factor ?? 1)) : sums;
