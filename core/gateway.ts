@@ -5,7 +5,7 @@ import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
 import type { Handler, Next, WholeEndpoint } from './sdk/define.ts';
-import type { AdminCheck, InternalTools } from './config/internal-tools.ts';
+import type { AdminCheck, AdminRoute, InternalTools } from './config/internal-tools.ts';
 import { administered } from './config/administered.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
@@ -134,6 +134,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const routes: PluginRoute[] = [];
   const endpoints: WholeEndpoint[] = [];
   let admin: AdminCheck | undefined;
+  const adminRoutes: AdminRoute[] = [];
   const operators: IsOperator[] = [];
   const watchers: WatchPlugins[] = [];
   const serverCallers: ((call: Call) => boolean)[] = [];
@@ -164,9 +165,12 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         notices,
         detach: (call) => surroundings.detached.detach(call),
         chargeAnswer: (call, usage, share) => accountOf(call).chargeAnswer(name, call.model, usage, share),
-        adminRoute: (method, path, answer) => {
-          routes.push({ plugin: name, method, path, handler: administered(() => admin, answer) });
+        adminRoute: (method, path, answer, { records = false } = {}) => {
+          const route = { plugin: name, method, path, records };
+          adminRoutes.push(route);
+          routes.push({ plugin: name, method, path, handler: administered(() => admin, route, answer) });
         },
+        adminRoutes: () => adminRoutes,
         administer: (check) => {
           admin = check;
         },

@@ -1,12 +1,16 @@
-import type { RouteHandler } from '../sdk/define.ts';
+import type { AdminRouteHandler, RouteHandler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { AdminCheck } from './internal-tools.ts';
+import type { AdminCheck, AdminRoute } from './internal-tools.ts';
 
 /**
  * Returns a handler that answers sessions of the admin API alone. `check` returns how the plugin with the admin API checks them; undefined where
  * that plugin is off.
  */
-export function administered(check: () => AdminCheck | undefined, handler: RouteHandler): RouteHandler {
+export function administered(
+  check: () => AdminCheck | undefined,
+  route: AdminRoute,
+  handler: AdminRouteHandler,
+): RouteHandler {
   return async (ctx) => {
     ctx.set({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
     const admin = check();
@@ -15,7 +19,6 @@ export function administered(check: () => AdminCheck | undefined, handler: Route
         'not_found',
         'The admin API is off, and with it the routes that need its session.',
       );
-    await admin(ctx);
-    await handler(ctx);
+    await handler(ctx, await admin(ctx, route));
   };
 }

@@ -68,12 +68,15 @@ const addresses = z.array(
 /** What every channel kind takes. */
 export const commonOptions = z.object({
   id: z.string().min(1).optional(),
-  key: secret(z.string()).optional(),
+  key: secret(z.string()).optional().describe('the key of the provider; several take turns: see keys'),
   keys: z
     .array(secret(z.string().min(1)))
     .min(1)
-    .optional(),
-  baseUrl: secretUrl(z.url({ protocol: /^https?$/ })).optional(),
+    .optional()
+    .describe('several keys, which take turns: one that fails is left alone for a while'),
+  baseUrl: secretUrl(z.url({ protocol: /^https?$/ }))
+    .optional()
+    .describe('address of the provider; default: that of the kind'),
   models: z
     .union([
       z.array(z.string().min(1)).min(1),
@@ -86,22 +89,31 @@ export const commonOptions = z.object({
       ),
       z.literal('discover'),
     ])
-    .optional(),
-  discover: z.boolean().optional(),
-  priority: z.number().optional(),
-  weight: z.number().positive().optional(),
+    .optional()
+    .describe(
+      'names and patterns, or public names with the names of the provider; default: those that the kind knows',
+    ),
+  discover: z.boolean().optional().describe('asks the provider which models it has'),
+  priority: z.number().optional().describe('higher ones are asked first; default 0'),
+  weight: z
+    .number()
+    .positive()
+    .optional()
+    .describe('share of the calls among channels of one priority; default 1'),
   headers: z
     .strictObject({
       set: membersThat(headerProblem, headerValue).optional(),
       remove: namesThat(headerProblem).optional(),
     })
-    .optional(),
+    .optional()
+    .describe('headers that are set in or removed from requests to the provider'),
   body: z
     .strictObject({
       set: membersThat(pathProblem, z.json()).optional(),
       remove: namesThat(pathProblem).optional(),
     })
-    .optional(),
+    .optional()
+    .describe('members that are set in or removed from requests to the provider, by their paths'),
   systemPrompt: z
     .union([
       z.string().min(1),
@@ -110,12 +122,15 @@ export const commonOptions = z.object({
         place: z.enum(['before', 'after', 'instead']).optional(),
       }),
     ])
-    .optional(),
+    .optional()
+    .describe('a text for every chat'),
   proxy: secretUrl(
     z
       .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
       .refine(isDecodable, 'has a password that is not written with % codes'),
-  ).optional(),
+  )
+    .optional()
+    .describe('address of an HTTP proxy on the way to the provider'),
   timeouts: z
     .strictObject({
       connect: milliseconds.optional(),
@@ -123,7 +138,8 @@ export const commonOptions = z.object({
       firstToken: milliseconds.optional(),
       attempt: milliseconds.optional(),
     })
-    .optional(),
+    .optional()
+    .describe('milliseconds'),
   tls: z
     .strictObject({
       ca: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
@@ -132,12 +148,22 @@ export const commonOptions = z.object({
       servername: z.string().min(1).optional(),
       verify: z.boolean().optional(),
     })
-    .optional(),
-  routingFields: z.array(z.string().min(1)).optional(),
-  mayRead: addresses.optional(),
-  mayWrite: addresses.optional(),
-  learn: z.boolean().optional(),
-  traits: z.record(z.string().min(1), traitsOption).optional(),
+    .optional()
+    .describe('certificates, for a provider with an authority of its own'),
+  routingFields: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('fields of requests by which the provider chooses models by itself'),
+  mayRead: addresses.optional().describe('addresses of storage that requests may name to be read'),
+  mayWrite: addresses.optional().describe('addresses of storage that requests may name to be written'),
+  learn: z
+    .boolean()
+    .optional()
+    .describe('false: sends every request as it is, also members that a model refused; default true'),
+  traits: z
+    .record(z.string().min(1), traitsOption)
+    .optional()
+    .describe('what models can do, by name or pattern, where it differs from what is known'),
 });
 
 /**

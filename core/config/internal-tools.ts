@@ -2,7 +2,7 @@ import type { ApiKeys } from '../state/api-keys/index.ts';
 import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls, ToolRuns } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
 import type { PluginMetrics } from '../sdk/author/metrics.ts';
-import type { RouteContext, RouteHandler } from '../sdk/author/tools.ts';
+import type { AdminRequest, PluginTools, RouteContext, RouteHandler } from '../sdk/author/tools.ts';
 import type { Services } from '../sdk/author/services.ts';
 import type { FetchClientUrl } from '../sdk/author/client-url.ts';
 import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
@@ -33,8 +33,17 @@ import type { Detached, DetachedCalls } from '../call/detached.ts';
 import type { Usage } from '../model/usage.ts';
 import type { ProcessLoad } from '../front/overload.ts';
 
+/** A route of a plugin for whoever runs the gateway. */
+export interface AdminRoute {
+  readonly plugin: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  /** True when the handler writes what it changes to the audit log by itself. */
+  readonly records: boolean;
+}
+
 /** Checks that a request comes from whoever runs the gateway, and that they mean it. Throws the refusal. */
-export type AdminCheck = (ctx: RouteContext) => Promise<void>;
+export type AdminCheck = (ctx: RouteContext, route: AdminRoute) => Promise<AdminRequest>;
 
 /** What `setup` of a plugin gets besides its options: `PluginTools`, each of them whole, and what no promise is made of. */
 export interface InternalTools {
@@ -108,7 +117,9 @@ export interface InternalTools {
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: WholeEndpoint) => void;
   /** Adds a route that {@link administer} guards. */
-  readonly adminRoute: InternalTools['route'];
+  readonly adminRoute: PluginTools['adminRoute'];
+  /** Returns the routes of plugins that {@link administer} guards. */
+  readonly adminRoutes: () => readonly AdminRoute[];
   /** Sets how a request of whoever runs the gateway is checked. `check` throws what a request that may not pass is answered. */
   readonly administer: (check: AdminCheck) => void;
   /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */

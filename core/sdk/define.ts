@@ -32,7 +32,13 @@ export {
   type Reads,
   type Stage,
 } from './author/plugin.ts';
-export type { RouteContext, RouteHandler } from './author/tools.ts';
+export type {
+  AdminChange,
+  AdminRequest,
+  AdminRouteHandler,
+  RouteContext,
+  RouteHandler,
+} from './author/tools.ts';
 export type { WholeEndpoint } from './endpoint.ts';
 
 /** The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on). */

@@ -115,7 +115,14 @@ export type { ChangeResult, StandingEntry } from '../config/runtime-config/contr
 export type { RuntimeConfig } from '../config/runtime-config/index.ts';
 export { intersectPatterns } from '../state/api-keys/matches-model.ts';
 export { findChannelKinds } from '../config/definitions.ts';
-export { channelForm, pluginForms, type PluginForm } from '../config/runtime-config/forms.ts';
+export {
+  type ChannelForm,
+  channelForm,
+  pluginForms,
+  type PluginForm,
+  priceForm,
+} from '../config/runtime-config/forms.ts';
+export { problemOf } from '../config/runtime-config/refusals.ts';
 export { changedPaths, fileEntries, viewOf, type FileEntry } from '../config/runtime-config/views.ts';
 export {
   entryKinds,

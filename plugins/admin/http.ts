@@ -29,10 +29,18 @@ export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   const error = toGatewayError(thrown);
   if (error.code === 'internal_error') log.error({ error: error.cause ?? error }, 'an admin request failed');
   setErrorHeaders(ctx, error);
-  const { code, param } = error;
+  const { code, param, details } = error;
   const message = code === 'internal_error' ? internalFailure : error.message;
   ctx.status = error.status;
-  ctx.body = { error: param === undefined ? { code, message } : { code, message, param } };
+  const problems = details?.['problems'];
+  ctx.body = {
+    error: {
+      code,
+      message,
+      ...(param === undefined ? {} : { param }),
+      ...(Array.isArray(problems) ? { problems } : {}),
+    },
+  };
 }
 
 /** Sets the headers of an error, among them the seconds after which the client may try again. */

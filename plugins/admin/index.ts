@@ -115,10 +115,15 @@ export default definePlugin({
     };
     const { serve, check } = createServe(tools, actorOf);
     addRoutes(tools, handlers, serve);
-    tools.administer(async (ctx) => {
+    tools.administer(async (ctx, { plugin, records }) => {
       const author = await check(ctx);
-      if (ctx.method === 'GET') return;
-      await audit.note(author, { action: 'plugin-route', target: `${ctx.method} ${ctx.path}` });
+      if (ctx.method !== 'GET' && !records)
+        await audit.note(author, { action: 'plugin-route', target: `${ctx.method} ${ctx.path}` });
+      const { kind, id, name } = author.actor;
+      return {
+        actor: { kind, id, name },
+        record: ({ action, ...change }) => audit.note(author, { action: `${plugin}.${action}`, ...change }),
+      };
     });
     tools.operator(async (ctx) => {
       const token = sessionToken(ctx);

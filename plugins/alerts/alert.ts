@@ -62,6 +62,8 @@ export const alert = z.object({
   /** The severity that destinations were told last. */
   notifiedSeverity: z.enum(severities).optional(),
   acknowledgedAt: time.optional(),
+  /** Name of the administrator who did. */
+  acknowledgedBy: z.string().optional(),
 });
 /** A checked {@link alert}. */
 export type Alert = z.output<typeof alert>;

@@ -19,7 +19,7 @@ export default definePlugin({
     ]);
     const deliveries = await Deliveries.open(chosen, tools);
     const watch = new AlertWatch(chosen, tools, deliveries);
-    addRoutes(tools, watch);
+    addRoutes(tools, watch, chosen);
     watch.begin();
     tools.onClose(() => watch.close());
     const needsOutcomes = chosen.errorRate !== false || chosen.budgets.length > 0;

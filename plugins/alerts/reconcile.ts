@@ -50,7 +50,7 @@ function present(alert: Alert, found: Condition, now: number): Alert {
   // Stays at its highest while it is open, so that its end is routed as its beginning was.
   if (alert.state === 'firing')
     return rank(alert.severity) > rank(found.severity) ? { ...current, severity: alert.severity } : current;
-  const { resolvedAt: _, acknowledgedAt: __, ...rest } = current;
+  const { resolvedAt: _, acknowledgedAt: __, acknowledgedBy: ___, ...rest } = current;
   return { ...rest, state: 'firing', since: now, count: alert.count + 1 };
 }
 

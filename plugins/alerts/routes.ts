@@ -1,8 +1,10 @@
 /** Routes for administrators: the list of alerts, acknowledge, mute, and a test of a destination. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { GatewayError, type PluginTools, type RouteContext } from 'sluice';
-import { kinds, limits, type Book, type Item } from './alert.ts';
+import { GatewayError, type JsonObject, type PluginTools, type RouteContext } from 'sluice';
+import { kinds, limits, type Item } from './alert.ts';
+import type { AlertsOptions } from './options.ts';
+import { createView } from './view.ts';
 import type { AlertWatch } from './watch.ts';
 
 /** Maximum number of characters of a request. */
@@ -23,73 +25,106 @@ const muting = z
 export function addRoutes(
   { adminRoute, log }: Pick<PluginTools, 'adminRoute' | 'log'>,
   watch: AlertWatch,
+  options: AlertsOptions,
 ): void {
   const { book, deliveries } = watch;
+  const viewOf = createView(options);
+  const records = { records: true } as const;
   const testsUnderWay = new Set<string>();
 
   adminRoute('GET', '/api/alerts', async (ctx) => {
-    ctx.body = viewOf(await book.read(), deliveries.names);
+    ctx.body = viewOf(await book.read());
   });
 
-  adminRoute('POST', '/api/alerts/test', async (ctx) => {
-    const { destination } = await readBody(ctx, testing);
-    if (!deliveries.names.includes(destination))
-      throw new GatewayError('not_found', `There is no destination "${destination}".`);
-    if (testsUnderWay.has(destination))
-      throw new GatewayError('rate_limit_exceeded', 'A test of this destination is under way.', {
-        retryAfter: 5,
+  adminRoute(
+    'POST',
+    '/api/alerts/test',
+    async (ctx, admin) => {
+      const { destination } = await readBody(ctx, testing);
+      if (!deliveries.names.includes(destination))
+        throw new GatewayError('not_found', `There is no destination "${destination}".`);
+      if (testsUnderWay.has(destination))
+        throw new GatewayError('rate_limit_exceeded', 'A test of this destination is under way.', {
+          retryAfter: 5,
+        });
+      testsUnderWay.add(destination);
+      try {
+        const now = Date.now();
+        const error = await deliveries.send({
+          id: `msg_${randomUUID().replaceAll('-', '')}`,
+          destination,
+          items: [testItem(destination, now)],
+          more: 0,
+          tries: 1,
+          nextAt: now,
+          createdAt: now,
+        });
+        await admin.record({ action: 'test', target: destination, after: { ok: error === undefined } });
+        ctx.body = { ok: error === undefined, ...(error === undefined ? {} : { error }) };
+      } finally {
+        testsUnderWay.delete(destination);
+      }
+    },
+    records,
+  );
+
+  adminRoute(
+    'POST',
+    '/api/alerts/acknowledge',
+    async (ctx, admin) => {
+      const { id } = await readBody(ctx, named);
+      const now = { acknowledgedAt: Date.now(), acknowledgedBy: admin.actor.name };
+      let before: JsonObject = {};
+      const changed = await book.administer((current) => {
+        const open = current.alerts.find((one) => one.id === id && one.state === 'firing');
+        if (open === undefined) return undefined;
+        const { acknowledgedAt, acknowledgedBy = null } = open;
+        before = acknowledgedAt === undefined ? {} : { acknowledgedAt, acknowledgedBy };
+        const alerts = current.alerts.map((one) => (one.id === id ? { ...one, ...now } : one));
+        return { ...current, alerts };
       });
-    testsUnderWay.add(destination);
-    try {
+      if (changed === undefined) throw new GatewayError('not_found', 'There is no open alert with this id.');
+      log.info({ alert: id }, 'an alert was acknowledged');
+      await admin.record({ action: 'acknowledge', target: id, before, after: now });
+      ctx.body = viewOf(changed);
+    },
+    records,
+  );
+
+  adminRoute(
+    'POST',
+    '/api/alerts/mute',
+    async (ctx, admin) => {
+      const { id, kind, minutes } = await readBody(ctx, muting);
       const now = Date.now();
-      const error = await deliveries.send({
-        id: `msg_${randomUUID().replaceAll('-', '')}`,
-        destination,
-        items: [testItem(destination, now)],
-        more: 0,
-        tries: 1,
-        nextAt: now,
-        createdAt: now,
+      const until = now + minutes * 60_000;
+      let before: JsonObject = {};
+      const changed = await book.administer((current) => {
+        const old = current.mutes.find((one) => one.until > now && one.id === id && one.kind === kind);
+        before = old === undefined ? {} : { until: old.until };
+        const others = current.mutes.filter((one) => one.until > now && (one.id !== id || one.kind !== kind));
+        if (minutes === 0) return { ...current, mutes: others };
+        if (others.length >= limits.mutes) return undefined;
+        const mute = {
+          until,
+          ...(id === undefined ? {} : { id }),
+          ...(kind === undefined ? {} : { kind }),
+        };
+        return { ...current, mutes: [...others, mute] };
       });
-      ctx.body = { ok: error === undefined, ...(error === undefined ? {} : { error }) };
-    } finally {
-      testsUnderWay.delete(destination);
-    }
-  });
-
-  adminRoute('POST', '/api/alerts/acknowledge', async (ctx) => {
-    const { id } = await readBody(ctx, named);
-    const changed = await book.administer((current) => {
-      const isOpen = current.alerts.some((one) => one.id === id && one.state === 'firing');
-      if (!isOpen) return undefined;
-      const at = Date.now();
-      const alerts = current.alerts.map((one) => (one.id === id ? { ...one, acknowledgedAt: at } : one));
-      return { ...current, alerts };
-    });
-    if (changed === undefined) throw new GatewayError('not_found', 'There is no open alert with this id.');
-    log.info({ alert: id }, 'an alert was acknowledged');
-    ctx.body = viewOf(changed, deliveries.names);
-  });
-
-  adminRoute('POST', '/api/alerts/mute', async (ctx) => {
-    const { id, kind, minutes } = await readBody(ctx, muting);
-    const now = Date.now();
-    const changed = await book.administer((current) => {
-      const others = current.mutes.filter((one) => one.until > now && (one.id !== id || one.kind !== kind));
-      if (minutes === 0) return { ...current, mutes: others };
-      if (others.length >= limits.mutes) return undefined;
-      const mute = {
-        until: now + minutes * 60_000,
-        ...(id === undefined ? {} : { id }),
-        ...(kind === undefined ? {} : { kind }),
-      };
-      return { ...current, mutes: [...others, mute] };
-    });
-    if (changed === undefined)
-      throw new GatewayError('conflict', `At most ${limits.mutes} alerts can be muted.`);
-    log.info({ alert: id, kind, minutes }, 'alerts were muted');
-    ctx.body = viewOf(changed, deliveries.names);
-  });
+      if (changed === undefined)
+        throw new GatewayError('conflict', `At most ${limits.mutes} alerts can be muted.`);
+      log.info({ alert: id, kind, minutes }, 'alerts were muted');
+      await admin.record({
+        action: 'mute',
+        target: id ?? kind ?? '',
+        before,
+        after: minutes === 0 ? {} : { until },
+      });
+      ctx.body = viewOf(changed);
+    },
+    records,
+  );
 }
 
 function testItem(destination: string, at: number): Item {
@@ -103,21 +138,6 @@ function testItem(destination: string, at: number): Item {
     text: `This is a test of the destination "${destination}".`,
     view: 'processes',
     once: true,
-  };
-}
-
-/** View for administrators: the newest alerts first. */
-function viewOf({ alerts, deliveries, mutes, outbox }: Book, names: readonly string[]): object {
-  return {
-    alerts: alerts
-      .toSorted((one, other) => other.since - one.since)
-      .map(({ missed: _missed, once: _once, notifiedSeverity: _severity, ...shown }) => shown),
-    mutes,
-    destinations: names.map((name) => ({
-      name,
-      waiting: outbox.filter(({ destination }) => destination === name).length,
-      ...(deliveries[name] === undefined ? {} : { last: deliveries[name] }),
-    })),
   };
 }
 

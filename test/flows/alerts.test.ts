@@ -278,5 +278,30 @@ describe('administrators', () => {
     expect(await route(started, '/acknowledge', { id: 'none' })).toMatchObject({
       error: { message: 'There is no open alert with this id.' },
     });
+    const { entries } = await started.admin.ask('listAudit');
+    const actor = { kind: 'password', id: 'password', name: 'admin password' };
+    expect(entries.filter(({ action }) => action !== 'login')).toMatchObject([
+      {
+        action: 'alerts.mute',
+        target: 'channel-down',
+        before: { until: expect.any(Number) },
+        after: {},
+        actor,
+      },
+      {
+        action: 'alerts.acknowledge',
+        target: open?.id,
+        before: {},
+        after: { acknowledgedBy: actor.name },
+        actor,
+      },
+      {
+        action: 'alerts.mute',
+        target: 'channel-down',
+        before: {},
+        after: { until: expect.any(Number) },
+        actor,
+      },
+    ]);
   });
 });

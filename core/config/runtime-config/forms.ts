@@ -1,6 +1,7 @@
 /** JSON Schemas of channel kinds and of plugin options, from which forms are made. Secrets have `"secret": "text"` or `"url"`. */
 import { z } from 'zod';
 import type { JsonObject } from '../../model/json.ts';
+import { rowSchema } from '../../settings/prices.ts';
 import { optionsSchema } from '../channel-options.ts';
 import { shapeOf, type RuntimeDefinitions } from './definitions.ts';
 
@@ -11,15 +12,28 @@ export interface PluginForm {
   readonly schema: JsonObject;
 }
 
-/** Returns the schema of the options of a channel kind; undefined where there is none of the name. */
+/** The options of a channel kind. */
+export interface ChannelForm {
+  readonly schema: JsonObject;
+  /** Names of the options that this kind has beside those of all channels. */
+  readonly own: readonly string[];
+}
+
+/** Returns the options of a channel kind; undefined where there is none of the name. */
 export async function channelForm(
   definitions: RuntimeDefinitions,
   type: string,
-): Promise<JsonObject | undefined> {
+): Promise<ChannelForm | undefined> {
   const kind = await definitions.kind(type);
   if (kind === undefined) return undefined;
-  const { id: _, ...shape } = optionsSchema(kind()).shape;
-  return formOf(z.strictObject(shape));
+  const entry = kind();
+  const { id: _, ...shape } = optionsSchema(entry).shape;
+  return { schema: formOf(z.strictObject(shape)), own: Object.keys(entry.spec.options?.shape ?? {}) };
+}
+
+/** Returns the schema of a price. */
+export function priceForm(): JsonObject {
+  return formOf(rowSchema);
 }
 
 /** Returns the editable options of the plugins that run. */

@@ -3,9 +3,33 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { EntryName, RuntimeEntry } from '../../state/runtime-config/index.ts';
 import { placeOf } from './merge.ts';
 
-/** Returns the error for problems of a configuration. */
-export function refused(problems: readonly string[]): GatewayError {
-  return new GatewayError('invalid_value', problems.slice(0, 20).join(' '), { param: 'value' });
+/** A problem of an entry, with the path of its option where the sentence names one: `timeouts.idle`. */
+export type EntryProblem =
+  | { readonly option: string; readonly message: string }
+  | { readonly message: string };
+
+/** Sentences that name an option: those of schemas, and those about an option that is not there. */
+const aboutOption = [
+  /: option "(?<option>[^"]+)": (?<message>.+)$/s,
+  /": (?<message>(?<option>\w+) is (?:missing|empty)\..*)$/s,
+];
+
+/** Returns a sentence about an entry with the option that it is about. */
+export function problemOf(sentence: string): EntryProblem {
+  for (const pattern of aboutOption) {
+    const { option, message } = pattern.exec(sentence)?.groups ?? {};
+    if (option !== undefined && message !== undefined) return { option, message: capital(message) };
+  }
+  return { message: sentence };
+}
+
+/** Returns the error for problems of a configuration. Its details have them one by one. */
+export function refused(sentences: readonly string[]): GatewayError {
+  const told = sentences.slice(0, 20);
+  return new GatewayError('invalid_value', told.join(' '), {
+    param: 'value',
+    details: { problems: told.map((sentence) => ({ ...problemOf(sentence) })) },
+  });
 }
 
 /** Returns the error for a hidden secret that stands for none. */

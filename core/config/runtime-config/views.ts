@@ -1,4 +1,5 @@
 /** Views of entries for the admin API: those of the file and those of the run-time part, without their secrets. */
+import { basename } from 'node:path';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { EntryName } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';
@@ -9,6 +10,8 @@ import { hiddenSecret, mapSecrets } from './secret-values.ts';
 /** An entry that the config file has. */
 export interface FileEntry extends EntryName {
   readonly value: JsonValue;
+  /** Where it stands: `gateway.config.ts, channels[0]`. */
+  readonly place: string;
 }
 
 /** Returns a value with its secrets hidden. */
@@ -24,25 +27,35 @@ export async function viewOf(
 
 /** Returns what the config file has of the things that entries can be. Functions and other values that are no JSON are left out. */
 export async function fileEntries(
-  { channels, settings }: LoadedConfig,
+  { file, channels, settings }: LoadedConfig,
   definitions: RuntimeDefinitions,
 ): Promise<readonly FileEntry[]> {
-  const entries: FileEntry[] = channels.map(({ entry }) => {
+  const within = (place: string): string => `${basename(file)}, ${place}`;
+  const entries: FileEntry[] = channels.map(({ at, entry }) => {
     const { id = entry.spec.name, ...options } = entry.options;
-    return { kind: 'channel', name: id, value: jsonOf({ type: entry.spec.name, options }) };
+    const value = jsonOf({ type: entry.spec.name, options });
+    return { kind: 'channel', name: id, value, place: within(at) };
   });
   for (const [name, value] of Object.entries(settings.prices))
-    entries.push({ kind: 'price', name, value: jsonOf(value) });
+    entries.push({ kind: 'price', name, value: jsonOf(value), place: within('prices') });
   for (const [plugin, { options, spec }] of await definitions.plugins()) {
     if (!isObject(options)) continue;
     for (const kind of ['alias', 'access'] as const) {
-      const found = options[spec.editableTables?.[kind] ?? ''];
+      const option: string = spec.editableTables?.[kind] ?? '';
+      const found = options[option];
+      const place = within(`plugin "${plugin}", option "${option}"`);
       if (!isObject(found)) continue;
-      for (const [name, value] of Object.entries(found)) entries.push({ kind, name, value: jsonOf(value) });
+      for (const [name, value] of Object.entries(found))
+        entries.push({ kind, name, value: jsonOf(value), place });
     }
     for (const option of spec.editable ?? [])
       if (options[option] !== undefined && Object.hasOwn(shapeOf(spec.options) ?? {}, option))
-        entries.push({ kind: 'plugin', name: `${plugin}.${option}`, value: jsonOf(options[option]) });
+        entries.push({
+          kind: 'plugin',
+          name: `${plugin}.${option}`,
+          value: jsonOf(options[option]),
+          place: within(`plugin "${plugin}"`),
+        });
   }
   return entries;
 }

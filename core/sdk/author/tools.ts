@@ -170,6 +170,50 @@ export type RouteContext = ParameterizedContext<
 export type RouteHandler = (ctx: RouteContext) => void | Promise<void>;
 
 /**
+ * A change that a route for administrators has made, for the audit log.
+ *
+ * @example
+ * await admin.record({ action: 'acknowledge', target: 'budget key_1', after: { acknowledgedAt: Date.now() } });
+ */
+export interface AdminChange {
+  /** A word for what was done: `acknowledge`. The audit log has it behind the name of the plugin: `alerts.acknowledge`. */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly target?: string;
+  /** Members that were changed, without secrets. */
+  readonly before?: JsonObject;
+  readonly after?: JsonObject;
+}
+
+/**
+ * A request to a route for administrators that may be answered.
+ *
+ * @example
+ * const acknowledge = async (_ctx: RouteContext, admin: AdminRequest) => admin.record({ action: 'acknowledge' });
+ */
+export interface AdminRequest {
+  /** The sender: the admin password, a user or a token of the admin API. */
+  readonly actor: {
+    readonly kind: 'password' | 'user' | 'token';
+    readonly id: string;
+    readonly name: string;
+  };
+  /** Writes a change to the audit log, with its author. Rejects when the database fails. */
+  record(change: AdminChange): Promise<void>;
+}
+
+/**
+ * Answers a plugin's route for administrators: see {@link RouteHandler}.
+ *
+ * @example
+ * tools.adminRoute('POST', '/api/counts/reset', async (ctx, admin) => {
+ *   ctx.body = { ok: true };
+ *   await admin.record({ action: 'reset' });
+ * }, { records: true });
+ */
+export type AdminRouteHandler = (ctx: RouteContext, admin: AdminRequest) => void | Promise<void>;
+
+/**
  * A route that answers callers with a key from what the gateway keeps: it has no model and reaches no channel.
  *
  * @example
@@ -278,9 +322,15 @@ export interface PluginTools {
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /**
    * Adds a route for administrators. It asks for a session of the admin API, and for methods other than GET for the session's
-   * `x-csrf-token` and the gateway's own origin, as the routes of the plugin `admin` do; 404 where that is off.
+   * `x-csrf-token` and the gateway's own origin, as the routes of the plugin `admin` do; 404 where that is off. The audit log names method and
+   * path of each request other than GET, unless the handler `records` what it changes by itself.
    */
-  adminRoute(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
+  adminRoute(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    handler: AdminRouteHandler,
+    options?: { readonly records?: boolean },
+  ): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
   /**

@@ -195,6 +195,7 @@ export async function testPlugins(
     detach: (call) => surroundings.detached.detach(call),
     chargeAnswer: notInTests,
     adminRoute: () => {},
+    adminRoutes: () => [],
     administer: () => {},
     route: () => {},
     endpoint: () => {},

@@ -49,3 +49,8 @@ export interface Needs {
   readonly act: 'read' | 'write';
   readonly who: Audience;
 }
+
+/** Returns the rights that a route of another plugin asks for. */
+export function needsOfPlugin(method: string): Needs {
+  return { group: 'plugins', act: method === 'GET' ? 'read' : 'write', who: 'gateway' };
+}

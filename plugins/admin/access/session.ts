@@ -12,10 +12,11 @@ import type { LoginThrottle } from '../throttle.ts';
 import { passwordActor, type Actor } from './actor.ts';
 import { notLoggedIn } from './identify.ts';
 import { mayUse } from './judge.ts';
+import { needsOfPlugin } from './needs.ts';
 
 /** Parts that the handlers of sessions work with. */
 export interface SessionParts {
-  readonly tools: Pick<InternalTools, 'users' | 'credentials' | 'log'>;
+  readonly tools: Pick<InternalTools, 'users' | 'credentials' | 'log' | 'adminRoutes'>;
   readonly sessions: Sessions;
   readonly audit: Audit;
   readonly throttle: LoginThrottle;
@@ -23,7 +24,7 @@ export interface SessionParts {
 
 /** The routes about the session of the admin password, and of sessions in general. */
 export function sessionHandlers({
-  tools: { log },
+  tools: { log, adminRoutes },
   password,
   sessions,
   audit,
@@ -41,7 +42,7 @@ export function sessionHandlers({
       const { token, session } = await sessions.start();
       await audit.note({ actor: passwordActor, ip, session }, { action: 'login' });
       setSessionCookie(ctx, token, https, session.expiresAt);
-      return sessionView(session, passwordActor);
+      return sessionView(session, passwordActor, adminRoutes());
     },
     async logout(asked) {
       const { ctx, https, session } = asked;
@@ -51,12 +52,16 @@ export function sessionHandlers({
       const location = session === undefined ? undefined : await signIn.leave(session.id);
       return { ok: true, ...(location === undefined ? {} : { location }) };
     },
-    session: ({ session, actor }) => sessionView(session ?? notLoggedIn(), actor),
+    session: ({ session, actor }) => sessionView(session ?? notLoggedIn(), actor, adminRoutes()),
   };
 }
 
 /** A session, whose it is, and what its actor may do. */
-export function sessionView({ id, csrfToken, expiresAt }: Session, actor: Actor): SessionView {
+export function sessionView(
+  { id, csrfToken, expiresAt }: Session,
+  actor: Actor,
+  pluginRoutes: ReturnType<InternalTools['adminRoutes']>,
+): SessionView {
   const { kind, id: actorId, name, role, organisation, teams, member } = actor;
   return {
     session: id,
@@ -71,8 +76,13 @@ export function sessionView({ id, csrfToken, expiresAt }: Session, actor: Actor)
       ...(organisation === undefined ? {} : { organisation }),
       ...(member === undefined ? {} : { member }),
     },
-    may: Object.entries<RouteSpec>(routes)
-      .filter(([, { needs }]) => needs.who !== 'open' && mayUse(actor, needs))
-      .map(([operation]) => operation),
+    may: [
+      ...Object.entries<RouteSpec>(routes)
+        .filter(([, { needs }]) => needs.who !== 'open' && mayUse(actor, needs))
+        .map(([operation]) => operation),
+      ...pluginRoutes
+        .filter(({ method }) => mayUse(actor, needsOfPlugin(method)))
+        .map(({ method, path }) => `${method} ${path}`),
+    ],
   };
 }

@@ -19,7 +19,7 @@ interface Proof {
 
 /** The routes of users about their own sign-in. */
 export function signInHandlers({
-  tools: { users, credentials, log },
+  tools: { users, credentials, log, adminRoutes },
   sessions,
   audit,
   throttle,
@@ -98,7 +98,7 @@ export function signInHandlers({
       await users.signedIn(user.id);
       await audit.note({ actor: userActor(user), ip, session }, { action: 'sign-in', target: user.id });
       setSessionCookie(ctx, token, https, session.expiresAt);
-      return sessionView(session, userActor(user));
+      return sessionView(session, userActor(user), adminRoutes());
     },
     async acceptInvitation({ body, ip }) {
       const user = await inTurn(ip, () =>
@@ -122,7 +122,7 @@ export function signInHandlers({
       // All sessions are over: this one goes on as another.
       const { token, session } = await sessions.start(changed);
       setSessionCookie(ctx, token, https, session.expiresAt);
-      return sessionView(session, userActor(changed));
+      return sessionView(session, userActor(changed), adminRoutes());
     },
     async addSecondFactor({ actor }) {
       const { id } = await ownUser(actor);

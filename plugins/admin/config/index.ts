@@ -5,6 +5,7 @@ import {
   channelForm,
   entryKinds,
   pluginForms,
+  priceForm,
   viewOf,
   type ChangeResult,
   type EntryName,
@@ -151,13 +152,25 @@ export function configHandlers(
       return { types: await channelTypesOf(config()) };
     },
     async findChannelType({ id }) {
-      const schema = await channelForm(config().definitions, id);
-      if (schema === undefined)
+      const form = await channelForm(config().definitions, id);
+      if (form === undefined)
         throw new GatewayError('not_found', `There is no channel kind ${id.slice(0, 100)}.`);
-      return { name: id, schema };
+      return { name: id, schema: form.schema, own: [...form.own] };
     },
     async listPluginForms() {
-      return { forms: await pluginForms(config().definitions) };
+      const { definitions } = config();
+      const tables = await Promise.all(
+        (['alias', 'access'] as const).map(async (kind) =>
+          (await definitions.tableOf(kind)) === undefined ? [] : [kind],
+        ),
+      );
+      const forms = await pluginForms(definitions);
+      const ofPlugins = forms.length === 0 ? [] : (['plugin'] as const);
+      return {
+        forms,
+        price: priceForm(),
+        kinds: ['channel', 'price', ...tables.flat(), ...ofPlugins],
+      };
     },
     async listConfigHistory({ query: { limit, before } }) {
       const records = await config().history(limit, before);

@@ -52,13 +52,13 @@ export const configRoutes = {
     path: '/api/admin/config/channel-types/:id',
     needs: { group: 'config', act: 'read', who: 'gateway' },
     summary: 'The options of a kind of channel as a JSON Schema; secrets are marked',
-    answer: schemas.configForm,
+    answer: schemas.channelFormView,
   },
   listPluginForms: {
     method: 'GET',
     path: '/api/admin/config/plugin-options',
     needs: { group: 'config', act: 'read', who: 'gateway' },
-    summary: 'The options of plugins that may be set at run time, as JSON Schemas',
+    summary: 'The options of plugins that may be set at run time and the price row, as JSON Schemas',
     answer: schemas.configForms,
   },
   listConfigHistory: {

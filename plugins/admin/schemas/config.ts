@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { entryKinds, runtimeLimits } from 'sluice/internal';
 import { channelTestResult } from './channels.ts';
+import { entryProblem } from './failure.ts';
 import { count, jsonObject, number, text, time } from './values.ts';
 
 const kind = z.enum(entryKinds);
@@ -47,6 +48,8 @@ export const configEntry = z.object({
       'shadowed: the file has the same name, and wins; inactive: its plugin is off; refused: it does not fit, and `reason` says why',
     ),
   reason: z.string().optional(),
+  problem: entryProblem.optional().describe('the reason, with the option that it is about'),
+  place: z.string().optional().describe('where an entry of the file stands'),
   value: z.unknown().optional().describe('absent where the stored value cannot be opened'),
   version: count.optional(),
   createdAt: time.optional(),
@@ -122,8 +125,17 @@ export const channelTypes = z.object({ types: z.array(z.string()) });
 /** A JSON Schema for a form. */
 export const configForm = z.object({ name: z.string(), schema: jsonObject });
 
+/** A JSON Schema for the form of a channel. */
+export const channelFormView = configForm.extend({
+  own: z.array(z.string()).describe('options that this kind has beside those of all channels'),
+});
+
 /** JSON Schemas of the options of plugins that may be set at run time. */
-export const configForms = z.object({ forms: z.array(configForm) });
+export const configForms = z.object({
+  forms: z.array(configForm),
+  price: jsonObject.describe('JSON Schema of a price'),
+  kinds: z.array(kind).describe('kinds of entries that can be made with the plugins that run'),
+});
 
 /** Which part of the history is wanted. */
 export const configHistoryQuery = z.strictObject({
@@ -156,4 +168,9 @@ export const configHistory = z.object({
 /** The types of what stands above, as a page takes them. */
 export type ConfigEntryView = z.output<typeof configEntry>;
 export type ConfigPage = z.output<typeof configPage>;
+export type ConfigForm = z.output<typeof configForm>;
+export type ChannelFormView = z.output<typeof channelFormView>;
+export type ConfigForms = z.output<typeof configForms>;
+export type ConfigChanged = z.output<typeof configChanged>;
+export type NewConfigEntry = z.output<typeof newConfigEntry>;
 export type ConfigHistory = z.output<typeof configHistory>;

@@ -30,7 +30,9 @@ export const session = z.object({
     .describe('who has signed in'),
   may: z
     .array(z.string())
-    .describe('operations that are allowed; of lists and single things each actor finds what is its own'),
+    .describe(
+      'operations that are allowed, and routes of plugins as `GET /api/alerts`; of lists and single things each actor finds what is its own',
+    ),
 });
 
 /** Answer to a logout. */

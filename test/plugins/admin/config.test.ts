@@ -255,4 +255,23 @@ describe('run-time configuration over the admin API', () => {
       ['config-create', 'alias:audited', 'password'],
     ]);
   });
+
+  test('forms can be made of schemas, and a refusal names the option of each problem', async () => {
+    const { schema, own } = await admin.ask('findChannelType', { id: 'bedrock' });
+    expect(schema['properties']).toMatchObject({ key: { secret: 'text', description: expect.any(String) } });
+    expect(own).toContain('region');
+    const { price, kinds } = await admin.ask('listPluginForms');
+    expect(price['properties']).toMatchObject({ input: { type: 'number' } });
+    expect(kinds).toEqual(['channel', 'price', 'alias', 'access', 'plugin']);
+    const { body } = await admin.refused('createConfig', {
+      body: openai('wrong', { weight: -1, timeouts: { idle: 1 } }),
+    });
+    expect(body.error.problems?.map(({ option }) => option)).toEqual(['weight', 'timeouts.idle']);
+    expect(body.error.problems?.[0]?.message).toMatch(/^Too small/);
+    const { entries } = await admin.ask('listConfig', { query: { origin: 'file' } });
+    expect(Object.fromEntries(entries.map(({ id, place }) => [id, place]))).toMatchObject({
+      'channel:demo': expect.stringMatching(/, channels\[0\]$/),
+      'alias:file-alias': expect.stringMatching(/, plugin "model-alias", option "aliases"$/),
+    });
+  });
 });

@@ -47,6 +47,9 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'usage-export': 'Usage exported',
   reload: 'Reloaded',
   'plugin-route': 'Changed through a plugin',
+  'alerts.acknowledge': 'Alert acknowledged',
+  'alerts.mute': 'Alerts muted',
+  'alerts.test': 'Destination of alerts tested',
 };
 
 const columns: readonly Column<AuditEntry>[] = [
@@ -64,7 +67,7 @@ const columns: readonly Column<AuditEntry>[] = [
     title: 'What',
     show: ({ action }) => (
       <Badge kind={action.endsWith('-delete') ? 'bad' : action.startsWith('log') ? '' : 'accent'}>
-        {actions[action]}
+        {actions[action] ?? action}
       </Badge>
     ),
   },
