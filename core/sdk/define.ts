@@ -38,7 +38,7 @@ export type {
   AdminRouteHandler,
   RouteContext,
   RouteHandler,
-} from './author/tools.ts';
+} from './author/routes.ts';
 export type { WholeEndpoint } from './endpoint.ts';
 
 /** The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on). */

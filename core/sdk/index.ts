@@ -30,15 +30,17 @@ export type {
   Log,
   PluginTools,
   Prices,
-  RouteContext,
-  AdminChange,
-  AdminRequest,
-  AdminRouteHandler,
-  RouteHandler,
   Stores,
   SubcallRequest,
   ToolRun,
 } from './author/tools.ts';
+export type {
+  AdminChange,
+  AdminRequest,
+  AdminRouteHandler,
+  RouteContext,
+  RouteHandler,
+} from './author/routes.ts';
 export type { NearestVector, StoredVector, VectorLimits, VectorStore } from './author/vectors.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
