@@ -1,5 +1,5 @@
 /** Admin endpoints for API keys. */
-import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
+import { GatewayError, type ApiKey, type JsonObject, type RouteContext } from 'sluice';
 import {
   matchesModel,
   OwnerMistake,
@@ -11,6 +11,7 @@ import {
 } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
+import { versionCheck, versionOf } from './access/version.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import { checkSpendQuery, mostExpensive, spentBy } from './key-spend.ts';
@@ -26,6 +27,11 @@ type KeyPage = Awaited<ReturnType<KeyTools['apiKeys']['page']>>;
 interface Which {
   readonly id: string;
   readonly scope: Scope;
+}
+
+/** The request, whose `if-match` may name the version that is changed. */
+interface WithContext {
+  readonly ctx: RouteContext;
 }
 
 /** How many keys' budgets are looked up at the same time. */
@@ -66,10 +72,21 @@ export function keyHandlers(
     }
   };
 
-  const change = async (asked: Author & Which, action: AuditEntry['action'], changes: ApiKeyChanges) => {
+  const change = async (
+    asked: Author & Which & WithContext,
+    action: AuditEntry['action'],
+    changes: ApiKeyChanges,
+  ) => {
     const before = await keyOf(asked);
     if (changesOwner(before, changes)) asked.scope.checkKeyOwners({ ...before, ...changes } as ApiKey);
-    const changed = await orInvalid(OwnerMistake, orGone(asked, apiKeys.update(before.id, changes)));
+    const check = versionCheck(asked.ctx);
+    const changed = await orInvalid(
+      OwnerMistake,
+      orGone(
+        asked,
+        apiKeys.update(before.id, changes, (current) => check(versioned(current))),
+      ),
+    );
     await audit.note(asked, {
       action,
       target: before.id,
@@ -155,6 +172,7 @@ export function keyHandlers(
     async deleteKey(asked) {
       const { id } = asked;
       const before = await keyOf(asked);
+      versionCheck(asked.ctx)(versioned(before));
       await orGone(asked, apiKeys.revoke(before.id));
       await audit.note(asked, {
         action: 'key-delete',
@@ -214,6 +232,7 @@ async function viewOf(
   const expired = expiresAt !== undefined && expiresAt <= Date.now();
   return {
     id,
+    version: versionOf(versioned(key)),
     name,
     note,
     prefix,
@@ -239,6 +258,9 @@ async function viewOf(
     oldSecret,
   };
 }
+
+/** Returns the fields that make a version: those that people edit. A rotation or a use is no edit. */
+const versioned = told;
 
 /** What the audit keeps of a key: all that can be changed, nothing of the secret. */
 function told(key: ApiKey): JsonObject {

@@ -36,6 +36,17 @@ export function openapiDocument(): object {
             'Makes repeated requests create one thing. The same key and body within 24 hours get the same answer, with the header idempotent-replayed; another body is 422, and a request whose outcome is unknown 409.',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
         },
+        IfMatch: {
+          name: 'if-match',
+          in: 'header',
+          required: false,
+          description:
+            'The version that the change is made for, as `version` or the header etag of an earlier answer names it. 412 where somebody else has changed the thing since. Without it the last writer wins.',
+          schema: { type: 'string' },
+        },
+      },
+      headers: {
+        Version: { description: 'The version of the thing, in quotes.', schema: { type: 'string' } },
       },
       securitySchemes: {
         token: {
@@ -78,6 +89,7 @@ function operationOf(name: string, spec: RouteSpec): object {
       })),
       ...queryParameters(spec),
       ...(spec.creates === true ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+      ...(spec.versioned === 'change' ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
     ],
     ...(body === undefined
       ? {}
@@ -85,6 +97,9 @@ function operationOf(name: string, spec: RouteSpec): object {
     responses: {
       [status]: {
         description: 'Done',
+        ...(spec.versioned === undefined
+          ? {}
+          : { headers: { etag: { $ref: '#/components/headers/Version' } } }),
         content: { [type]: { schema: type === 'text/csv' ? { type: 'string' } : schemaOf(answer) } },
       },
       ...Object.fromEntries(
@@ -96,12 +111,14 @@ function operationOf(name: string, spec: RouteSpec): object {
 }
 
 /** Statuses with which a route refuses requests. */
-function refusalsOf({ needs, path, creates }: RouteSpec): readonly number[] {
+function refusalsOf({ needs, path, creates, versioned }: RouteSpec): readonly number[] {
   return [
     400,
     ...(needs.who === 'open' ? [] : [401, 403]),
     ...(path.includes(':') ? [404] : []),
-    ...(creates === true ? [409, 422] : []),
+    ...(creates === true ? [409] : []),
+    ...(versioned === 'change' ? [412] : []),
+    ...(creates === true ? [422] : []),
     429,
   ];
 }

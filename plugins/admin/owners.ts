@@ -2,6 +2,7 @@
 import { GatewayError, type JsonObject, type Owner } from 'sluice';
 import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
 import type { Scope } from './access/scope.ts';
+import { versionCheck, versionOf } from './access/version.ts';
 import type { Audit, Author } from './audit.ts';
 import { budgetStates } from './budget-states.ts';
 import { orInvalid } from './or-invalid.ts';
@@ -59,7 +60,11 @@ export function ownerHandlers(
       }
       return { owners: views, next: start + limit < all.length ? page.at(-1)?.id : undefined };
     },
-    findOwner: (asked) => viewOf(ownerOf(asked), tools),
+    async findOwner(asked) {
+      // Whoever is told that another gateway has changed it must see the change.
+      await owners.refresh();
+      return viewOf(ownerOf(asked), tools);
+    },
     async createOwner(asked) {
       checkManages(asked.scope, asked.body);
       const created = await orInvalid(OwnerMistake, owners.create(asked.body));
@@ -75,9 +80,12 @@ export function ownerHandlers(
         ...(organisation === null || organisation === undefined ? {} : { organisation }),
       });
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
+      const check = versionCheck(asked.ctx);
       const changed = await orInvalid(
         OwnerMistake,
-        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges),
+        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, (current) =>
+          check(versioned(current)),
+        ),
       );
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
@@ -85,7 +93,11 @@ export function ownerHandlers(
     async deleteOwner(asked) {
       const before = ownerOf(asked);
       checkManages(asked.scope, before);
-      await orInvalid(OwnerMistake, owners.remove(before.id));
+      const check = versionCheck(asked.ctx);
+      await orInvalid(
+        OwnerMistake,
+        owners.remove(before.id, (current) => check(versioned(current))),
+      );
       await note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
@@ -101,11 +113,17 @@ function checkManages(scope: Scope, owner: Parameters<Scope['managesOwner']>[0])
     );
 }
 
+/** Returns the fields that make a version: those that administrators edit. */
+function versioned({ id: _id, kind: _kind, createdAt: _made, ...edited }: Owner): object {
+  return edited;
+}
+
 async function viewOf(owner: Owner, { ledger }: OwnerTools): Promise<OwnerView> {
   const { budgets = [], models, addresses, ...rest } = owner;
   const held = budgets.map((budget) => ({ ...budget, owner: { id: owner.id, name: ownerName(owner) } }));
   return {
     ...rest,
+    version: versionOf(versioned(owner)),
     ...(models === undefined ? {} : { models: [...models] }),
     ...(addresses === undefined ? {} : { addresses: [...addresses] }),
     budgets: await budgetStates('', held, ledger),

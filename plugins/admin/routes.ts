@@ -15,6 +15,11 @@ export interface RouteSpec {
   readonly needs: Needs;
   /** True: the header `idempotency-key` makes repeated requests create one thing. */
   readonly creates?: true;
+  /**
+   * `read`: the answer shows a thing with a version, which the header `etag` names too. `change`: beside that the header `if-match` names the
+   * version that is meant, and 412 says that somebody else has changed the thing since.
+   */
+  readonly versioned?: 'read' | 'change';
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
@@ -85,6 +90,7 @@ export const routes = {
     method: 'GET',
     path: '/api/admin/keys/:id',
     needs: { group: 'keys', act: 'read', who: 'everyone' },
+    versioned: 'read',
     summary: 'One API key with the state of its budgets',
     answer: schemas.key,
   },
@@ -92,6 +98,7 @@ export const routes = {
     method: 'POST',
     path: '/api/admin/keys',
     needs: { group: 'keys', act: 'write', who: 'everyone' },
+    versioned: 'read',
     summary: 'Makes an API key',
     description: 'The full value is in this answer and nowhere else.',
     creates: true,
@@ -103,6 +110,7 @@ export const routes = {
     method: 'PATCH',
     path: '/api/admin/keys/:id',
     needs: { group: 'keys', act: 'write', who: 'everyone' },
+    versioned: 'change',
     summary: 'Changes an API key',
     description: 'Fields that are left out stay; null takes a limit away.',
     body: schemas.keyChanges,
@@ -129,6 +137,7 @@ export const routes = {
     method: 'POST',
     path: '/api/admin/keys/:id/enable',
     needs: { group: 'keys', act: 'write', who: 'everyone' },
+    versioned: 'change',
     summary: 'Switches an API key on',
     body: schemas.noBody,
     answer: schemas.changedKey,
@@ -137,6 +146,7 @@ export const routes = {
     method: 'POST',
     path: '/api/admin/keys/:id/disable',
     needs: { group: 'keys', act: 'write', who: 'everyone' },
+    versioned: 'change',
     summary: 'Switches an API key off',
     body: schemas.noBody,
     answer: schemas.changedKey,
@@ -145,6 +155,7 @@ export const routes = {
     method: 'DELETE',
     path: '/api/admin/keys/:id',
     needs: { group: 'keys', act: 'write', who: 'everyone' },
+    versioned: 'change',
     summary: 'Deletes an API key for good',
     answer: schemas.done,
   },
@@ -171,6 +182,7 @@ export const routes = {
     method: 'GET',
     path: '/api/admin/owners/:id',
     needs: { group: 'owners', act: 'read', who: 'everyone' },
+    versioned: 'read',
     summary: 'One of them with the state of its budgets',
     answer: schemas.owner,
   },
@@ -178,6 +190,7 @@ export const routes = {
     method: 'POST',
     path: '/api/admin/owners',
     needs: { group: 'owners', act: 'write', who: 'administrators' },
+    versioned: 'read',
     summary: 'Makes an organisation, a team, a member or a service account',
     creates: true,
     body: schemas.newOwner,
@@ -188,6 +201,7 @@ export const routes = {
     method: 'PATCH',
     path: '/api/admin/owners/:id',
     needs: { group: 'owners', act: 'write', who: 'administrators' },
+    versioned: 'change',
     summary: 'Changes one of them',
     description:
       'Fields that are left out stay; null takes a limit away. With enabled false none of its keys works.',
@@ -198,6 +212,7 @@ export const routes = {
     method: 'DELETE',
     path: '/api/admin/owners/:id',
     needs: { group: 'owners', act: 'write', who: 'administrators' },
+    versioned: 'change',
     summary: 'Deletes one of them for good; its keys do not work until they are given to others',
     answer: schemas.done,
   },
@@ -373,6 +388,7 @@ export const routes = {
     method: 'GET',
     path: '/api/admin/users/:id',
     needs: { group: 'users', act: 'read', who: 'administrators' },
+    versioned: 'read',
     summary: 'One user',
     answer: schemas.user,
   },
@@ -389,9 +405,10 @@ export const routes = {
     method: 'PATCH',
     path: '/api/admin/users/:id',
     needs: { group: 'users', act: 'write', who: 'administrators' },
+    versioned: 'change',
     summary: 'Changes a user',
     description:
-      'Fields that are left out stay. Sessions end when the role, the organisation or enabled changes. 412 where if-match names another version.',
+      'Fields that are left out stay. Sessions end when the role, the organisation or enabled changes.',
     body: schemas.userChanges,
     answer: schemas.user,
   },
@@ -399,6 +416,7 @@ export const routes = {
     method: 'DELETE',
     path: '/api/admin/users/:id',
     needs: { group: 'users', act: 'write', who: 'administrators' },
+    versioned: 'change',
     summary: 'Deletes a user for good and switches its member off',
     answer: schemas.done,
   },

@@ -8,6 +8,7 @@ import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts
 import { checkAccess } from './access/judge.ts';
 import { needsOfPlugin, type RouteGroup } from './access/needs.ts';
 import { scopeOf, type Scope } from './access/scope.ts';
+import { setEtag } from './access/version.ts';
 import type { Author } from './audit.ts';
 import { IdempotentCreates } from './idempotent.ts';
 import { checkOrigin, createOutside, refuse, secure, type Outside } from './http.ts';
@@ -127,6 +128,7 @@ export function createServe(
       },
     };
     const value = await valueOf(name, spec, handler, asked);
+    if (spec.versioned !== undefined) setEtag(ctx, value);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
     ctx.body = value;

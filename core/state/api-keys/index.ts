@@ -84,8 +84,10 @@ export interface ApiKeys {
   names(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */
   create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
-  /** Changes a key and returns it as it is now. */
-  update(which: string, changes: ApiKeyChanges): Promise<ApiKey>;
+  /**
+   * Changes a key and returns it as it is now. `check` sees the key as it is right before the change, and throws where it must not be made.
+   */
+  update(which: string, changes: ApiKeyChanges, check?: (current: ApiKey) => void): Promise<ApiKey>;
   /**
    * Gives a key a new random secret, which nobody can ask for again. The old one stops working after `graceMs` milliseconds (default: 0, at
    * most 30 days), one that still worked from an earlier rotation at once. All else stays.

@@ -131,10 +131,11 @@ export function keyWrites({
       inUse.remember(record.hash, record, since);
       return { record, value };
     },
-    async update(which, changes) {
+    async update(which, changes, check) {
       await refreshOwners(changes);
       return atRow(which, (row) =>
         change(row, (current) => {
+          check?.(current);
           const { id, hash: digest, prefix, suffix, createdAt } = current;
           return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
         }),

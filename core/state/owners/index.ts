@@ -27,9 +27,10 @@ export interface Owners {
   /** All of them, the newest first. */
   list(): readonly Owner[];
   create(owner: NewOwner): Promise<Owner>;
-  update(id: string, changes: OwnerChanges): Promise<Owner>;
+  /** `check` sees the owner as it is right before the change, and throws where it must not be made. */
+  update(id: string, changes: OwnerChanges, check?: (current: Owner) => void): Promise<Owner>;
   /** Removes an owner for good. Its keys do not work any more, until each is given to somebody else. */
-  remove(id: string): Promise<Owner>;
+  remove(id: string, check?: (current: Owner) => void): Promise<Owner>;
   /** Throws an {@link OwnerMistake} where a key cannot belong to these. */
   checkOwners(of: Pick<ApiKey, 'team' | 'member'>): void;
   /**

@@ -104,12 +104,13 @@ class StoredOwners implements Owners {
     return owner;
   }
 
-  async update(id: string, changes: OwnerChanges): Promise<Owner> {
+  async update(id: string, changes: OwnerChanges, check?: (current: Owner) => void): Promise<Owner> {
     let made: Owner | undefined;
     await this.refresh();
     await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
       const current = this.#decode(id, value);
       if (current === undefined) return undefined;
+      check?.(current);
       const { kind, createdAt } = current;
       made = this.#checked(present({ ...current, ...changes, id, kind, createdAt }));
       return { value: toStored(made) };
@@ -119,10 +120,11 @@ class StoredOwners implements Owners {
     return made;
   }
 
-  async remove(id: string): Promise<Owner> {
+  async remove(id: string, check?: (current: Owner) => void): Promise<Owner> {
     await this.load();
     const owner = this.#owners.get(id);
     if (owner === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
+    check?.(owner);
     const member = this.list().find(({ organisation }) => organisation === id);
     if (member !== undefined)
       throw new OwnerMistake(`"${member.name}" belongs to "${owner.name}". Remove it first, or take it out.`);

@@ -1,10 +1,25 @@
 /** Versions of what administrators edit, so that of two who edit one thing the second is told. */
 import { hash } from 'node:crypto';
+import { z } from 'zod';
 import { GatewayError, type RouteContext } from 'sluice';
 
-/** Returns the version of a thing: a text that changes with it. */
+/** Returns the version of a thing: a text that changes with it. The order of members makes no difference. */
 export function versionOf(thing: object): string {
-  return hash('sha256', JSON.stringify(thing)).slice(0, 16);
+  return hash('sha256', JSON.stringify(thing, sorted)).slice(0, 16);
+}
+
+function sorted(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+const withVersion = z.object({ version: z.string() });
+const versionedAnswer = z.union([withVersion, z.object({ key: withVersion }).transform(({ key }) => key)]);
+
+/** Names the version of the thing that an answer shows in the header `etag`. */
+export function setEtag(ctx: RouteContext, answer: object): void {
+  const { data } = versionedAnswer.safeParse(answer);
+  if (data !== undefined) ctx.set('etag', `"${data.version}"`);
 }
 
 /**

@@ -43,6 +43,7 @@ export const keyRotation = z.strictObject({
 /** A key as people see it: never its secret. */
 export const key = z.object({
   id: z.string(),
+  version: z.string().describe('for the header if-match of a change'),
   name: z.string(),
   note: z.string().optional(),
   prefix: z.string().describe('the first characters of the secret'),

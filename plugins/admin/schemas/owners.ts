@@ -31,6 +31,7 @@ export const ownerChanges = z.strictObject({
 /** An owner with the state of its budgets. */
 export const owner = z.object({
   id: z.string(),
+  version: z.string().describe('for the header if-match of a change'),
   kind,
   name: z.string(),
   note: z.string().optional(),

@@ -26,6 +26,7 @@ test('the document has every route, by its own name', () => {
 test('parameters of a path and of a query are told apart', () => {
   expect(document.paths['/api/admin/keys/{id}']?.['patch']?.parameters).toMatchObject([
     { name: 'id', in: 'path', required: true },
+    { $ref: '#/components/parameters/IfMatch' },
   ]);
   const sums = document.paths['/api/admin/usage/sums']?.['get']?.parameters;
   expect(sums?.find(({ name }) => name === 'by')).toMatchObject({ in: 'query', required: true });

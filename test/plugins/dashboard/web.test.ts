@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { differences } from '../../../plugins/dashboard/web/parts/differences.ts';
 import { changesOf, draftOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
 import { fieldOf } from '../../../plugins/dashboard/web/parts/limits-draft.ts';
 import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
@@ -8,6 +9,7 @@ import type { KeyView } from '../../../plugins/admin/schemas/index.ts';
 
 const key: KeyView = {
   id: 'key_1',
+  version: 'v1',
   name: 'Team Blue',
   prefix: 'sk-AbCd',
   suffix: 'wxyz',
@@ -217,4 +219,20 @@ describe('the playground', () => {
       }),
     );
   });
+});
+
+test('tells an administrator what somebody else has changed meanwhile', () => {
+  const budget = { unit: 'micro-dollar', period: 'month', amount: 5_000_000, spent: 1 };
+  const before = { version: 'v1', name: 'a', budgets: [budget], lastUsedAt: 1 };
+  const after = {
+    version: 'v2',
+    name: 'a',
+    budgets: [{ ...budget, amount: 7_500_000 }],
+    requestsPerMinute: 7,
+  };
+  expect(differences(before, { ...after, lastUsedAt: 2 })).toEqual([
+    'Budgets is now $7.5 per month',
+    'Requests per minute is now 7',
+  ]);
+  expect(differences(before, { ...before, budgets: [{ ...budget, spent: 2 }], note: '' })).toEqual([]);
 });

@@ -149,6 +149,7 @@ export function queryOf(wish: Readonly<Record<string, string | number | undefine
 }
 
 const at = encodeURIComponent;
+const ifMatch = (version: string) => ({ 'if-match': `"${version}"` });
 
 /** The admin API. Every function rejects with an {@link ApiError}. */
 export const api = {
@@ -171,9 +172,10 @@ export const api = {
   users: (wish: { readonly search?: string; readonly after?: string | undefined }) =>
     ask<UserPage>('GET', `users${queryOf(wish)}`),
   createUser: (user: NewUserFields) => ask<InvitedUser>('POST', 'users', user),
-  /** 412 where somebody else has changed the user since it was read. */
-  updateUser: ({ id, version }: UserView, changes: UserFields) =>
-    ask<UserView>('PATCH', `users/${at(id)}`, changes, { 'if-match': `"${version}"` }),
+  user: (id: string) => ask<UserView>('GET', `users/${at(id)}`),
+  /** 412 where somebody else has changed the user since this version. */
+  updateUser: (id: string, changes: UserFields, version: string) =>
+    ask<UserView>('PATCH', `users/${at(id)}`, changes, ifMatch(version)),
   switchUser: (id: string, on: boolean) => ask<UserView>('PATCH', `users/${at(id)}`, { enabled: on }),
   deleteUser: (id: string) => ask<unknown>('DELETE', `users/${at(id)}`),
   inviteUser: (id: string) => ask<InvitedUser['invitation']>('POST', `users/${at(id)}/invitation`, {}),
@@ -195,7 +197,8 @@ export const api = {
   },
   key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
   createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
-  updateKey: (id: string, changes: KeyChanges) => ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes),
+  updateKey: (id: string, changes: KeyChanges, version: string) =>
+    ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes, ifMatch(version)),
   rotateKey: (id: string, graceSeconds: number) =>
     ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, { graceSeconds }),
   endOldSecret: (id: string) => ask<KeyView>('DELETE', `keys/${at(id)}/old-secret`),
@@ -215,7 +218,9 @@ export const api = {
   }) => ask<OwnerPage>('GET', `owners${queryOf(wish)}`),
   owner: (id: string) => ask<OwnerView>('GET', `owners/${at(id)}`),
   createOwner: (owner: NewOwner) => ask<OwnerView>('POST', 'owners', owner),
-  updateOwner: (id: string, changes: OwnerChanges) => ask<OwnerView>('PATCH', `owners/${at(id)}`, changes),
+  updateOwner: (id: string, changes: OwnerChanges, version: string) =>
+    ask<OwnerView>('PATCH', `owners/${at(id)}`, changes, ifMatch(version)),
+  switchOwner: (id: string, on: boolean) => ask<OwnerView>('PATCH', `owners/${at(id)}`, { enabled: on }),
   deleteOwner: (id: string) => ask<unknown>('DELETE', `owners/${at(id)}`),
   usage: (wish: UsageWish, after: string | undefined) =>
     ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...wish, after })}`),

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { ChangedKey, KeyView, KeyWithValue, NewKey } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
+import { useEdit } from '../parts/edit.ts';
 import { TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { changesOf, draftOf, readDraft } from '../parts/key-draft.ts';
@@ -22,11 +23,14 @@ export function KeyForm({
   readonly onMade: (made: KeyWithValue) => void;
 }) {
   const queries = useQueryClient();
+  const edit = useEdit(apiKey, () => api.key(apiKey?.id ?? ''));
   const form = useForm({
     initial: () => ({ ...draftOf(apiKey), ...(apiKey === undefined && owner) }),
     read: readDraft,
     save: (key: NewKey): Promise<KeyWithValue | ChangedKey> =>
-      apiKey === undefined ? api.createKey(key) : api.updateKey(apiKey.id, changesOf(apiKey, key)),
+      apiKey === undefined
+        ? api.createKey(key)
+        : edit((version) => api.updateKey(apiKey.id, changesOf(apiKey, key), version)),
     onSaved(answer) {
       void queries.invalidateQueries({ queryKey: ['keys'] });
       onClose();

@@ -28,7 +28,7 @@ export function OwnerDetail({
     return queries.invalidateQueries({ queryKey: ['owners'] });
   };
   const change = useMutation({
-    mutationFn: (on: boolean) => api.updateOwner(id, { enabled: on }),
+    mutationFn: (on: boolean) => api.switchOwner(id, on),
     onSuccess: (_changed, on) =>
       say(on ? `${name} is enabled.` : `${name} is disabled. Calls with its keys are refused.`),
     onSettled: settled,

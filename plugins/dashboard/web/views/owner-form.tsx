@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { NewOwner, OwnerView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
+import { useEdit } from '../parts/edit.ts';
 import { Field, TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { LimitFields } from '../parts/limit-fields.tsx';
@@ -24,11 +25,14 @@ export function OwnerForm({
   readonly onClose: () => void;
 }) {
   const queries = useQueryClient();
+  const edit = useEdit(owner, () => api.owner(owner?.id ?? ''));
   const form = useForm({
     initial: () => ({ ...draftOfOwner(owner, kind), ...(owner === undefined && { organisation }) }),
     read: readOwner,
     save: (read: NewOwner) =>
-      owner === undefined ? api.createOwner(read) : api.updateOwner(owner.id, changesOfOwner(owner, read)),
+      owner === undefined
+        ? api.createOwner(read)
+        : edit((version) => api.updateOwner(owner.id, changesOfOwner(owner, read), version)),
     onSaved(saved) {
       void queries.invalidateQueries({ queryKey: ['owners'] });
       onClose();

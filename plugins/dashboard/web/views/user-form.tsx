@@ -1,6 +1,7 @@
 /** The form of a user. */
 import type { UserView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
+import { useEdit } from '../parts/edit.ts';
 import { Segments, TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { roleNames } from '../parts/roles.ts';
@@ -30,6 +31,7 @@ export function UserForm({
   readonly onClose: () => void;
   readonly onSaved: (user: UserView, token: string | undefined) => void;
 }) {
+  const edit = useEdit(user, () => api.user(user?.id ?? ''));
   const form = useForm({
     initial: (): UserDraft => ({
       email: user?.email ?? '',
@@ -47,11 +49,20 @@ export function UserForm({
       const fields = { role, teams, ...(called !== '' && { name: called }) };
       if (user !== undefined)
         return {
-          user: await api.updateUser(user, {
-            ...fields,
-            // A user without a name is called by the email, as a new one is.
-            ...(called === '' && { name: email }),
-            organisation: organisation === '' ? null : organisation,
+          user: await edit((version) => {
+            const wanted = {
+              role,
+              teams,
+              // A user without a name is called by the email, as a new one is.
+              name: called === '' ? email : called,
+              organisation: organisation === '' ? null : organisation,
+            };
+            const before = { ...user, organisation: user.organisation ?? null };
+            const changed = Object.entries(wanted).filter(
+              ([field, value]) =>
+                JSON.stringify(value) !== JSON.stringify(before[field as keyof typeof wanted]),
+            );
+            return api.updateUser(user.id, Object.fromEntries(changed), version);
           }),
           token: undefined,
         };

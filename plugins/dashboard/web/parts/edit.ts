@@ -1,0 +1,33 @@
+/** Saves changes of things that somebody else may edit at the same time. */
+import { useRef } from 'react';
+import { ApiError } from './api.ts';
+import { differences } from './differences.ts';
+
+/** A thing with a version, as the admin API shows it. */
+interface Versioned {
+  readonly version: string;
+}
+
+/**
+ * Returns a function that saves a change of a thing. Where somebody else has changed the thing since, it reads it again and rejects with an
+ * error that tells what is different; saving once more then keeps that change beside one's own.
+ */
+export function useEdit<View extends Versioned>(thing: View | undefined, read: () => Promise<View>) {
+  const latest = useRef(thing);
+  return async <Answer>(write: (version: string) => Promise<Answer>): Promise<Answer> => {
+    const known = latest.current;
+    try {
+      return await write(known?.version ?? '');
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 412 || known === undefined) throw error;
+      const fresh = await read();
+      latest.current = fresh;
+      throw new ApiError(412, sentenceOf(differences(known, fresh)));
+    }
+  };
+}
+
+function sentenceOf(changes: readonly string[]): string {
+  const what = changes.length === 0 ? '' : `: ${changes.join('; ')}`;
+  return `Somebody else has changed this meanwhile${what}. Save again to keep that beside what you have changed.`;
+}
