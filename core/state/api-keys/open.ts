@@ -54,7 +54,8 @@ export function createApiKeys(
 
   let timer: NodeJS.Timeout | undefined;
   let refreshes = 0;
-  let refreshing = false;
+  let refreshing: Promise<void> | undefined;
+  let isStopped = false;
   let failing = false;
 
   function decode(row: string, value: unknown): ApiKey | undefined {
@@ -145,14 +146,20 @@ export function createApiKeys(
     await oldSecrets.save();
   }
 
-  async function refresh(): Promise<void> {
-    // A database that hangs is asked by one at a time.
-    if (refreshing) return;
-    refreshing = true;
+  /** Reads what others have changed. A database that hangs is asked by one at a time. */
+  function refresh(): void {
+    refreshing ??= readChanges().finally(() => {
+      refreshing = undefined;
+    });
+  }
+
+  async function readChanges(): Promise<void> {
     try {
-      await inUse.refresh();
-      await oldSecrets.refresh();
-      await owners.refresh();
+      for (const step of [() => inUse.refresh(), () => oldSecrets.refresh(), () => owners.refresh()]) {
+        // oxlint-disable-next-line no-await-in-loop -- one question at a time, so that calls find a connection
+        await step();
+        if (isStopped) return;
+      }
       refreshes += 1;
       if (refreshes % REFRESHES_PER_SAVE === 0) await saveUses();
       failing = false;
@@ -164,22 +171,21 @@ export function createApiKeys(
         );
       }
       failing = true;
-    } finally {
-      refreshing = false;
     }
     // What is missing is tried again with the next refreshing.
     if (!failing) void filling.run().catch(() => {});
   }
 
   function startRefreshing(): void {
-    timer ??= setInterval(() => void refresh(), REFRESH_EVERY).unref();
+    timer ??= setInterval(refresh, REFRESH_EVERY).unref();
   }
 
   async function stop(): Promise<void> {
     clearInterval(timer);
     timer = undefined;
+    isStopped = true;
     // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
-    await Promise.all([inUse.close(), oldSecrets.close(), filling.close(), owners.stop()]);
+    await Promise.all([refreshing, inUse.close(), oldSecrets.close(), filling.close(), owners.stop()]);
     // A database that fails must not keep the process from ending.
     await saveUses().catch((cause: unknown) =>
       report(new Error('When API keys were last used could not be saved.', { cause })),

@@ -440,6 +440,33 @@ describe('when the database is in a bad way', () => {
     await gateway.stop();
     expect(sentences().at(-1)).toBe('When API keys were last used could not be saved.');
   });
+
+  test('a reading that goes on when the gateway stops is no fault', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const report = vi.fn<(error: Error) => void>();
+    let isClosed = false;
+    const slow = new Proxy(stores, {
+      get(target, name: keyof Stores) {
+        if (name !== 'revision') return target[name];
+        return async (namespace: string) => {
+          if (isClosed) throw new Error('The database is closed.');
+          await new Promise((resolve) => setTimeout(resolve, 10));
+          return target.revision(namespace);
+        };
+      },
+    });
+    const gateway = createApiKeys(slow, report);
+    const loading = gateway.load();
+    await vi.advanceTimersByTimeAsync(100);
+    await loading;
+    gateway.startRefreshing();
+    await vi.advanceTimersByTimeAsync(1_005);
+    const stopping = gateway.stop().then(() => (isClosed = true));
+    await vi.advanceTimersByTimeAsync(1_000);
+    await stopping;
+    expect(report).not.toHaveBeenCalled();
+  });
 });
 
 describe('models of a key', () => {
