@@ -66,7 +66,8 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     expect(last).toBe('429 insufficient_quota');
 
     await goTo(page, 'Usage log');
-    await page.getByLabel('API key', { exact: true }).selectOption({ label: 'Restricted' });
+    await page.getByRole('combobox', { name: 'API key' }).fill('restr');
+    await page.getByRole('option', { name: 'Restricted' }).click();
     await page.getByLabel('Outcome').selectOption('ok');
     const row = page.getByRole('table', { name: 'Calls' }).getByRole('row').nth(1);
     await expect.poll(() => row.innerText()).toMatch(/200[\s\S]*Restricted[\s\S]*demo[\s\S]*\$0\.0/);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codeOf, stepAt } from '../../core/state/users/totp.ts';
+import { stepAt } from '../../core/state/users/totp.ts';
 import { withoutChromium } from '../support/chromium.ts';
 import { goTo, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+import { appCode } from './_totp.ts';
 
 const skipped = withoutChromium();
 
@@ -14,13 +15,6 @@ beforeAll(async () => {
 afterAll(async () => {
   if (skipped === undefined) await dashboard.close();
 });
-
-/** The bytes of a secret in base 32. */
-function bytesOf(secret: string): Buffer {
-  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = Array.from(secret, (letter) => letters.indexOf(letter).toString(2).padStart(5, '0')).join('');
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-}
 
 const password = 'correct horse battery';
 
@@ -70,9 +64,12 @@ describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
     expect((await views.getByRole('link').allInnerTexts()).map((text) => text.trim())).toEqual([
       'Overview',
       'Live calls',
+      'Spend',
       'Usage log',
       'API keys',
       'Organisations and teams',
+      'Models and prices',
+      'Playground',
     ]);
 
     const secret = await hers.evaluate(async () => {
@@ -84,7 +81,7 @@ describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
       });
       return ((await answer.json()) as { secret: string }).secret;
     });
-    const code = (step: number): string => codeOf(bytesOf(secret), step);
+    const code = (step: number): string => appCode(secret, step);
     // Each code is of the moment in which it is sent, but for the one that was used: that is the last one.
     const first = stepAt(Date.now());
     await hers.evaluate(async (given) => {

@@ -143,4 +143,7 @@ export const ownSessions = z.object({
 /** The types of what stands above, as a page takes them. */
 export type UserView = z.output<typeof user>;
 export type UserPage = z.output<typeof userPage>;
+export type SecondFactorView = z.output<typeof secondFactor>;
+export type RecoveryCodes = z.output<typeof recoveryCodes>;
+export type OwnSessions = z.output<typeof ownSessions>;
 export type InvitedUser = z.output<typeof invitedUser>;

@@ -8,6 +8,7 @@ import { Icon, Mark, type IconName } from './parts/icons.tsx';
 import { usePlace } from './parts/router.ts';
 import { Failed, Loading } from './parts/states.tsx';
 import { nextTheme, useTheme } from './parts/theme.ts';
+import { Account } from './views/account.tsx';
 import { Audit } from './views/audit.tsx';
 import { Channels } from './views/channels.tsx';
 import { Invitation } from './views/invitation.tsx';
@@ -19,6 +20,7 @@ import { Overview } from './views/overview.tsx';
 import { Owners } from './views/owners.tsx';
 import { Playground } from './views/playground.tsx';
 import { Processes } from './views/processes.tsx';
+import { Spend } from './views/spend.tsx';
 import { Tokens } from './views/tokens.tsx';
 import { UsageLog } from './views/usage-log.tsx';
 import { Users } from './views/users.tsx';
@@ -34,6 +36,7 @@ interface ViewEntry {
 const views: readonly ViewEntry[] = [
   { name: 'overview', title: 'Overview', View: Overview, needs: 'overview' },
   { name: 'live', title: 'Live calls', View: Live, needs: 'live' },
+  { name: 'spend', title: 'Spend', View: Spend, needs: 'sumUsage' },
   { name: 'usage', title: 'Usage log', View: UsageLog, needs: 'listUsage' },
   { name: 'keys', title: 'API keys', View: Keys, needs: 'listKeys' },
   { name: 'owners', title: 'Organisations and teams', View: Owners, needs: 'listOwners' },
@@ -45,6 +48,9 @@ const views: readonly ViewEntry[] = [
   { name: 'tokens', title: 'Admin tokens', View: Tokens, needs: 'listTokens' },
   { name: 'audit', title: 'Audit log', View: Audit, needs: 'listAudit' },
 ];
+
+/** Beside the others, because it is about whoever has signed in. */
+const account: ViewEntry = { name: 'account', title: 'Your account', View: Account };
 
 /** The login, or the view that the address names inside the frame. */
 export function App() {
@@ -77,7 +83,9 @@ export function App() {
 function Frame({ session }: { readonly session: Session }) {
   const place = usePlace();
   const allowed = views.filter(({ needs }) => needs === undefined || session.may.includes(needs));
-  const { name, title, View } = allowed.find((view) => view.name === place.view) ?? allowed[0]!;
+  const isUser = session.actor?.kind === 'user';
+  const { name, title, View } =
+    [...allowed, ...(isUser ? [account] : [])].find((view) => view.name === place.view) ?? allowed[0]!;
   useEffect(() => {
     document.title = `${title} · Sluice`;
   }, [title]);
@@ -93,7 +101,7 @@ function Frame({ session }: { readonly session: Session }) {
       >
         To the content
       </a>
-      <Rail current={name} views={allowed} who={session.actor?.name} />
+      <Rail current={name} views={allowed} who={session.actor?.name} isUser={isUser} />
       <main id="view" className="view" tabIndex={-1}>
         {session.may.includes('status') && <GatewayNotices />}
         <View key={name} />
@@ -106,10 +114,13 @@ function Rail({
   current,
   views: shown,
   who,
+  isUser,
 }: {
   readonly current: string;
   readonly views: readonly ViewEntry[];
   readonly who: string | undefined;
+  /** False for the admin password, which has no account. */
+  readonly isUser: boolean;
 }) {
   const queries = useQueryClient();
   const theme = useTheme();
@@ -146,6 +157,17 @@ function Rail({
         </ul>
       </nav>
       <div className="foot">
+        {isUser && (
+          <a
+            href="#/account"
+            aria-label="Your account"
+            aria-current={current === 'account' ? 'page' : undefined}
+            title={who}
+          >
+            <Icon name="account" />
+            <span>Your account</span>
+          </a>
+        )}
         <button type="button" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`}>
           <Icon name="theme" />
           <span>Theme: {theme}</span>

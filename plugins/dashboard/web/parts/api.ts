@@ -19,9 +19,12 @@ import type {
   Overview,
   OverviewRange,
   OwnerChanges,
+  OwnSessions,
   OwnerPage,
   OwnerView,
+  RecoveryCodes,
   ReloadOutcome,
+  SecondFactorView,
   Session,
   SignInWays,
   Status,
@@ -29,6 +32,7 @@ import type {
   TokenWithValue,
   UsagePageView,
   UsageRecordView,
+  UsageSumsList,
   UserPage,
   UserView,
 } from '../../../admin/schemas/index.ts';
@@ -55,6 +59,8 @@ export interface KeysWish {
   readonly search?: string | undefined;
   readonly owner?: string | undefined;
   readonly limit?: number | undefined;
+  readonly spend?: 'true';
+  readonly sort?: 'created' | 'spend';
 }
 
 /** Fields of the login. An empty email stands for the admin password, an empty code for none. */
@@ -109,7 +115,13 @@ async function send(
 }
 
 /** Paths whose 401 says that a password is wrong, not that the session is over. */
-const signingIn: ReadonlySet<string> = new Set(['login', 'sign-in']);
+const signingIn: ReadonlySet<string> = new Set([
+  'login',
+  'sign-in',
+  'me/password',
+  'me/second-factor/confirm',
+  'me/second-factor/remove',
+]);
 
 async function ask<T>(
   method: string,
@@ -180,21 +192,21 @@ export const api = {
   deleteUser: (id: string) => ask<unknown>('DELETE', `users/${at(id)}`),
   inviteUser: (id: string) => ask<InvitedUser['invitation']>('POST', `users/${at(id)}/invitation`, {}),
   resetSecondFactor: (id: string) => ask<UserView>('DELETE', `users/${at(id)}/second-factor`),
+  /** One's own user. */
+  me: () => ask<UserView>('GET', 'me'),
+  changeMe: (name: string) => ask<UserView>('PATCH', 'me', { name }),
+  changePassword: (current: string, password: string) =>
+    remember(ask<Session>('POST', 'me/password', { current, password })),
+  addSecondFactor: () => ask<SecondFactorView>('POST', 'me/second-factor', {}),
+  confirmSecondFactor: (code: string) => ask<RecoveryCodes>('POST', 'me/second-factor/confirm', { code }),
+  removeSecondFactor: (code: string) => ask<unknown>('POST', 'me/second-factor/remove', { code }),
+  ownSessions: () => ask<OwnSessions>('GET', 'me/sessions'),
+  endOwnSession: (id: string) => ask<unknown>('DELETE', `me/sessions/${at(id)}`),
+  endOwnSessions: () => ask<unknown>('DELETE', 'me/sessions'),
   logout: () => ask<LoggedOut>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
   keys: (wish: KeysWish, after: string | undefined) =>
     ask<KeyPage>('GET', `keys${queryOf({ ...wish, after })}`),
-  /** Those of all pages, as few of these as there can be. */
-  async allKeys(): Promise<KeyView[]> {
-    const keys: KeyView[] = [];
-    let page: KeyPage = { keys: [], next: undefined };
-    do {
-      // oxlint-disable-next-line no-await-in-loop -- a page tells where the next begins
-      page = await ask<KeyPage>('GET', `keys${queryOf({ limit: 500, after: page.next })}`);
-      for (const key of page.keys) keys.push(key);
-    } while (page.next !== undefined);
-    return keys;
-  },
   key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
   createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
   updateKey: (id: string, changes: KeyChanges, version: string) =>
@@ -224,6 +236,7 @@ export const api = {
   deleteOwner: (id: string) => ask<unknown>('DELETE', `owners/${at(id)}`),
   usage: (wish: UsageWish, after: string | undefined) =>
     ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...wish, after })}`),
+  sums: (wish: UsageWish) => ask<UsageSumsList>('GET', `usage/sums${queryOf(wish)}`),
   call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),
   channels: () => ask<ChannelList>('GET', 'channels'),
   testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),

@@ -54,6 +54,7 @@ export function TextFilter({
   value,
   options,
   numeric,
+  replaces,
   placeholder = 'All',
 }: {
   readonly label: string;
@@ -62,8 +63,12 @@ export function TextFilter({
   readonly options?: readonly string[];
   readonly numeric?: keyof typeof dropped;
   readonly placeholder?: string;
+  /** Another filter of the address whose value is shown here until one types. */
+  readonly replaces?: string;
 }) {
-  const [text, setText] = useTyped(value, (typed) => changeQuery({ [name]: typed }, 'replace'));
+  const [text, setText] = useTyped(value, (typed) =>
+    changeQuery({ ...(replaces !== undefined && { [replaces]: undefined }), [name]: typed }, 'replace'),
+  );
   return (
     <Field label={label}>
       {(props) => (

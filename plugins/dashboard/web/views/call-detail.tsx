@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
-import { api } from '../parts/api.ts';
-import { Badge, Status } from '../parts/badges.tsx';
+import type { UsageRecordView } from '../../../admin/schemas/index.ts';
+import { api, ApiError } from '../parts/api.ts';
+import { Badge, Status, Tags } from '../parts/badges.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { addressOf } from '../parts/router.ts';
@@ -11,34 +11,19 @@ import { count, duration, exactly, money } from '../parts/text.ts';
 import { Attempts, causeText } from './call-attempts.tsx';
 
 /** Everything that is known about one call. */
-export function CallDetail({
-  id,
-  keys,
-  onClose,
-}: {
-  readonly id: string;
-  /** All keys that exist; undefined while they load. */
-  readonly keys: readonly KeyView[] | undefined;
-  readonly onClose: () => void;
-}) {
+export function CallDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   // A call that has just ended is written down within a second or so.
   const call = useQuery({ queryKey: ['call', id], queryFn: () => api.call(id), retry: 3, retryDelay: 700 });
   return (
     <Dialog title="Call" kind="sheet" onClose={onClose}>
       <Await query={call} what="the call">
-        {(record) => <Detail record={record} keys={keys} />}
+        {(record) => <Detail record={record} />}
       </Await>
     </Dialog>
   );
 }
 
-function Detail({
-  record,
-  keys,
-}: {
-  readonly record: UsageRecordView;
-  readonly keys: readonly KeyView[] | undefined;
-}) {
+function Detail({ record }: { readonly record: UsageRecordView }) {
   const { id, at, status, code, reason, cause, ended, stream, passThrough, losses } = record;
   const facts: readonly (readonly [string, ReactNode])[] = [
     [
@@ -49,7 +34,8 @@ function Detail({
       </span>,
     ],
     ['Time', exactly(at)],
-    ['API key', <KeyOf key="key" record={record} keys={keys} />],
+    ['API key', <KeyOf key="key" record={record} />],
+    ...ownersOf(record),
     ['From', <code key="ip">{record.ip}</code>],
     ['Operation', record.operation],
     ['Model', named(record.model, record.upstreamModel)],
@@ -101,21 +87,46 @@ function Detail({
 }
 
 /** The name of the call's key; a link while the key exists. */
-function KeyOf({
-  record: { keyId, keyName },
-  keys,
-}: {
-  readonly record: UsageRecordView;
-  readonly keys: readonly KeyView[] | undefined;
-}) {
+function KeyOf({ record: { keyId, keyName } }: { readonly record: UsageRecordView }) {
+  const key = useQuery({
+    queryKey: ['keys', 'one', keyId],
+    queryFn: () => api.key(keyId ?? ''),
+    enabled: keyId !== undefined,
+    retry: false,
+  });
   if (keyId === undefined) return 'none';
-  if (keys === undefined || keys.some(({ id }) => id === keyId))
-    return <a href={addressOf('keys', { key: keyId })}>{keyName ?? keyId}</a>;
+  const isGone = key.error instanceof ApiError && key.error.status === 404;
+  if (!isGone) return <a href={addressOf('keys', { key: keyId })}>{keyName ?? keyId}</a>;
   return (
     <>
       {keyName ?? keyId} <span className="muted">(deleted)</span>
     </>
   );
+}
+
+/** Whom the call belongs to, as far as that is known. */
+function ownersOf(record: UsageRecordView): (readonly [string, ReactNode])[] {
+  const owners = (['organisation', 'team', 'member'] as const).flatMap((kind) => {
+    const id = record[kind];
+    if (id === undefined) return [];
+    const name = record[`${kind}Name`] ?? id;
+    const title = { organisation: 'Organisation', team: 'Team', member: 'Member' }[kind];
+    const link = (
+      <a key={kind} href={addressOf('owners', { owner: id })}>
+        {name}
+      </a>
+    );
+    return [[title, link] as const];
+  });
+  return [
+    ...owners,
+    ...(record.endUser === undefined
+      ? []
+      : [['End user', <code key="user">{record.endUser}</code>] as const]),
+    ...(record.tags === undefined || record.tags.length === 0
+      ? []
+      : [['Tags', <Tags key="tags" values={record.tags} most={20} />] as const]),
+  ];
 }
 
 const endings = {
@@ -172,7 +183,8 @@ function Timeline({ record: { ms, firstMs, gatewayMs } }: { readonly record: Usa
 }
 
 function Tokens({ record }: { readonly record: UsageRecordView }) {
-  const { input, output, cacheRead, cacheWrite, reasoning, estimated, microDollars, price } = record;
+  const { input, output, cacheRead, cacheWrite, reasoning, estimated, price } = record;
+  const { microDollars, chargedMicroDollars } = record;
   const rows = [
     ['Input', input],
     ['– read from a cache', cacheRead],
@@ -197,6 +209,7 @@ function Tokens({ record }: { readonly record: UsageRecordView }) {
             name="Cost"
             value={microDollars === undefined ? 'The model has no price.' : money(microDollars)}
           />
+          {chargedMicroDollars !== undefined && <Fact name="Charged" value={money(chargedMicroDollars)} />}
           {Object.entries(price ?? {}).map(([name, value]) => (
             <Fact
               key={name}

@@ -5,15 +5,21 @@ import { api } from '../parts/api.ts';
 import { BudgetBars, KeyOwners, KeyState, LimitLines, ModelTags, Tags } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { Segments } from '../parts/fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { SearchBox } from '../parts/typed.tsx';
 import { Await, Empty, More } from '../parts/states.tsx';
-import { ago, exactly } from '../parts/text.ts';
+import { ago, brief, exactly, money } from '../parts/text.ts';
 import { BulkActions } from './key-bulk.tsx';
 import { KeyDetail } from './key-detail.tsx';
 import { KeyForm } from './key-form.tsx';
 import { OnceOnly } from './key-once.tsx';
+
+const orders = [
+  ['created', 'Newest'],
+  ['spend', 'Highest spend'],
+] as const;
 
 const columns: readonly Column<KeyView>[] = [
   {
@@ -59,6 +65,21 @@ const columns: readonly Column<KeyView>[] = [
       Math.max(-1, ...budgets.map(({ spent, amount }) => (amount === 0 ? 1 : spent / amount))),
     show: ({ budgets }) => <BudgetBars budgets={budgets} />,
   },
+  {
+    id: 'spent',
+    title: 'Spent, 30 days',
+    kind: 'number',
+    sortBy: ({ spent }) => spent?.microDollars,
+    show: ({ spent }) =>
+      spent === undefined ? null : (
+        <>
+          <span className="nowrap">{money(spent.microDollars)}</span>
+          <span className="sub nowrap">
+            {brief(spent.calls)} {spent.calls === 1 ? 'call' : 'calls'}
+          </span>
+        </>
+      ),
+  },
   { id: 'rates', wide: true, title: 'Limits', show: (key) => <LimitLines limits={key} /> },
   {
     id: 'used',
@@ -93,11 +114,16 @@ export function Keys() {
   const search = searchOf(query.get('search') ?? '');
   const owner = query.get('owner') ?? '';
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const sort = query.get('sort') === 'spend' && search === '' ? 'spend' : 'created';
   // What is selected is what can be seen: another filter selects nothing.
-  useEffect(() => setSelected(new Set()), [search, owner]);
+  useEffect(() => setSelected(new Set()), [search, owner, sort]);
   const keys = useInfiniteQuery({
-    queryKey: ['keys', 'pages', search, owner],
-    queryFn: ({ pageParam }) => api.keys({ search, owner }, pageParam),
+    queryKey: ['keys', 'pages', search, owner, sort],
+    queryFn: ({ pageParam }) =>
+      api.keys(
+        { search, owner, ...(sort === 'spend' ? { sort, limit: 200 } : { spend: 'true' }) },
+        pageParam,
+      ),
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
@@ -131,7 +157,7 @@ export function Keys() {
             label="Find an API key"
             hint="Name, note, id or prefix"
             value={query.get('search') ?? ''}
-            onChange={(text) => changeQuery({ search: searchOf(text) }, 'replace')}
+            onChange={(text) => changeQuery({ search: searchOf(text), sort: undefined }, 'replace')}
           />
           {create}
         </div>
@@ -144,6 +170,20 @@ export function Keys() {
             placeholder="All"
             value={owner}
             onChange={(id) => changeQuery({ owner: id }, 'replace')}
+          />
+        </div>
+        <div className="field">
+          <span className="label">Order</span>
+          <Segments
+            label="Order"
+            options={orders}
+            value={sort}
+            onChange={(next) =>
+              changeQuery(
+                next === 'spend' ? { sort: next, search: undefined } : { sort: undefined },
+                'replace',
+              )
+            }
           />
         </div>
         {selected.size > 0 && (
@@ -166,6 +206,8 @@ export function Keys() {
                   {keys.isFetchingNextPage ? 'Searching…' : 'Search older keys'}
                 </button>
               </Empty>
+            ) : all.length === 0 && sort === 'spend' ? (
+              <Empty title="No key that is left was used in the last 30 days" />
             ) : all.length === 0 && (search !== '' || owner !== '') ? (
               <Empty
                 title={
@@ -188,11 +230,13 @@ export function Keys() {
                   rowId={({ id }) => id}
                   rowName={({ name }) => name}
                   selection={{ ids: selected, change: setSelected }}
-                  sortable={!keys.hasNextPage}
+                  sortable={!keys.hasNextPage && sort === 'created'}
                   onEnd={() => void (keys.hasNextPage && keys.fetchNextPage())}
                   onOpen={({ id }) => changeQuery({ key: id })}
                 />
-                <More query={keys} count={all.length} one="key" many="keys" />
+                <More query={keys} count={all.length} one="key" many="keys">
+                  {sort === 'spend' && ' with the highest cost of the last 30 days, at most 200'}
+                </More>
               </>
             );
           }}

@@ -5,6 +5,7 @@ import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { addressOf } from '../parts/router.ts';
+import { useMay } from '../parts/session.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { brief, count } from '../parts/text.ts';
 
@@ -122,9 +123,13 @@ const columns: readonly Column<ModelView>[] = [
   },
 ];
 
+/** For whoever is not told who serves a model. */
+const withoutChannels = columns.filter(({ id }) => id !== 'channels');
+
 /** Which models there are, who serves them, and what they cost. */
 export function Models() {
   const models = useQuery({ queryKey: ['models'], queryFn: api.models });
+  const seesChannels = useMay('listChannels');
   const [wanted, setWanted] = useState('');
   const shown = useMemo(
     () =>
@@ -151,10 +156,21 @@ export function Models() {
           {() =>
             shown.length === 0 ? (
               <Empty title={wanted === '' ? 'No models' : 'No model has this in its name'}>
-                {wanted === '' && <p>Models come from the channels in the config.</p>}
+                {wanted === '' && (
+                  <p>
+                    {seesChannels
+                      ? 'Models come from the channels in the config.'
+                      : 'You see the models that your API keys may call.'}
+                  </p>
+                )}
               </Empty>
             ) : (
-              <DataTable label="Models" columns={columns} rows={shown} rowId={({ id }) => id} />
+              <DataTable
+                label="Models"
+                columns={seesChannels ? columns : withoutChannels}
+                rows={shown}
+                rowId={({ id }) => id}
+              />
             )
           }
         </Await>

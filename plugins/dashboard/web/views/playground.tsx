@@ -99,7 +99,14 @@ export function Playground() {
                 onChange={setFormat}
               />
             </div>
-            <Field label="Model">
+            <Field
+              label="Model"
+              hint={
+                models.data?.models.length === 0
+                  ? 'No model is offered: none of your API keys may call one. Make a key first.'
+                  : undefined
+              }
+            >
               {(props) => (
                 <>
                   <input

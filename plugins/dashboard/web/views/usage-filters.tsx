@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import type { KeyView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Field } from '../parts/fields.tsx';
+import { KeyPicker } from '../parts/key-picker.tsx';
+import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { changeQuery } from '../parts/router.ts';
+import { useMay } from '../parts/session.ts';
 import { TextFilter } from '../parts/typed.tsx';
 
 const hour = 3_600_000;
@@ -22,23 +24,45 @@ const numbers = [
   ['maxDollars', 'Max cost, $'],
 ] as const;
 /** Filters that are folded away until one of them is used. */
-const rarer = ['format', 'status', 'id', ...numbers.map(([name]) => name)];
+const owners = [
+  ['organisation', 'Organisation', ['organisation']],
+  ['team', 'Team', ['team']],
+  ['member', 'Member', ['member', 'service-account']],
+] as const;
+const rarer = [
+  'format',
+  'status',
+  'tag',
+  'endUser',
+  ...owners.map(([name]) => name),
+  ...numbers.map(([name]) => name),
+];
+
+/** Returns a time of the address as a field takes it: links have the zone with it, fields have none. */
+function fieldTime(text: string): string {
+  if (!text.endsWith('Z')) return text;
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return '';
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
 
 /** Filters and order of the usage log. Their values are in the address. */
 export function UsageFilters({
   query,
-  keys,
   keyName,
   narrowed,
 }: {
   readonly query: URLSearchParams;
-  readonly keys: readonly KeyView[];
-  /** Name of the key in the filter, from its calls: a key that was deleted is not among `keys`. */
+  /** Name of the key in the filter, from its calls: a key that was deleted cannot be asked for. */
   readonly keyName: string | undefined;
   readonly narrowed: boolean;
 }) {
-  const channels = useQuery({ queryKey: ['channels'], queryFn: api.channels });
-  const models = useQuery({ queryKey: ['models'], queryFn: api.models });
+  const channels = useQuery({
+    queryKey: ['channels'],
+    queryFn: api.channels,
+    enabled: useMay('listChannels'),
+  });
+  const models = useQuery({ queryKey: ['models'], queryFn: api.models, enabled: useMay('listModels') });
   const value = (name: string): string => query.get(name) ?? '';
   const set = (name: string) => (event: { readonly target: { readonly value: string } }) =>
     changeQuery({ [name]: event.target.value }, 'replace');
@@ -54,7 +78,7 @@ export function UsageFilters({
         <select {...props} value={value(name)} onChange={set(name)}>
           <option value="">{all}</option>
           {value(name) !== '' && !options.some(([option]) => option === value(name)) && (
-            <option value={value(name)}>{(name === 'keyId' && keyName) || value(name)}</option>
+            <option value={value(name)}>{value(name)}</option>
           )}
           {options.map(([option, text]) => (
             <option key={option} value={option}>
@@ -89,26 +113,47 @@ export function UsageFilters({
       {range === 'custom' &&
         (['from', 'to'] as const).map((name) => (
           <Field key={name} label={name === 'from' ? 'From' : 'To'}>
-            {(props) => <input {...props} type="datetime-local" value={value(name)} onChange={set(name)} />}
+            {(props) => (
+              <input {...props} type="datetime-local" value={fieldTime(value(name))} onChange={set(name)} />
+            )}
           </Field>
         ))}
-      {select(
-        'API key',
-        'keyId',
-        'All',
-        keys.map(({ id, name }) => [id, name]),
-      )}
+      <KeyPicker
+        label="API key"
+        placeholder="All"
+        value={value('keyId')}
+        name={keyName}
+        onChange={(id) => changeQuery({ keyId: id }, 'replace')}
+      />
       <TextFilter
         label="Model"
-        name="model"
-        value={value('model')}
+        name="modelPart"
+        placeholder="Any part of it"
+        value={value('modelPart') || value('model')}
+        replaces="model"
         options={models.data?.models.map(({ id }) => id) ?? []}
       />
-      {select('Channel', 'channel', 'All', channels.data?.channels.map(({ id }) => [id, id]) ?? [])}
+      {channels.data === undefined ? (
+        <TextFilter label="Channel" name="channel" value={value('channel')} />
+      ) : (
+        select(
+          'Channel',
+          'channel',
+          'All',
+          channels.data.channels.map(({ id }) => [id, id]),
+        )
+      )}
       {select('Outcome', 'outcome', 'All', [
         ['ok', 'Succeeded'],
         ['failed', 'Failed'],
+        ['refused', 'Refused by the gateway'],
       ])}
+      {select(
+        'Status class',
+        'statusClass',
+        'All',
+        [2, 3, 4, 5].map((digit) => [String(digit), `${digit}00–${digit}99`]),
+      )}
       {select('Order', 'sort', 'Newest first', [
         ['duration', 'Longest first'],
         ['cost', 'Most expensive first'],
@@ -123,7 +168,18 @@ export function UsageFilters({
             formats.map((name) => [name, name]),
           )}
           <TextFilter label="Status" name="status" value={value('status')} numeric="whole" />
-          <TextFilter label="Request id" name="id" value={value('id')} placeholder="req_…" />
+          {owners.map(([name, label, kinds]) => (
+            <OwnerPicker
+              key={name}
+              label={label}
+              kinds={kinds}
+              placeholder="All"
+              value={value(name)}
+              onChange={(id) => changeQuery({ [name]: id }, 'replace')}
+            />
+          ))}
+          <TextFilter label="Tag" name="tag" value={value('tag')} />
+          <TextFilter label="End user" name="endUser" value={value('endUser')} />
           {numbers.map(([name, label]) => (
             <TextFilter
               key={name}

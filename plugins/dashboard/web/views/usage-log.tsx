@@ -1,4 +1,4 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import type { UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api, queryOf, type UsageWish } from '../parts/api.ts';
@@ -8,10 +8,30 @@ import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { count, duration, exactly, money, when } from '../parts/text.ts';
+import { SearchBox } from '../parts/typed.tsx';
 import { CallDetail } from './call-detail.tsx';
 import { ranges, UsageFilters } from './usage-filters.tsx';
 
-const narrowing = ['keyId', 'model', 'channel', 'format', 'operation', 'outcome', 'status', 'id'] as const;
+const narrowing = [
+  'keyId',
+  'organisation',
+  'team',
+  'member',
+  'tag',
+  'endUser',
+  'model',
+  'modelPart',
+  'channel',
+  'format',
+  'operation',
+  'outcome',
+  'status',
+  'statusClass',
+  'id',
+] as const;
+/** Records in a page, and in a list by duration or cost, which is one page. */
+const pageSize = '100';
+const listSize = '500';
 /** Filters by a number: their name in the address and in the API, and how many of the API's units are one of the page's. */
 const numbers = [
   ['minSeconds', 'minMs', 1_000],
@@ -133,12 +153,11 @@ export function UsageLog() {
     queryKey: ['usage', wish, sort],
     // An order by duration or cost has one page: a longer one.
     queryFn: ({ pageParam }) =>
-      api.usage(sort === 'time' ? wish : { ...wish, sort, limit: '200' }, pageParam),
+      api.usage({ ...wish, sort, limit: sort === 'time' ? pageSize : listSize }, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
   });
-  const keys = useQuery({ queryKey: ['keys', 'all'], queryFn: api.allKeys });
   const inFilter = usage.data?.pages
     .flatMap((page) => page.records)
     .find(({ keyId }) => keyId === query.get('keyId'));
@@ -148,6 +167,12 @@ export function UsageLog() {
       <header>
         <h1>Usage log</h1>
         <div className="actions">
+          <SearchBox
+            label="Request id"
+            hint="Request id: req_…"
+            value={query.get('id') ?? ''}
+            onChange={(id) => changeQuery({ id }, 'replace')}
+          />
           <button
             type="button"
             className="button"
@@ -166,7 +191,7 @@ export function UsageLog() {
         </div>
       </header>
       <div className="card">
-        <UsageFilters query={query} keys={keys.data ?? []} keyName={inFilter?.keyName} narrowed={narrowed} />
+        <UsageFilters query={query} keyName={inFilter?.keyName} narrowed={narrowed} />
         <Await query={usage} what="the usage log">
           {({ pages }) => {
             const records = pages.flatMap((page) => page.records);
@@ -210,6 +235,7 @@ export function UsageLog() {
                   rows={records}
                   rowId={({ id }) => id}
                   sortable={false}
+                  onEnd={() => void (usage.hasNextPage && !usage.isFetching && usage.fetchNextPage())}
                   order={{
                     current: sort,
                     choose: (next) => changeQuery({ sort: next === 'time' ? undefined : next }, 'replace'),
@@ -226,9 +252,7 @@ export function UsageLog() {
           }}
         </Await>
       </div>
-      {call !== null && (
-        <CallDetail id={call} keys={keys.data} onClose={() => changeQuery({ call: undefined })} />
-      )}
+      {call !== null && <CallDetail id={call} onClose={() => changeQuery({ call: undefined })} />}
     </>
   );
 }

@@ -64,7 +64,7 @@ export function UserDetail({
         { name: 'Edit', kind: 'primary', run: onEdit },
       ]}
     >
-      <Facts user={user} />
+      <UserFacts user={user} />
       <div className="row">
         <button type="button" className="button small" disabled={busy} onClick={onInvite}>
           {hasPassword ? 'Let the user set another password' : 'Invite again'}
@@ -79,7 +79,8 @@ export function UserDetail({
   );
 }
 
-function Facts({ user }: { readonly user: UserView }) {
+/** Shows what is known of a user. `own`: to the user itself. */
+export function UserFacts({ user, own = false }: { readonly user: UserView; readonly own?: boolean }) {
   const { name, organisation, teams, member, createdAt, lastSignInAt, identities } = user;
   const ids = [...(organisation === undefined ? [] : [organisation]), ...teams.map(({ team }) => team)];
   const owners = useQueries({
@@ -92,8 +93,12 @@ function Facts({ user }: { readonly user: UserView }) {
   const nameOf = (id: string): string => owners[ids.indexOf(id)]?.data?.name ?? id;
   return (
     <dl className="facts">
-      <dt>Name</dt>
-      <dd>{name}</dd>
+      {!own && (
+        <>
+          <dt>Name</dt>
+          <dd>{name}</dd>
+        </>
+      )}
       <dt>Role</dt>
       <dd>{roleOf(user)}</dd>
       <dt>Organisation</dt>
@@ -106,7 +111,7 @@ function Facts({ user }: { readonly user: UserView }) {
       </dd>
       <dt>API keys and limits</dt>
       <dd>
-        <a href={addressOf('owners', { owner: member })}>Open the member</a>
+        <a href={addressOf('owners', { owner: member })}>{own ? 'Show' : 'Open the member'}</a>
       </dd>
       <dt>Sign-in providers</dt>
       <dd>{identities.length === 0 ? 'none' : identities.map(({ issuer }) => issuer).join(', ')}</dd>
