@@ -229,6 +229,7 @@ export {
   type StoredResponse,
 } from '../state/responses/index.ts';
 export { openResponseStore } from '../state/responses/open.ts';
+export { AuditLog } from '../state/audit-log.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { FollowedEntries } from '../state/followed-entries.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';

@@ -1,14 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { entriesOf, type InternalTools, type Stores } from 'sluice/internal';
+/** Notes and lists changes that somebody made by the admin API, with the organisations that they concern. */
+import type { JsonObject } from 'sluice';
+import { AuditLog, type InternalTools, type Stores } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { AuditEntry, AuditPage } from './schemas/index.ts';
 import type { Session } from './sessions.ts';
-
-/** The newest entries are kept, so many and for so many milliseconds. */
-const most = 5_000;
-const keptFor = 400 * 86_400_000;
-/** Between two looks at how many there are. */
-const writesPerLook = 100;
 
 /** The author of a change. */
 export interface Author {
@@ -26,44 +21,33 @@ type Owners = InternalTools['apiKeys']['owners'];
 
 /** Who changed what, and when: in the database, newest first. */
 export class Audit {
-  readonly #kept;
-  #writes = 0;
-  /** Time of the last entry, and number of entries before it in its millisecond: ids sort in the order of the changes. */
-  #lastAt = 0;
-  #inMillisecond = 0;
-
+  readonly #log: AuditLog;
   readonly #owners: Owners | undefined;
 
   constructor(stores: Stores, owners?: Owners) {
     this.#owners = owners;
-    this.#kept = stores.namespace<AuditEntry>('admin-audit');
+    this.#log = new AuditLog(stores);
   }
 
   /** Writes an entry down. Rejects when the database fails: a change that nobody can trace is not made in silence. */
   async note({ actor, ip, session }: Author, change: Change): Promise<void> {
-    const at = Date.now();
-    this.#inMillisecond = at === this.#lastAt ? this.#inMillisecond + 1 : 0;
-    this.#lastAt = at;
-    const order = this.#inMillisecond.toString(36).padStart(3, '0');
-    const id = `${at.toString(36).padStart(9, '0')}-${order}${randomBytes(6).toString('hex')}`;
-    const { kind, id: actorId, name } = actor;
-    const by = {
-      actor: { kind, id: actorId, name },
-      ...(session === undefined ? {} : { session: session.id }),
-    };
+    const { kind, id, name } = actor;
     const organisation = this.#organisationOf(change) ?? actor.organisation;
-    const of = organisation === undefined ? {} : { organisation };
-    await this.#kept.set(id, { id, at, ...by, ip, ...of, ...change }, keptFor);
-    this.#writes += 1;
-    if (this.#writes % writesPerLook === 0) await this.#prune();
+    await this.#log.add({
+      actor: { kind, id, name },
+      ip,
+      ...(session === undefined ? {} : { session: session.id }),
+      ...(organisation === undefined ? {} : { organisation }),
+      ...(change as Change & { readonly before?: JsonObject; readonly after?: JsonObject }),
+    });
   }
 
   /** A page, newest first. `after` is the id of the last entry of the page before. `organisation`: the changes that concern it alone. */
   async page(limit: number, after?: string, organisation?: string): Promise<AuditPage> {
     const entries: AuditEntry[] = [];
-    for await (const [, entry] of entriesOf(this.#kept))
-      if (isEntry(entry) && (organisation === undefined || entry.organisation === organisation))
-        entries.push(entry);
+    for await (const entry of this.#log.entries())
+      if (organisation === undefined || entry.organisation === organisation)
+        entries.push(entry as AuditEntry);
     const older = entries
       .toSorted((a, b) => (a.id < b.id ? 1 : -1))
       .filter(({ id }) => after === undefined || id < after);
@@ -84,15 +68,4 @@ export class Audit {
     }
     return undefined;
   }
-
-  async #prune(): Promise<void> {
-    const ids: string[] = [];
-    for await (const [id] of entriesOf(this.#kept)) ids.push(id);
-    if (ids.length > most) await this.#kept.deleteMany(ids.toSorted().slice(0, ids.length - most));
-  }
-}
-
-/** A damaged entry reads as something else, or as nothing. */
-function isEntry(entry: AuditEntry | undefined): entry is AuditEntry {
-  return typeof entry?.id === 'string' && typeof entry.at === 'number';
 }

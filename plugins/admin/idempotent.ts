@@ -20,6 +20,9 @@ const keptMs = 24 * 3_600_000;
 /** Maximum number of requests that are remembered at once. */
 const maxKept = 10_000;
 
+/** Maximum number of them of one user or token, and of all those of one organisation, so that one who is busy leaves room for others. */
+const shares = { actor: 2_000, organisation: 5_000 } as const;
+
 /** Number of requests between two counts of what is remembered. */
 const requestsPerCount = 100;
 
@@ -38,6 +41,8 @@ interface Kept {
   /** Hash of what was asked. */
   readonly body: string;
   readonly startedAt: number;
+  /** The shares that it counts in. */
+  readonly of?: readonly string[];
   readonly sealed?: string;
   /** True: the request failed, and it is not known whether it has made something. */
   readonly isLost?: true;
@@ -67,6 +72,8 @@ export class IdempotentCreates {
   #sealer: Promise<Sealer> | undefined;
   #requests = 0;
   #rows = 0;
+  /** Number of remembered requests by share. */
+  #counts = new Map<string, number>();
 
   constructor({ stores, upkeep }: Pick<InternalTools, 'stores' | 'upkeep'>) {
     this.#stores = stores;
@@ -86,11 +93,12 @@ export class IdempotentCreates {
         `The header idempotency-key takes 1 to ${maxKeyLength} visible ASCII characters without spaces.`,
         { param: 'idempotency-key' },
       );
-    await this.#checkRoom();
+    const of = sharesOf(actor);
+    await this.#checkRoom(of);
     const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
     const body = hash('sha256', JSON.stringify(creation.body ?? null));
     const claim = randomBytes(12).toString('hex');
-    const first: Kept = { claim, body, startedAt: Date.now() };
+    const first: Kept = { claim, body, startedAt: Date.now(), of: of.map(({ name }) => name) };
     if (!(await this.#stores.add<Kept>(namespace, row, first, keptMs))) {
       const earlier = await this.#earlier(row, body);
       if (earlier !== undefined) return { value: earlier, isRepeated: true };
@@ -147,11 +155,15 @@ export class IdempotentCreates {
     }
   }
 
-  /** Throws 429 when too many requests are remembered. */
-  async #checkRoom(): Promise<void> {
+  /** Throws 429 when too many requests are remembered, of all or of a share. */
+  async #checkRoom(of: readonly Share[]): Promise<void> {
     if (this.#requests % requestsPerCount === 0) {
       let rows = 0;
-      for await (const [row] of entriesOf(this.#kept)) rows += row === '' ? 0 : 1;
+      this.#counts = new Map();
+      for await (const [row, kept] of entriesOf(this.#kept)) {
+        rows += row === '' ? 0 : 1;
+        for (const name of kept?.of ?? []) this.#count(name);
+      }
       this.#rows = rows;
       this.#upkeep.set({
         what: 'idempotency-keys',
@@ -166,7 +178,19 @@ export class IdempotentCreates {
         `More than ${maxKept} requests with an idempotency-key came within 24 hours. Send this one without the header, or later.`,
         { retryAfter: 3_600 },
       );
+    const full = of.find(({ name, most }) => (this.#counts.get(name) ?? 0) >= most);
+    if (full !== undefined)
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `${full.whose} have sent more than ${full.most} requests with an idempotency-key within 24 hours. Send this one without the header, or later.`,
+        { retryAfter: 3_600 },
+      );
     this.#requests += 1;
+    for (const { name } of of) this.#count(name);
+  }
+
+  #count(name: string): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
   }
 
   #open(): Promise<Sealer> {
@@ -176,6 +200,29 @@ export class IdempotentCreates {
     });
     return this.#sealer;
   }
+}
+
+/** A part of the remembered requests that has a maximum of its own. */
+interface Share {
+  readonly name: string;
+  readonly most: number;
+  readonly whose: string;
+}
+
+/** Returns the shares of an actor. The admin password has no other than all. */
+function sharesOf({ kind, id, organisation }: Actor): readonly Share[] {
+  return [
+    ...(kind === 'password' ? [] : [{ name: `${kind} ${id}`, most: shares.actor, whose: 'You' }]),
+    ...(organisation === undefined
+      ? []
+      : [
+          {
+            name: `organisation ${organisation}`,
+            most: shares.organisation,
+            whose: 'Those of your organisation',
+          },
+        ]),
+  ];
 }
 
 function stillRuns(): GatewayError {

@@ -95,18 +95,23 @@ export default definePlugin({
       ...processHandlers(tools, audit),
       ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
       ...configHandlers(tools, audit),
-      live({ ctx, session, scope }) {
+      live({ ctx, session, scope, actor }) {
         const token = sessionToken(ctx) ?? '';
         const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
         ctx.set('x-accel-buffering', 'no');
         // Whose calls are shown is settled when the watching begins: with another role it ends.
         const whose = JSON.stringify(scope.keys);
-        return live.watch(scope.keys, async () => {
+        const mayWatch = async (): Promise<boolean> => {
           if (session === undefined) return ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now();
           const found = await sessions.find(token, true);
           return (
             found !== undefined && JSON.stringify(scopeOf(found.actor, tools.apiKeys.owners).keys) === whose
           );
+        };
+        const { kind, id, organisation } = actor;
+        return live.watch(scope.keys, mayWatch, {
+          actor: kind === 'password' ? undefined : `${kind} ${id}`,
+          organisation,
         });
       },
       async listAudit({ query: { limit, after }, scope }) {

@@ -26,6 +26,8 @@ const breakSilenceEvery = 15_000;
 
 /** The most who watch at once, the most calls that they are shown first, and the most of which they are told at a time. */
 const mostWatching = 20;
+/** The most of them of one user or token, and of one organisation, so that one who is busy leaves room for others. */
+const mostOf = { actor: 5, organisation: 10 } as const;
 const mostShown = 500;
 const mostTold = 1_000;
 
@@ -43,8 +45,15 @@ const runningQuestion = z.object({
 });
 const runningAnswer = z.object({ running: z.int().min(0) });
 
+/** Who watches. Absent for the admin password, which has no share of its own. */
+export interface WatcherOwner {
+  readonly actor?: string | undefined;
+  readonly organisation?: string | undefined;
+}
+
 interface Watcher {
   readonly stream: PassThrough;
+  readonly owner: WatcherOwner;
   /** Whose calls are shown; absent for all of them. */
   readonly scope: KeyScope | undefined;
   /** False once its session is over. */
@@ -111,19 +120,30 @@ export class LiveCalls {
    * Server-sent events that tell of the calls of a scope, or of all calls, until their reader leaves or may watch no more. Throws 503 when too
    * many watch.
    */
-  watch(scope: KeyScope | undefined, mayWatch: () => Promise<boolean>): Readable {
+  watch(scope: KeyScope | undefined, mayWatch: () => Promise<boolean>, owner: WatcherOwner = {}): Readable {
     if (this.#watching.size >= mostWatching)
       throw new GatewayError('server_is_overloaded', `At most ${mostWatching} may watch at once.`, {
         retryAfter: 30,
       });
+    for (const part of ['actor', 'organisation'] as const)
+      if (owner[part] !== undefined && this.#countOf(part, owner[part]) >= mostOf[part])
+        throw new GatewayError(
+          'rate_limit_exceeded',
+          `At most ${mostOf[part]} of ${part === 'actor' ? 'yours' : 'your organisation'} may watch at once.`,
+          { retryAfter: 30 },
+        );
     const stream = new PassThrough();
-    const watcher: Watcher = { stream, scope, mayWatch, isNew: true };
+    const watcher: Watcher = { stream, owner, scope, mayWatch, isNew: true };
     this.#watching.add(watcher);
     stream.once('close', () => this.#leave(watcher));
     this.#telling ??= setInterval(() => void this.#look(), tellEvery).unref();
     this.#breaking ??= setInterval(() => this.#breakSilence(), breakSilenceEvery).unref();
     void this.#look();
     return stream;
+  }
+
+  #countOf(part: keyof WatcherOwner, whose: string): number {
+    return [...this.#watching].filter(({ owner }) => owner[part] === whose).length;
   }
 
   /** Lets go of everybody: the page comes back to whoever takes over. */

@@ -11,6 +11,12 @@ export const tokenDays = { longest: 365, default: 90 } as const;
 export const maxTokens = 1_000;
 export const maxScopes = 50;
 
+/**
+ * Maximum number of tokens of one organisation, and of those that one user or token has made, so that one who is busy leaves room for others.
+ * The admin password and the command line may make all of them.
+ */
+export const tokenShares = { organisation: 250, author: 250 } as const;
+
 /** A token of the admin API. Its value is shown once, and stored nowhere. Times are in milliseconds since 1970. */
 export interface AdminToken {
   /** `tok_` and 16 characters; never changes and is safe to log. */

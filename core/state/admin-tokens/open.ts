@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { randomBase62, sentenceOf } from '../api-keys/records.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
-import { maxScopes, maxTokens, tokenDays, tokenPrefix, TokenMistake } from './index.ts';
+import { maxScopes, maxTokens, tokenDays, tokenPrefix, tokenShares, TokenMistake } from './index.ts';
 import type { AdminToken, AdminTokens, NewAdminToken } from './index.ts';
 
 /** Namespaces of the tokens, by the hashes of their values, and of the times of their last uses, by their ids. */
@@ -101,9 +101,13 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
       const row = hash('sha256', value);
       await kept.set(row, token, token.expiresAt + keptExpiredMs - token.createdAt);
       // Counted after the writing, so that several who make one at once cannot exceed the maximum together.
-      if ((await all()).length > maxTokens) {
+      const problem = crowding(
+        (await all()).map(([, one]) => one),
+        token,
+      );
+      if (problem !== undefined) {
         await kept.delete(row);
-        throw new TokenMistake(`There are ${maxTokens} tokens already. Revoke some that nobody needs.`);
+        throw new TokenMistake(`${problem} Revoke some that nobody needs.`);
       }
       return { token, value };
     },
@@ -114,6 +118,25 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
       return found[1];
     },
   };
+}
+
+/** Returns the sentence that says why there are too many tokens, the new one among them; undefined where there are not. */
+function crowding(
+  tokens: readonly AdminToken[],
+  { organisation, createdBy }: AdminToken,
+): string | undefined {
+  if (tokens.length > maxTokens) return `There are ${maxTokens} tokens already.`;
+  const count = (isMeant: (one: AdminToken) => boolean): number => tokens.filter(isMeant).length;
+  if (
+    organisation !== undefined &&
+    count((one) => one.organisation === organisation) > tokenShares.organisation
+  )
+    return `This organisation has ${tokenShares.organisation} tokens already.`;
+  const { kind, id } = createdBy;
+  const isOperator = kind === 'password' || kind === 'command-line';
+  if (!isOperator && count(({ createdBy: by }) => by.kind === kind && by.id === id) > tokenShares.author)
+    return `You have made ${tokenShares.author} tokens already.`;
+  return undefined;
 }
 
 /** Returns the record of a new token. Throws a {@link TokenMistake} that names the field. */

@@ -93,6 +93,8 @@ export interface ApiKeys {
    * most 30 days), one that still worked from an earlier rotation at once. All else stays.
    */
   rotate(which: string, graceMs?: number): Promise<{ record: ApiKey; value: string }>;
+  /** Returns the one key that somebody means. */
+  meant(which: string): Promise<ApiKey>;
   /** Ends the old secret of a rotated key at once. Returns false when there was none that worked. */
   endOldSecret(which: string): Promise<boolean>;
   /** Returns the old secrets that still work, in the order of the keys. */

@@ -33,7 +33,7 @@ export function keyWrites({
   lastUses,
   oldSecrets,
   deletedNames,
-}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'endOldSecret' | 'revoke'> {
+}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'meant' | 'endOldSecret' | 'revoke'> {
   // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
   const records = stores.namespace<unknown>(NAMESPACE);
 
@@ -156,6 +156,7 @@ export function keyWrites({
       );
       return { record, value };
     },
+    meant: resolve,
     endOldSecret: async (which) => oldSecrets.end((await resolve(which)).id),
     revoke: (which) =>
       atRow(which, async (row) => {

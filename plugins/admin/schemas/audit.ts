@@ -12,9 +12,11 @@ export const auditEntry = z.object({
   id: z.string(),
   at: time,
   actor: z
-    .object({ kind: z.enum(['password', 'user', 'token']), id: z.string(), name: z.string() })
+    .object({ kind: z.enum(['password', 'user', 'token', 'command-line']), id: z.string(), name: z.string() })
     .optional()
-    .describe('who made it; absent in entries from before there were users'),
+    .describe(
+      'who made it; absent in entries from before there were users. command-line: sluice key on a machine with the database',
+    ),
   session: z
     .string()
     .optional()

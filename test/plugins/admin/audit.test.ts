@@ -54,3 +54,26 @@ test('the oldest entries go when there are too many', async () => {
   expect(await kept.has('000000099-x')).toBe(false);
   expect(await kept.has('000000100-x')).toBe(true);
 });
+
+test('one busy token pushes out no changes of others', async () => {
+  const { stores, audit } = opened();
+  const kept = stores.namespace<AuditEntry>('admin-audit');
+  const by = (id: string, organisation?: string) => ({
+    actor: { kind: 'token' as const, id, name: id },
+    ...(organisation === undefined ? {} : { organisation }),
+  });
+  const entry = (index: number, more: object) => {
+    const id = `0000${String(index).padStart(5, '0')}-x`;
+    return { key: id, value: { id, at: index, ip: '192.0.2.1', ...note('old'), ...more } };
+  };
+  await kept.setMany([
+    ...Array.from({ length: 40 }, (_, index) => entry(index, by('quiet'))),
+    ...Array.from({ length: 40 }, (_, index) => entry(40 + index, by('quiet colleague', 'org_busy'))),
+    ...Array.from({ length: 4_920 }, (_, index) => entry(80 + index, by('busy', 'org_busy'))),
+  ]);
+  for (let index = 0; index < 100; index += 1) await audit.note(author, note('new'));
+  const { entries } = await audit.page(10_000);
+  const count = (id: string): number => entries.filter(({ actor }) => actor?.id === id).length;
+  expect(entries).toHaveLength(5_000);
+  expect(['quiet', 'quiet colleague', 'password', 'busy'].map(count)).toEqual([40, 40, 100, 4_820]);
+});

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { PassThrough, Readable } from 'node:stream';
 import { definePlugin } from 'sluice';
 import type { Call } from 'sluice/internal';
@@ -175,4 +176,21 @@ describe('those who watch', () => {
     expect(responses.map(({ isOpen }) => isOpen)).toEqual([false, false]);
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+test('one busy user leaves room for others who watch', async () => {
+  const live = new LiveCalls(new OnlyPeer());
+  onTestFinished(() => live.close());
+  const open = (actor?: string, organisation?: string) =>
+    live.watch(undefined, () => Promise.resolve(true), { actor, organisation });
+  const first = open('user 0', 'org_a');
+  for (let index = 0; index < 4; index += 1) open('user 0', 'org_a');
+  expect(() => open('user 0', 'org_a')).toThrow('At most 5 of yours');
+  for (let index = 0; index < 5; index += 1) open(`user ${index + 1}`, 'org_a');
+  expect(() => open('user 9', 'org_a')).toThrow('At most 10 of your organisation');
+  for (let index = 0; index < 10; index += 1) open();
+  expect(() => open()).toThrow('At most 20');
+  first.destroy();
+  await once(first, 'close');
+  expect(() => open('user 0', 'org_b')).not.toThrow();
 });
