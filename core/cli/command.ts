@@ -6,6 +6,8 @@ export interface Command {
   readonly summary: string;
   /** The whole help text. */
   readonly help: string;
+  /** Returns the help for what these arguments name, where there is a narrower one. */
+  helpFor?(args: readonly string[]): Promise<string | undefined>;
   /** Does the work and returns the exit code. What it throws is shown as a sentence. */
   run(args: readonly string[]): Promise<number>;
 }

@@ -1,5 +1,6 @@
 import { maskSecrets } from '../log.ts';
 import { ConfigError } from '../config/config.ts';
+import { CommandFailure } from './admin/failure.ts';
 import { PostgresError } from '../state/database/postgres-error.ts';
 
 /**
@@ -13,7 +14,7 @@ export function explain(error: unknown): string {
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   if (!(error instanceof Error)) return String(error);
-  return error.constructor === Error || error instanceof PostgresError
+  return error.constructor === Error || error instanceof PostgresError || error instanceof CommandFailure
     ? error.message
     : (error.stack ?? error.message);
 }

@@ -1,9 +1,9 @@
 /** `sluice key`: makes, lists, rotates and deletes API keys, here or at another gateway. */
 import { loadConfig } from '../config/config.ts';
 import { databaseOf } from '../config/database-of.ts';
-import type { ApiKeys } from '../state/api-keys/index.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
 import type { Budget } from '../sdk/budget.ts';
+import { AuditLog } from '../state/audit-log.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
@@ -14,6 +14,7 @@ import {
   type KeyWithValue,
   type ListedKey,
 } from './keys/administration.ts';
+import { audited } from './keys/audited.ts';
 import { day, graceOf, newKey, type CreateOptions } from './keys/options.ts';
 import { remoteAccess, remoteOptions, withRemote } from './remote.ts';
 
@@ -96,7 +97,7 @@ export const key: Command = {
     const json = values.json === true;
     const work = workOf(action as keyof typeof actions, which, values, json);
     const access = remoteAccess(values);
-    if (access === undefined) return withKeys(values.config, (keys) => work(localKeys(keys)));
+    if (access === undefined) return withKeys(values.config, work);
     await withRemote(access, (ask) => work(remoteKeys(ask)));
     return 0;
   },
@@ -122,7 +123,7 @@ function workOf(
       return (keys) => list(keys, json);
     case 'end-grace':
       return async (keys) => {
-        const ended = await keys.endOldSecret(which);
+        const ended = (await keys.endOldSecret(which)) !== undefined;
         console.log(
           json
             ? JSON.stringify({ ended })
@@ -143,13 +144,16 @@ function report(error: Error): void {
   console.error(error.message);
 }
 
-async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Promise<void>): Promise<number> {
+async function withKeys(
+  option: string | undefined,
+  work: (keys: KeyAdministration) => Promise<void>,
+): Promise<number> {
   const config = await loadConfig(option);
   const stores = openStores(databaseOf(config), report);
   try {
     const keys = createApiKeys(stores, report);
     await keys.owners.load();
-    await work(keys);
+    await work(audited(localKeys(keys), keys, new AuditLog(stores)));
     return 0;
   } finally {
     await stores.close();

@@ -1,5 +1,6 @@
 import { version } from '../config/installation/home.ts';
 import { resolveHere } from '../config/installation/resolve.ts';
+import type { Group } from './admin/rows.ts';
 import { UsageError, type Command } from './command.ts';
 import { wordTable } from '../model/word-table.ts';
 
@@ -17,10 +18,28 @@ const commands = wordTable<() => Promise<Command>>({
   models: async () => (await import('./models.ts')).models,
   restore: async () => (await import('./restore.ts')).restore,
   prices: async () => (await import('./prices.ts')).prices,
+  organization: () => onAdminApi('organization'),
+  team: () => onAdminApi('team'),
+  member: () => onAdminApi('member'),
+  'service-account': () => onAdminApi('service-account'),
+  user: () => onAdminApi('user'),
+  token: () => onAdminApi('token'),
+  budget: () => onAdminApi('budget'),
+  channel: () => onAdminApi('channel'),
+  alias: () => onAdminApi('alias'),
+  price: () => onAdminApi('price'),
+  usage: () => onAdminApi('usage'),
+  audit: () => onAdminApi('audit'),
+  alert: () => onAdminApi('alert'),
 });
 
 resolveHere();
 process.exitCode = await main(process.argv.slice(2));
+
+/** Loads a command on top of the admin API. */
+async function onAdminApi(group: Group): Promise<Command> {
+  return (await import('./admin/command.ts')).adminCommand(group);
+}
 
 /** Runs one command and returns the exit code. */
 async function main([name = 'help', ...rest]: readonly string[]): Promise<number> {
@@ -31,7 +50,10 @@ async function main([name = 'help', ...rest]: readonly string[]): Promise<number
   const wantsHelp = name === 'help' || name === '--help' || name === '-h';
   const command = await commands[wantsHelp ? (rest[0] ?? '') : name]?.();
   if (wantsHelp || rest.includes('--help') || rest.includes('-h')) {
-    console.log(command?.help ?? (await overview()));
+    const narrower = wantsHelp ? rest.slice(1) : rest.filter((one) => one !== '--help' && one !== '-h');
+    console.log(
+      (await command?.helpFor?.(narrower).catch(() => undefined)) ?? command?.help ?? (await overview()),
+    );
     return command === undefined && rest.length > 0 && wantsHelp ? 2 : 0;
   }
   if (command === undefined) {
@@ -46,20 +68,20 @@ async function main([name = 'help', ...rest]: readonly string[]): Promise<number
       return 2;
     }
     console.error((await import('./explain.ts')).explain(error));
-    return 1;
+    return error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1;
   }
 }
 
 async function overview(): Promise<string> {
   const lines = Object.entries(commands).map(
-    async ([name, load]) => `  ${name.padEnd(8)}${(await load()).summary}`,
+    async ([name, load]) => `  ${name.padEnd(17)}${(await load()).summary}`,
   );
   return `Sluice ${version}: a gateway in front of model providers.
 
 Usage: sluice COMMAND [options]
 
 ${(await Promise.all(lines)).join('\n')}
-  help    Explains a command: sluice help key.
+  help             Explains a command: sluice help key.
 
 Every command takes --config FILE (default: SLUICE_CONFIG, else gateway.config.ts in the current folder).`;
 }

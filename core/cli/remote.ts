@@ -1,12 +1,14 @@
-/** Asks the admin API of a gateway that runs elsewhere, for commands that work on it. */
+/** Asks the admin API of a gateway, for commands that work on it. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { JsonValue } from '../model/json.ts';
-import type { ServiceRequest } from '../sdk/author/services.ts';
+import type { ServiceAnswer, ServiceRequest } from '../sdk/author/services.ts';
 import { env } from '../settings/environment.ts';
 import { tokenPrefix } from '../state/admin-tokens/index.ts';
 import { openServices } from '../upstream/services.ts';
+import { CommandFailure, exitCodeOf } from './admin/failure.ts';
 import { UsageError } from './command.ts';
 
 /** The options that name a gateway, as `readArguments` takes them. */
@@ -26,69 +28,134 @@ export interface RemoteAccess {
 
 const refusal = z.object({ error: z.object({ message: z.string().max(2_000) }) });
 
-/**
- * Returns the gateway that the options, or the variables SLUICE_GATEWAY and SLUICE_TOKEN, name; undefined without one. Throws a UsageError
- * for an address or a token that is none. No message shows the token.
- */
-export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
+/** Returns the address that the options, or the variable SLUICE_GATEWAY, name. Throws a UsageError for one that is none. */
+export function remoteAddress(options: RemoteOptions): string | undefined {
   const address = options.gateway ?? env('SLUICE_GATEWAY');
-  if (address === undefined || address === '') {
-    if (options.token !== undefined) throw new UsageError('--token needs --gateway URL, or SLUICE_GATEWAY.');
-    return undefined;
-  }
+  if (address === undefined || address === '') return undefined;
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
     throw new UsageError(
       'The address of the gateway cannot be read. Write it as https://gateway.example.com.',
     );
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
+/**
+ * Returns the gateway that the options, or the variables SLUICE_GATEWAY and SLUICE_TOKEN, name; undefined without one. Throws a UsageError
+ * for an address or a token that is none. No message shows the token.
+ */
+export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
+  const url = remoteAddress(options);
+  if (url === undefined) {
+    if (options.token !== undefined) throw new UsageError('--token needs --gateway URL, or SLUICE_GATEWAY.');
+    return undefined;
+  }
   const given = options.token === '-' ? readFileSync(0, 'utf8').trim() : options.token;
   const token = given ?? env('SLUICE_TOKEN') ?? '';
   if (!new RegExp(`^${tokenPrefix}[0-9A-Za-z]{1,100}$`).test(token))
     throw new UsageError(
       `Give a token of the admin API, which begins with ${tokenPrefix}, in SLUICE_TOKEN, or by --token - on standard input.`,
     );
-  return { url: `${url.origin}${url.pathname}`.replace(/\/+$/, ''), token };
+  return { url, token };
 }
 
-/** A question to the admin API. */
+/** A question to the admin API. A path that begins with /api/ is that of another plugin. */
 export type AskAdmin = (
   method: NonNullable<ServiceRequest['method']>,
   path: string,
   json?: JsonValue,
+  headers?: Readonly<Record<string, string>>,
 ) => Promise<JsonValue>;
+
+/** Writes an answer of any length to standard output, as fast as that is read. */
+export type WriteAdmin = (path: string) => Promise<void>;
+
+/** Longest time for an answer, in milliseconds: a change is answered when it is applied, a test when its provider has answered. */
+const longest = { read: 30_000, change: 120_000 } as const;
+
+/** Largest answer, in bytes. */
+const largest = 64 * 1024 * 1024;
 
 /** Lets `work` ask the admin API. Certificates are checked. Rejects with the sentence of the gateway when it refuses. */
 export async function withRemote<Result>(
   { url, token }: RemoteAccess,
-  work: (ask: AskAdmin) => Promise<Result>,
+  work: (ask: AskAdmin, write: WriteAdmin) => Promise<Result>,
 ): Promise<Result> {
   const services = openServices();
+  const addressOf = (path: string): string => `${url}${path.startsWith('/api/') ? '' : '/api/admin'}${path}`;
+  const authorization = `Bearer ${token}`;
   try {
-    return await work(async (method, path, json) => {
-      const answer = await services.ask({
-        url: `${url}/api/admin${path}`,
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          // A connection that breaks and is opened anew must not create two things.
-          ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
-        },
-        ...(json !== undefined && { json }),
-      });
-      if (answer.status >= 200 && answer.status < 300) return answer.json();
-      throw new Error(
-        `${url} answered ${method} ${path.split('?')[0]} with ${answer.status}. ${reasonOf(answer)}`.trim(),
-      );
-    });
+    return await work(
+      async (method, path, json, headers) => {
+        const answer = await services.ask({
+          url: addressOf(path),
+          method,
+          limit: largest,
+          timeout: method === 'GET' ? longest.read : longest.change,
+          headers: {
+            authorization,
+            // A connection that breaks and is opened anew must not create two things.
+            ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
+            ...headers,
+          },
+          ...(json !== undefined && { json }),
+        });
+        if (answer.status >= 200 && answer.status < 300) return answer.json();
+        throw failureOf(url, answer);
+      },
+      async (path) => {
+        const answer = await services.open({ url: addressOf(path), headers: { authorization } });
+        if (answer.status !== 200) {
+          const bytes: Buffer[] = [];
+          for await (const piece of answer.body) {
+            bytes.push(piece);
+            if (bytes.length > 100) break;
+          }
+          throw failureOf(url, {
+            status: answer.status,
+            headers: answer.headers,
+            json: () => JSON.parse(Buffer.concat(bytes).toString()) as JsonValue,
+          });
+        }
+        for await (const piece of answer.body)
+          if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
+      },
+    );
   } finally {
     await services.close();
   }
 }
 
-function reasonOf(answer: { json(): JsonValue }): string {
+/** Asks a gateway for what it tells everybody. */
+export async function askOpenly(url: string, path: string): Promise<JsonValue> {
+  const services = openServices();
   try {
-    return refusal.parse(answer.json()).error.message;
+    const answer = await services.ask({ url: `${url}${path}` });
+    if (answer.status === 200) return answer.json();
+    throw failureOf(url, answer);
+  } finally {
+    await services.close();
+  }
+}
+
+/** Returns the failure with the sentence of the gateway, and when it may be tried again. */
+function failureOf(
+  url: string,
+  answer: Pick<ServiceAnswer, 'status' | 'headers'> & { json(): JsonValue },
+): CommandFailure {
+  const reason = reasonOf(answer);
+  const sentence =
+    reason ?? `${url} answered with ${answer.status}. It is no gateway of Sluice, or has no admin API.`;
+  const seconds = answer.headers['retry-after'];
+  const again =
+    answer.status === 429 && typeof seconds === 'string' ? ` Try again in ${seconds} seconds.` : '';
+  return new CommandFailure(`${sentence}${again}`, exitCodeOf(answer.status));
+}
+
+function reasonOf(answer: { json(): JsonValue }): string | undefined {
+  try {
+    return refusal.parse(answer.json()).error.message.replaceAll(/\p{C}+/gu, ' ');
   } catch {
-    return 'It is no gateway of Sluice, or has no admin API.';
+    return undefined;
   }
 }

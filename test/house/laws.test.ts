@@ -319,8 +319,9 @@ describe('what the core knows', () => {
 
   test('no plugin by name', () => {
     const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
-    // These are words of other things as well: a header of messages, items of Responses, a fault of providers, marks on prompts, a role.
-    const words = new Set(['request-id', 'compaction', 'rate-limit', 'mcp', 'cache', 'admin']);
+    // These are words of other things as well: a header of messages, items of Responses, a fault of providers, marks on prompts, a role,
+    // the list that `sluice alert` shows.
+    const words = new Set(['request-id', 'compaction', 'rate-limit', 'mcp', 'cache', 'admin', 'alerts']);
     const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && !words.has(name));
     expect(
       verdict(

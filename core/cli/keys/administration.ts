@@ -22,8 +22,8 @@ export interface KeyAdministration {
   create(wanted: NewApiKey): Promise<KeyWithValue>;
   list(): Promise<readonly ListedKey[]>;
   rotate(which: string, graceMs: number): Promise<KeyWithValue>;
-  /** Returns false when no old secret worked. */
-  endOldSecret(which: string): Promise<boolean>;
+  /** Returns the key; undefined when no old secret worked. */
+  endOldSecret(which: string): Promise<ListedKey | undefined>;
   revoke(which: string): Promise<ListedKey>;
 }
 
@@ -33,7 +33,10 @@ export function localKeys(keys: ApiKeys): KeyAdministration {
     create: async (wanted) => withoutHash(await keys.create(wanted)),
     list: async () => (await keys.list()).map(listed),
     rotate: async (which, graceMs) => withoutHash(await keys.rotate(which, graceMs)),
-    endOldSecret: (which) => keys.endOldSecret(which),
+    async endOldSecret(which) {
+      const key = await keys.meant(which);
+      return (await keys.endOldSecret(key.id)) ? listed(key) : undefined;
+    },
     revoke: async (which) => listed(await keys.revoke(which)),
   };
 }
@@ -116,13 +119,14 @@ export function remoteKeys(ask: AskAdmin): KeyAdministration {
       return withValue.parse(await ask('POST', `/keys/${id}/rotate`, { graceSeconds }));
     },
     async endOldSecret(which) {
-      const { id } = await resolve(which);
+      const key = await resolve(which);
+      const { id } = key;
       const { oldSecret } = z
         .object({ oldSecret: z.unknown().optional() })
         .parse(await ask('GET', `/keys/${id}`));
-      if (oldSecret === undefined) return false;
+      if (oldSecret === undefined) return undefined;
       await ask('DELETE', `/keys/${id}/old-secret`);
-      return true;
+      return key;
     },
     async revoke(which) {
       const key = await resolve(which);

@@ -77,7 +77,7 @@ describe('sluice key at a gateway', () => {
       SLUICE_TOKEN: weak,
     });
     expect(told).toMatchObject({
-      code: 1,
+      code: 3,
       stdout: '',
       stderr: expect.stringContaining('no scope keys:write'),
     });

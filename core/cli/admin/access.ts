@@ -1,0 +1,88 @@
+/** Opens the admin API: that of a gateway elsewhere, or of the one that runs here with the config's database. */
+import { hostname, userInfo } from 'node:os';
+import { z } from 'zod';
+import { loadConfig } from '../../config/config.ts';
+import { databaseOf } from '../../config/database-of.ts';
+import { openAdminTokens } from '../../state/admin-tokens/open.ts';
+import { openStores } from '../../state/stores.ts';
+import { remoteAccess, type RemoteAccess, type RemoteOptions } from '../remote.ts';
+import { CommandFailure } from './failure.ts';
+import type { Operations } from './operations.ts';
+
+const hour = 3_600_000;
+
+/** How a command names its gateway. */
+export interface AccessOptions extends RemoteOptions {
+  readonly config?: string | undefined;
+}
+
+/** Returns the name of whoever uses the command line, for the audit log. */
+export function commandLineName(): string {
+  let user = 'somebody';
+  try {
+    user = userInfo().username;
+  } catch {
+    // A container may have no name for its user.
+  }
+  return `${user}@${hostname()}`.replaceAll(/[^\w.@-]/g, '').slice(0, 100);
+}
+
+/**
+ * Lets `work` ask the gateway that the options name. Without one it is that of the config on this machine, with a token that is made in the
+ * database for this command, and revoked after it: whoever may write the database may do everything.
+ * `describe` asks a gateway for its operations. `hours`: how long the token could work if this process were killed.
+ */
+export async function withAccess<Result>(
+  options: AccessOptions,
+  { describe, hours }: { readonly describe: (url: string) => Promise<Operations>; readonly hours: number },
+  work: (access: RemoteAccess, operations: Operations) => Promise<Result>,
+): Promise<Result> {
+  const remote = remoteAccess(options);
+  if (remote !== undefined) return work(remote, await describe(remote.url));
+  const config = await loadConfig(options.config);
+  const url = localUrl(config.settings.listen);
+  const operations = await describe(url).catch((cause: unknown) => {
+    throw new CommandFailure(
+      `No gateway answers at ${url}. Start it with sluice start, or name another one with --gateway URL.`,
+      1,
+      { cause },
+    );
+  });
+  const stores = openStores(databaseOf(config), (error) => console.error(error.message));
+  try {
+    const tokens = openAdminTokens(stores);
+    const createdAt = Date.now();
+    const name = commandLineName();
+    const { token, value } = await tokens.create({
+      name: `command line of ${name}`,
+      role: 'admin',
+      scopes: scopesOf(operations),
+      createdBy: { kind: 'command-line', id: 'command-line', name },
+      createdAt,
+      expiresAt: createdAt + hours * hour,
+    });
+    try {
+      return await work({ url, token: value }, operations);
+    } finally {
+      await tokens.revoke(token.id);
+    }
+  } finally {
+    await stores.close();
+  }
+}
+
+/** Returns the address of the gateway of a config, as this machine reaches it. */
+export function localUrl({ host, port }: { readonly host: string; readonly port: number }): string {
+  if (port === 0)
+    throw new CommandFailure('The config takes any free port: name the gateway with --gateway URL.');
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
+}
+
+/** Returns all scopes that a token of this gateway may have. */
+function scopesOf(operations: Operations): readonly string[] {
+  const field = operations.get('createToken')?.fields.find(({ name }) => name === 'scopes');
+  const { data } = z.object({ items: z.object({ enum: z.array(z.string()) }) }).safeParse(field?.schema);
+  if (data === undefined) throw new CommandFailure('This gateway is of another version: it has no tokens.');
+  return data.items.enum;
+}

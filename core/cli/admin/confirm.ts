@@ -1,0 +1,18 @@
+/** Asks before something is deleted. */
+import { createInterface } from 'node:readline/promises';
+import type { JsonObject } from '../../model/json.ts';
+import { UsageError } from '../command.ts';
+import { CommandFailure } from './failure.ts';
+import type { Given } from './options.ts';
+import { sentenceOf } from './text.ts';
+
+/** Resolves where the question is answered with yes, or `--yes` is given. Rejects otherwise. */
+export async function confirm(question: string, thing: JsonObject, given: Given): Promise<void> {
+  if (given['yes'] === true) return;
+  const asked = sentenceOf(question, thing);
+  if (process.stdin.isTTY !== true)
+    throw new UsageError(`${asked} Nobody can be asked here: say it with --yes.`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`${asked} [y/N] `).finally(() => terminal.close());
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure('Nothing was done.');
+}

@@ -1,0 +1,87 @@
+/** Fields of a request that are read from the gateway, and the checks of all of them. */
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { UsageError } from '../command.ts';
+import type { AskAdmin } from '../remote.ts';
+import { channelValueOf, objectOf, type ValueOptions } from './entry-value.ts';
+import { CommandFailure } from './failure.ts';
+import type { Operation } from './operations.ts';
+import type { Given, Option } from './options.ts';
+import type { Row } from './row.ts';
+import { findThing, isId } from './things.ts';
+
+/** Replaces names of owners by their ids. */
+export async function withIds(
+  ask: AskAdmin,
+  options: readonly Option[],
+  fields: Record<string, JsonValue>,
+): Promise<Record<string, JsonValue>> {
+  const changed = { ...fields };
+  for (const { field, thing } of options) {
+    const value = fields[field.name];
+    // oxlint-disable no-await-in-loop -- few, one after the other
+    if (thing !== undefined && typeof value === 'string' && !isId(thing, value))
+      changed[field.name] = (await findThing(ask, thing, value))['id'] ?? value;
+    if (field.name === 'teams' && Array.isArray(value)) {
+      const teams: JsonValue[] = [];
+      for (const one of value as JsonObject[])
+        teams.push({ ...one, team: (await findThing(ask, 'team', String(one['team'])))['id'] ?? '' });
+      changed[field.name] = teams;
+    }
+    // oxlint-enable no-await-in-loop
+  }
+  return changed;
+}
+
+/** Returns the fields that no option sets: the version that is changed, and the value of an entry. */
+export async function ownFieldsOf(
+  row: Row,
+  operation: Operation,
+  { given, found, ask }: { readonly given: Given; readonly found: JsonObject; readonly ask: AskAdmin },
+): Promise<Record<string, JsonValue>> {
+  const takes = (field: string): boolean => operation.fields.some(({ name }) => name === field);
+  const options = given as ValueOptions;
+  const isChange = operation.method === 'PATCH';
+  if (
+    isChange &&
+    row.value !== undefined &&
+    [options.set, options.secret, options.file, options.type].every((one) => one === undefined)
+  )
+    throw new UsageError('Say what to change: --set, --secret or --file.');
+  if (takes('version') && found['version'] === undefined)
+    throw new CommandFailure(`${String(found['id'])} stands in gateway.config.ts, and is changed there.`);
+  const revision = takes('revision')
+    ? ((await ask('GET', '/config?limit=1')) as JsonObject)['revision']
+    : undefined;
+  return {
+    ...(takes('version') && { version: found['version'] ?? 0 }),
+    ...(revision !== undefined && { revision }),
+    ...(row.value === 'channel' && { value: await channelValueOf(ask, options, found['value']) }),
+    ...(row.value === 'object' && { value: objectOf(options, found['value']) }),
+  };
+}
+
+/** Throws where a change changes nothing, or where an option is missing that the gateway needs. */
+export function checkFields(operation: Operation, options: readonly Option[], fields: JsonObject): void {
+  const missing = options.find(({ field }) => field.isRequired && fields[field.name] === undefined);
+  if (missing !== undefined)
+    throw new UsageError(`--${missing.flag} ${missing.shows} is missing.`.replace('  ', ' '));
+  if (operation.method === 'PATCH' && Object.keys(fields).length === 0)
+    throw new UsageError(
+      `Say what to change: ${options
+        .slice(0, 4)
+        .map(({ flag }) => `--${flag}`)
+        .join(', ')} ….`,
+    );
+}
+
+/** Divides fields among the query and the body. */
+export function parts(operation: Operation, fields: Readonly<Record<string, JsonValue>>) {
+  const query: Record<string, string> = {};
+  const body: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const field = operation.fields.find((one) => one.name === name);
+    if (field?.in === 'query') query[name] = String(value);
+    else body[name] = value;
+  }
+  return { query, body };
+}

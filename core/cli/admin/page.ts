@@ -1,0 +1,69 @@
+/** Reads lists of the admin API, page by page. */
+import { z } from 'zod';
+import type { JsonObject } from '../../model/json.ts';
+import type { AskAdmin } from '../remote.ts';
+import { CommandFailure } from './failure.ts';
+import type { Operation } from './operations.ts';
+
+/** Number of items that are listed unless the options say otherwise, and with `--all` at the most. */
+export const listLimits = { usual: 100, most: 100_000 } as const;
+
+/** Largest page of most lists. */
+const largestPage = 500;
+
+/** Which items of a list are wanted. */
+export interface ListWish {
+  readonly operation: Operation;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Member of the answer that is the list. */
+  readonly member: string;
+  readonly keeps: ((item: JsonObject) => boolean) | undefined;
+  /** Number of items; undefined for all. */
+  readonly limit: number | undefined;
+}
+
+/** Items of a list, and whether there are more. */
+export interface ListedItems {
+  readonly items: readonly JsonObject[];
+  readonly hasMore: boolean;
+  /** True: the list has pages. */
+  readonly isPaged: boolean;
+}
+
+/** Reads as many pages as are needed. Rejects where `--all` means more than can be held. */
+export async function readList(ask: AskAdmin, wish: ListWish): Promise<ListedItems> {
+  const { operation, member, keeps = () => true, limit } = wish;
+  const cursor = operation.fields.find(({ name }) => name === 'after' || name === 'before')?.name;
+  const maximum = operation.fields.find(({ name }) => name === 'limit')?.schema['maximum'];
+  const page = Math.min(typeof maximum === 'number' ? maximum : largestPage, largestPage);
+  const most = limit ?? listLimits.most;
+  const items: JsonObject[] = [];
+  let next: string | undefined;
+  let hasRest = false;
+  do {
+    const size = cursor === undefined ? most : Math.min(page, Math.max(1, most - items.length));
+    const query = new URLSearchParams({
+      ...wish.query,
+      ...(maximum !== undefined && { limit: String(Math.min(size, Number(maximum))) }),
+      ...(cursor !== undefined && next !== undefined && { [cursor]: next }),
+    });
+    const answer = z
+      .record(z.string(), z.json())
+      // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
+      .parse(await ask(operation.method, `${wish.path}?${query}`));
+    const found = z.array(z.record(z.string(), z.json())).parse(answer[member] ?? []) as JsonObject[];
+    for (const item of found) if (keeps(item)) items.push(item);
+    const after = answer['next'];
+    hasRest = answer['rest'] !== undefined;
+    const isCursor = cursor !== undefined && (typeof after === 'string' || typeof after === 'number');
+    next = isCursor ? String(after) : undefined;
+  } while (next !== undefined && items.length < most);
+  if (limit === undefined && next !== undefined)
+    throw new CommandFailure(`There are more than ${listLimits.most} of them. Ask for fewer by the options.`);
+  return {
+    items: items.slice(0, most),
+    hasMore: next !== undefined || hasRest || items.length > most,
+    isPaged: cursor !== undefined,
+  };
+}

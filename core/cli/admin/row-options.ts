@@ -1,0 +1,66 @@
+/** Operations and options of the rows of the table. */
+import type { ParseArgsOptionsConfig } from 'node:util';
+import type { JsonObject } from '../../model/json.ts';
+import { valueOptions } from './entry-value.ts';
+import { CommandFailure } from './failure.ts';
+import { bodyFields, type Operation, type Operations } from './operations.ts';
+import { optionOf, type Option } from './options.ts';
+import type { Row } from './row.ts';
+
+/** Fields that commands set by themselves. */
+const ownFields: ReadonlySet<string> = new Set(['limit', 'after', 'before', 'version', 'revision', 'value']);
+
+/** Returns the operation of a row. `thing` is what its first word names; an empty one where that is not known yet. */
+export function operationOf(row: Row, operations: Operations, thing: JsonObject = {}): Operation {
+  const wanted = typeof row.operation === 'function' ? row.operation(thing) : row.operation;
+  if (typeof wanted === 'object')
+    return {
+      name: wanted.path,
+      method: wanted.method,
+      path: wanted.path,
+      fields: wanted.body === undefined ? [] : bodyFields(wanted.body),
+      hasBody: wanted.body !== undefined,
+      creates: false,
+      isCsv: false,
+      takesVersion: false,
+    };
+  const found = operations.get(wanted);
+  if (found === undefined)
+    throw new CommandFailure(`This gateway is of another version: it has no operation ${wanted}.`);
+  return found;
+}
+
+/** Returns the options of a row that are made from its operation. */
+export function optionsOf(row: Row, operation: Operation): readonly Option[] {
+  const words = new Set((row.words ?? []).map(({ field }) => field));
+  return operation.fields
+    .filter(
+      ({ name }) =>
+        !ownFields.has(name) &&
+        !words.has(name) &&
+        !Object.hasOwn(row.fixed ?? {}, name) &&
+        (row.options?.includes(name) ?? true),
+    )
+    .map(optionOf);
+}
+
+/** Returns the options that a row has beside those of its operation. */
+export function commonOptions(
+  row: Row,
+  { creates, takesVersion, fields }: Operation,
+): ParseArgsOptionsConfig {
+  const isList = row.shown?.list !== undefined;
+  const hasField = (...names: readonly string[]): boolean => fields.some(({ name }) => names.includes(name));
+  const isSwitch = { type: 'boolean' } as const;
+  const isText = { type: 'string' } as const;
+  return {
+    json: isSwitch,
+    ...(isList && { csv: isSwitch }),
+    ...(isList && hasField('limit') && { limit: isText }),
+    ...(isList && hasField('after', 'before') && { all: isSwitch }),
+    ...(row.asks !== undefined && { yes: isSwitch }),
+    ...(creates && { 'idempotency-key': isText }),
+    ...(takesVersion && { 'if-match': isText }),
+    ...(row.value !== undefined && valueOptions),
+  };
+}

@@ -1,0 +1,74 @@
+/** Positional arguments of commands, and the things that they name. */
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { UsageError } from '../command.ts';
+import type { AskAdmin } from '../remote.ts';
+import type { Operation } from './operations.ts';
+import { optionOf } from './options.ts';
+import type { Row, Word } from './row.ts';
+import { findThing } from './things.ts';
+
+/** Texts of the words, by their fields. */
+export type Words = ReadonlyMap<string, readonly string[]>;
+
+/** Reads the words. Throws a UsageError where one is missing or too much. */
+export function wordsOf({ group, verb, words = [] }: Row, positionals: readonly string[]): Words {
+  const left = [...positionals];
+  const found = new Map<string, readonly string[]>();
+  for (const { name, field, many, optional } of words) {
+    const texts = many === true ? left.splice(0) : left.splice(0, 1);
+    if (texts.length === 0 && optional !== true)
+      throw new UsageError(
+        `${name} is missing: ${`sluice ${group} ${verb}`.trim()} ${words.map(wordText).join(' ')}.`,
+      );
+    if (texts.length > 0) found.set(field, texts);
+  }
+  if (left.length > 0) throw new UsageError(`"${left[0]}" is too much here.`);
+  return found;
+}
+
+/** Shows a word as the help does. */
+export function wordText({ name, many, optional }: Word): string {
+  const text = many === true ? `${name}…` : name;
+  return optional === true ? `[${text}]` : text;
+}
+
+/** Returns what the first word names, as the gateway has it; an empty object where that is not needed. */
+export async function foundOf(
+  row: Row,
+  operation: Operation,
+  words: Words,
+  ask: AskAdmin,
+): Promise<JsonObject> {
+  const [first] = row.words ?? [];
+  const [text = ''] = words.get(first?.field ?? '') ?? [];
+  if (first?.thing !== undefined) return findThing(ask, first.thing, text);
+  const hasVersion = operation.fields.some(({ name }) => name === 'version');
+  if (row.prefix === undefined || !(hasVersion || typeof row.operation === 'function')) return {};
+  return (await ask('GET', `/config/entries/${encodeURIComponent(`${row.prefix}${text}`)}`)) as JsonObject;
+}
+
+/** Returns the name of what a command is about. */
+export function nameOf(row: Row, words: Words, found: JsonObject): JsonValue {
+  return found['name'] ?? words.get(row.words?.[0]?.field ?? '')?.[0] ?? '';
+}
+
+/** Returns the id that belongs into the path. */
+export function idOf({ prefix = '' }: Row, { path }: Operation, words: Words, found: JsonObject): string {
+  const [text = ''] = words.get('id') ?? [];
+  if (prefix !== '') return path.startsWith('/channels/') ? text : `${prefix}${text}`;
+  return typeof found['id'] === 'string' ? found['id'] : text;
+}
+
+/** Returns the fields that the words fill. */
+export function wordFields(row: Row, operation: Operation, words: Words): Record<string, JsonValue> {
+  const fields: Record<string, JsonValue> = {};
+  for (const { field, many } of row.words ?? []) {
+    const texts = words.get(field);
+    const known = operation.fields.find(({ name }) => name === field);
+    if (texts === undefined || known === undefined || (field === 'id' && operation.path.includes('{id}')))
+      continue;
+    const { read } = optionOf(known);
+    fields[field] = many === true ? texts.map(read) : (texts[0] ?? '');
+  }
+  return fields;
+}
