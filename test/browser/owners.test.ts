@@ -74,6 +74,26 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     expect(complaints).toEqual([]);
   });
 
+  test('are changed by two at the same time: the second is told what, and both changes are kept', async () => {
+    const { page } = await dashboard.open();
+    const { id } = await makeOwner(page, 'team', 'Shared');
+    await goTo(page, 'Organisations and teams');
+    await page.getByRole('table', { name: 'Owners' }).getByText('Shared').click();
+    const sheet = page.getByRole('dialog', { name: 'Shared', exact: true });
+    await sheet.getByRole('button', { name: 'Edit' }).click();
+    const edit = page.getByRole('dialog', { name: 'Edit Shared' });
+    await edit.getByLabel('Calls per minute').fill('7');
+    await ask(page, 'PATCH', `owners/${id}`, { note: 'by somebody else' });
+    await edit.getByRole('button', { name: 'Save' }).click();
+    expect(await edit.getByRole('alert').innerText()).toContain('Note is now by somebody else');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.waitFor({ state: 'detached' });
+    expect(await ask(page, 'GET', `owners/${id}`)).toMatchObject({
+      requestsPerMinute: 7,
+      note: 'by somebody else',
+    });
+  });
+
   test('are found by name and kind, and a refusal of the gateway is shown in the form', async () => {
     const { page } = await dashboard.open();
     const organisation = await makeOwner(page, 'organisation', 'Globex');

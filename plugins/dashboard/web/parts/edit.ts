@@ -22,12 +22,14 @@ export function useEdit<View extends Versioned>(thing: View | undefined, read: (
       if (!(error instanceof ApiError) || error.status !== 412 || known === undefined) throw error;
       const fresh = await read();
       latest.current = fresh;
-      throw new ApiError(412, sentenceOf(differences(known, fresh)));
+      const changes = differences(known, fresh);
+      // The page had an older state, of which it shows nothing that is different.
+      if (changes.length === 0) return write(fresh.version);
+      throw new ApiError(412, sentenceOf(changes));
     }
   };
 }
 
 function sentenceOf(changes: readonly string[]): string {
-  const what = changes.length === 0 ? '' : `: ${changes.join('; ')}`;
-  return `Somebody else has changed this meanwhile${what}. Save again to keep that beside what you have changed.`;
+  return `Somebody else has changed this meanwhile: ${changes.join('; ')}. Save again to keep that beside what you have changed.`;
 }
