@@ -34,33 +34,40 @@ export interface ScopeCondition {
   readonly values: readonly string[];
 }
 
-/** Returns the condition that selects the keys of a scope, as {@link isInScope} does. */
+/** SQL for a member of the record in an entry. The indexes on entries have the same words. */
+function memberOf(kind: Database['kind'], entry: string, name: keyof KeyOwners): string {
+  return kind === 'sqlite'
+    ? `CASE WHEN json_valid(${entry}.value) THEN json_extract(${entry}.value, '$.value.${name}') END`
+    : `api_key_members(${entry}.value) ->> '${name}'`;
+}
+
+/**
+ * Returns the condition that selects the keys of a scope, as {@link isInScope} does. Their hashes are found by an index; only the entries of
+ * these are read.
+ */
 export function scopeCondition(kind: Database['kind'], scope: KeyScope): ScopeCondition {
-  const isSqlite = kind === 'sqlite';
-  const of = (entry: string, name: string): string =>
-    isSqlite
-      ? `CASE WHEN json_valid(${entry}.value) THEN json_extract(${entry}.value, '$.value.${name}') END`
-      : `api_key_members(${entry}.value) ->> '${name}'`;
+  const of = (name: keyof KeyOwners): string => memberOf(kind, 'e', name);
+  const among = (owners: string): string =>
+    `e.key IN (SELECT held.hash FROM api_keys_owners held WHERE held.owner IN (${owners}))`;
   const { organisation, member, teams = [] } = scope;
-  if (organisation === undefined) {
-    const parts = [
-      ...(member === undefined ? [] : [['member', member] as const]),
-      ...teams.map((team) => ['team', team] as const),
-    ];
-    if (parts.length === 0) return { sql: '1 = 0', values: [] };
-    // An entry that does not hold the id at all is not read as JSON.
-    const holds = isSqlite ? 'instr(e.value, ?) > 0' : 'strpos(e.value, ?) > 0';
+  if (organisation !== undefined) {
+    const organisationOf = (name: keyof KeyOwners): string =>
+      `(SELECT ${memberOf(kind, 'o', 'organisation')} FROM keyv o WHERE o.namespace = 'owners' AND o.key = ${of(name)})`;
+    const owners = `SELECT o.key FROM keyv o WHERE o.namespace = 'owners' AND ${memberOf(kind, 'o', 'organisation')} = ?`;
     return {
-      sql: `(${parts.map(([name]) => `(${holds} AND ${of('e', name)} = ?)`).join(' OR ')})`,
-      values: parts.flatMap(([, id]) => [id, id]),
+      // The nearest owner that belongs to an organisation decides, the member before the team.
+      sql: `${among(owners)} AND COALESCE(${organisationOf('member')}, ${organisationOf('team')}) = ?`,
+      values: [organisation, organisation],
     };
   }
-  const owners = (condition: string): string =>
-    `(SELECT o.key FROM keyv o WHERE o.namespace = 'owners' AND ${of('o', 'organisation')} ${condition})`;
-  // The nearest owner that belongs to an organisation decides, the member before the team.
+  const parts = [
+    ...(member === undefined ? [] : [['member', member] as const]),
+    ...teams.map((team) => ['team', team] as const),
+  ];
+  if (parts.length === 0) return { sql: '1 = 0', values: [] };
+  const ids = parts.map(([, id]) => id);
   return {
-    sql: `CASE WHEN ${of('e', 'member')} IN ${owners('IS NOT NULL')} THEN ${of('e', 'member')} IN ${owners('= ?')}
-      ELSE ${of('e', 'team')} IN ${owners('= ?')} END`,
-    values: [organisation, organisation],
+    sql: `${among(ids.map(() => '?').join(', '))} AND (${parts.map(([name]) => `${of(name)} = ?`).join(' OR ')})`,
+    values: [...ids, ...ids],
   };
 }

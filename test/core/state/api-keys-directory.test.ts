@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createApiKeys } from '../../../core/state/api-keys/open.ts';
 import { keyListsStanding } from '../../../core/state/api-keys/standing.ts';
 import type { ApiKeys } from '../../../core/state/api-keys/index.ts';
+import { scopeCondition, type KeyScope } from '../../../core/state/api-keys/key-scope.ts';
 import { searching } from '../../../core/state/api-keys/search.ts';
 import { operatorReads } from '../../../core/state/database/long-reads.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
@@ -69,6 +70,56 @@ function suite(url: () => Promise<string>): void {
     expect(await owned(other.id)).toEqual(['third']);
     await keys.revoke('second');
     expect(await owned(member.id)).toEqual([]);
+  });
+
+  test('keys of a scope are those of its member and teams, or of its organisation, and follow each change of owners', async () => {
+    const { keys, stores } = await opened();
+    const { owners } = keys;
+    const organisation = await owners.create({ kind: 'organisation', name: 'One' });
+    const other = await owners.create({ kind: 'organisation', name: 'Other' });
+    const team = await owners.create({ kind: 'team', name: 'Research', organisation: organisation.id });
+    const free = await owners.create({ kind: 'team', name: 'Free' });
+    const member = await owners.create({ kind: 'member', name: 'Ada', organisation: organisation.id });
+    const foreign = await owners.create({ kind: 'member', name: 'Eve', organisation: other.id });
+    await keys.create({ name: 'nobody' });
+    await keys.create({ name: 'of the team', team: team.id });
+    await keys.create({ name: 'of both', team: free.id, member: member.id });
+    const lent = await keys.create({ name: 'of another', member: foreign.id, team: free.id });
+    const named = async (scope: KeyScope, search?: string, owner?: string): Promise<string[]> =>
+      (await keys.page(20, undefined, search, owner, scope)).keys.map(({ name }) => name);
+    expect(await named({ member: member.id })).toEqual(['of both']);
+    expect(await named({ member: member.id, teams: [team.id, free.id] })).toEqual([
+      'of another',
+      'of both',
+      'of the team',
+    ]);
+    expect(await named({ teams: [free.id] }, 'ANOTH')).toEqual(['of another']);
+    expect(await named({ organisation: organisation.id })).toEqual(['of both', 'of the team']);
+    expect(await named({ organisation: organisation.id }, undefined, team.id)).toEqual(['of the team']);
+    expect(await named({ organisation: other.id })).toEqual(['of another']);
+    expect(await named({})).toEqual([]);
+    expect(await keys.count({ member: member.id, teams: [free.id] })).toBe(2);
+    // The member's organisation decides before the team's.
+    await owners.update(free.id, { organisation: organisation.id });
+    expect(await named({ organisation: organisation.id })).toEqual(['of both', 'of the team']);
+    await owners.update(foreign.id, { organisation: undefined });
+    expect(await named({ organisation: organisation.id })).toEqual(['of another', 'of both', 'of the team']);
+    expect(await keys.count({ organisation: organisation.id })).toBe(3);
+    await keys.update(lent.record.id, { member: undefined, team: undefined });
+    expect(await keys.count({ organisation: organisation.id })).toBe(2);
+    expect(await keys.count({ member: foreign.id })).toBe(0);
+    const { database } = stores;
+    if (database.kind !== 'sqlite') return;
+    for (const scope of [{ member: member.id, teams: [team.id] }, { organisation: organisation.id }]) {
+      const { sql, values } = scopeCondition('sqlite', scope);
+      const plan = database.connection
+        .prepare(`EXPLAIN QUERY PLAN SELECT COUNT(*) FROM keyv e WHERE e.namespace = 'api-keys' AND ${sql}`)
+        .all(...values);
+      const steps = plan.map(({ detail }) => String(detail));
+      // One by one by their hashes, never all entries of keys.
+      expect(steps).toContainEqual(expect.stringMatching(/^SEARCH e USING .* \(namespace=\? AND key=\?\)$/));
+      expect(steps.filter((step) => step.startsWith('SCAN'))).toEqual([]);
+    }
   });
 
   test('pages go from the newest to the oldest, with every key once, also when keys are deleted meanwhile', async () => {

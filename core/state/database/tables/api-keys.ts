@@ -197,4 +197,12 @@ export const apiKeySteps: readonly Step[] = [
       SELECT api_key_own(key, value) FROM keyv
         WHERE namespace = 'api-keys' AND (value LIKE '%"team":%' OR value LIKE '%"member":%');`,
   },
+  {
+    name: 'api-keys-3',
+    isAddition: true,
+    // The owners that belong to an organisation.
+    sqlite: `CREATE INDEX keyv_owners_organisation
+      ON keyv (CASE WHEN json_valid(value) THEN json_extract(value, '$.value.organisation') END) WHERE namespace = 'owners';`,
+    postgres: `CREATE INDEX keyv_owners_organisation ON keyv ((api_key_members(value) ->> 'organisation')) WHERE namespace = 'owners';`,
+  },
 ];
