@@ -4,6 +4,8 @@
  * `--only-keys`: no calls; what a start, the memory, the first call of a key and the lists of keys cost.
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
  * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
+ * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records yet, and keeps it;
+ * `--only-fill` measures nothing, and `--only-reads` leaves out what changes it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,9 +15,10 @@ import { parseArgs } from 'node:util';
 import { makePartitions } from '../../core/money/usage-log/partitions.ts';
 import { openDatabase } from '../../core/state/database/index.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { fill, openStatements, type Age, type Statements } from './fill.ts';
+import { fill } from './fill.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
 import { fillColdKeys, reportKeys } from './keys.ts';
+import { openStatements, type Age, type Statements } from './statements.ts';
 import { reportSumming, reportWrites } from './writes.ts';
 import { bytesOf, measure, readsOf, type ReadCost } from './measure.ts';
 
@@ -25,6 +28,12 @@ const { values } = parseArgs({
     calls: { type: 'string', default: '1000000' },
     keys: { type: 'string', default: '5000' },
     days: { type: 'string', default: '30' },
+    members: { type: 'string', default: '0' },
+    teams: { type: 'string', default: '100' },
+    summed: { type: 'boolean', default: false },
+    database: { type: 'string' },
+    'only-fill': { type: 'boolean', default: false },
+    'only-reads': { type: 'boolean', default: false },
     tree: { type: 'string' },
     unmeasured: { type: 'boolean', default: false },
     'only-keys': { type: 'boolean', default: false },
@@ -34,26 +43,32 @@ const age: Age = {
   calls: values['only-keys'] ? 0 : Number(values.calls),
   keys: Number(values.keys),
   days: Number(values.days),
+  members: Number(values.members),
+  teams: Number(values.teams),
+  isSummed: values.summed,
 };
 const here = resolve(import.meta.dirname, '../..');
 const trees = [...(values.tree === undefined || values.unmeasured ? [] : [resolve(values.tree)]), here];
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-data-'));
-const isSqlite = !values.postgres;
-const postgres = isSqlite ? undefined : await startPostgres();
+const isSqlite = !(values.database?.startsWith('postgres') ?? values.postgres);
+const postgres = isSqlite || values.database !== undefined ? undefined : await startPostgres();
 const url =
-  postgres === undefined ? `sqlite:${join(folder, 'sluice.db')}` : await postgres.createDatabase('hasty');
+  values.database ??
+  (postgres === undefined ? `sqlite:${join(folder, 'sluice.db')}` : await postgres.createDatabase('hasty'));
 
 try {
   // It makes the tables.
   await (await startAged(resolve(values.tree ?? here), url)).end();
   const statements = await openStatements(url);
-  const now = Date.now();
-  if (!isSqlite) await partition(statements, now);
+  const [newest] = await statements.run('SELECT MAX(at) AS at FROM usage_records');
+  const isFilled = (newest?.['at'] ?? null) !== null;
+  const now = isFilled ? Number(newest?.['at']) : Date.now();
+  if (!isSqlite && !isFilled) await partition(statements, now);
   const begun = performance.now();
-  await fill(statements, isSqlite, age, now);
+  if (!isFilled) await fill(statements, isSqlite, age, now);
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
   if (values['only-keys']) await fillColdKeys(statements);
-  for (const tree of trees)
+  for (const tree of values['only-fill'] ? [] : trees)
     await (values['only-keys'] ? reportKeys(tree, url, age.keys, statements) : report(tree, statements, now));
   await statements.close();
 } finally {
@@ -77,7 +92,7 @@ async function partition(statements: Statements, now: number): Promise<void> {
 
 async function report(tree: string, statements: Statements, now: number): Promise<void> {
   console.log(`\n${tree}`);
-  await reportSumming(tree, url);
+  if (!values['only-reads']) await reportSumming(tree, url);
   const gateway = await startAged(tree, url);
   try {
     console.log(`started in ${gateway.startMs.toFixed(0)} ms`);
@@ -95,7 +110,7 @@ async function report(tree: string, statements: Statements, now: number): Promis
   } finally {
     await gateway.end();
   }
-  await reportWrites(tree, url, age, now);
+  if (!values['only-reads']) await reportWrites(tree, url, age, now);
 }
 
 /** Waits until the sums of what was there before are made, where the gateway has such. */

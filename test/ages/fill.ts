@@ -1,37 +1,6 @@
-import { DatabaseSync } from 'node:sqlite';
-import { Client } from 'pg';
-
-/** How much a database holds, and over how long a time. */
-export interface Age {
-  readonly calls: number;
-  readonly keys: number;
-  readonly days: number;
-}
-
-/** Runs statements, each of them by itself. */
-export interface Statements {
-  run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  close(): Promise<void>;
-}
-
-/** Opens a connection of the tool's own to a database that a URL names. */
-export async function openStatements(url: string): Promise<Statements> {
-  if (url.startsWith('sqlite:')) {
-    const connection = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 60_000 });
-    connection.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -200000');
-    return {
-      run: async (sql) => connection.prepare(sql).all(),
-      close: async () => connection.close(),
-    };
-  }
-  const client = new Client({ connectionString: url });
-  client.on('error', () => {});
-  await client.connect();
-  return {
-    run: async (sql) => (await client.query(sql)).rows as Record<string, unknown>[],
-    close: () => client.end(),
-  };
-}
+import { fillOwners, ownerId } from './owners.ts';
+import { padded, series, type Age, type Statements } from './statements.ts';
+import { fillSums } from './sums.ts';
 
 /** Ids of a key and of a call that exist in a database of this age. */
 export const keyId = (index: number): string => `key_${String(index).padStart(16, '0')}`;
@@ -39,31 +8,29 @@ export const callId = (index: number): string => `req_${String(index).padStart(2
 
 /** Number of calls that one statement writes. */
 const batch = 250_000;
+/** Number of records where there are sums of all calls. */
+const newest = 20_000;
+const day = 86_400_000;
 
 /**
  * Fills a database that a gateway has made with keys and calls, as that gateway would have written them. A few keys have most of the
  * calls. `now`: when the newest call came in, in milliseconds since 1970.
  */
-export async function fill(
-  statements: Statements,
-  isSqlite: boolean,
-  { calls, keys, days }: Age,
-  now: number,
-): Promise<void> {
-  await fillKeys(statements, isSqlite, keys);
+export async function fill(statements: Statements, isSqlite: boolean, age: Age, now: number): Promise<void> {
+  const { calls, days } = age;
+  await fillKeys(statements, isSqlite, age);
+  if (age.members > 0) await fillOwners(statements, isSqlite, age, now);
   const hasKinds = await statements.run('SELECT kind FROM usage_records LIMIT 1').then(
     () => true,
     () => false,
   );
-  const step = (days * 86_400_000) / calls;
-  for (let from = 0; from < calls; from += batch) {
-    const numbers = series(isSqlite, from, Math.min(calls, from + batch) - 1);
-    const source = callsOf(
-      isSqlite,
-      numbers,
-      keys,
-      `${Math.round(now - days * 86_400_000)} + CAST(n * ${step} AS BIGINT)`,
-    );
+  const first = Math.round(now - days * day);
+  const step = (days * day) / calls;
+  if (age.isSummed) await fillSums(statements, isSqlite, age, now);
+  for (let from = age.isSummed ? Math.max(0, calls - newest) : 0; from < calls; from += batch) {
+    const to = from + batch;
+    const numbers = series(isSqlite, from, Math.min(calls, to) - 1);
+    const source = callsOf(isSqlite, numbers, age, `${first} + CAST(n * ${step} AS BIGINT)`);
     if (isSqlite) await statements.run('BEGIN');
     if (hasKinds) await fillWithKinds(statements, source);
     else {
@@ -111,9 +78,14 @@ async function fillWithKinds(statements: Statements, source: string): Promise<vo
      FROM filled f JOIN filled_kinds k ON k.words = f.words WHERE k.id NOT IN (SELECT id FROM usage_kinds) GROUP BY k.id`,
   );
   const own = columns.filter((name) => !(kindColumns as readonly string[]).includes(name));
+  const hasOwners = await statements.run('SELECT owners FROM usage_records LIMIT 1').then(
+    () => true,
+    () => false,
+  );
+  const owned = hasOwners ? ['owners', 'tags', 'end_user'] : [];
   await statements.run(
-    `INSERT INTO usage_records (${own.join(', ')}, operation, format, model, ended, kind, details)
-     SELECT ${own.map((name) => `f.${name}`).join(', ')}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END
+    `INSERT INTO usage_records (${[...own, ...owned].join(', ')}, operation, format, model, ended, kind, details)
+     SELECT ${[...own, ...owned].map((name) => `f.${name}`).join(', ')}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END
      FROM filled f JOIN filled_kinds k ON k.words = f.words ORDER BY at`,
   );
   await statements.run('DROP TABLE filled');
@@ -148,20 +120,11 @@ const columns = [
   'first_bin',
 ] as const;
 
-function series(isSqlite: boolean, from: number, to: number): string {
-  return isSqlite
-    ? `(WITH RECURSIVE numbers(n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to}) SELECT n FROM numbers)`
-    : `(SELECT n::bigint FROM generate_series(${from}, ${to}) AS given (n))`;
-}
-
 /** Numbers from 0 to 1 that look like chance, and are the same in every run. */
 const share = (multiplier: number): string => `(((n + 1) * ${multiplier} % 1000003) / 1000003.0)`;
 
-function padded(isSqlite: boolean, number: string, length: number): string {
-  return isSqlite ? `printf('%0${length}d', ${number})` : `lpad((${number})::text, ${length}, '0')`;
-}
-
-function callsOf(isSqlite: boolean, numbers: string, keys: number, at: string): string {
+/** Calls with these numbers. A key has one format, a model for most of its calls, and that model has a channel for most of its calls. */
+function callsOf(isSqlite: boolean, numbers: string, { keys, members }: Age, at: string): string {
   const [chance, time] = [share(7_919), share(104_729)];
   const status = `CASE WHEN ${chance} < 0.94 THEN 200 WHEN ${chance} < 0.97 THEN 429 WHEN ${chance} < 0.985 THEN 502 WHEN ${chance} < 0.995 THEN 400 ELSE 499 END`;
   // From 30 ms to a minute and a half; most take a few seconds.
@@ -170,17 +133,20 @@ function callsOf(isSqlite: boolean, numbers: string, keys: number, at: string): 
   const whole = (value: string): string =>
     isSqlite ? `CAST(${value} AS INTEGER)` : `floor(${value})::bigint`;
   const key = whole(`${keys} * ${share(15_485_863)} * ${share(15_485_863)} * ${share(15_485_863)}`);
-  return `SELECT ${at} AS at, 'req_' || ${padded(isSqlite, 'n', 24)} AS id, 'key_' || ${padded(isSqlite, key, 16)} AS key_id,
+  const model = '((k + CASE WHEN n % 10 < 8 THEN 0 WHEN n % 10 = 8 THEN 1 ELSE 5 END) % 12)';
+  const owned = members > 0;
+  return `SELECT ${at} AS at, 'req_' || ${padded(isSqlite, 'n', 24)} AS id, 'key_' || ${padded(isSqlite, 'k', 16)} AS key_id,
     '203.0.113.' || (n % 200) AS ip, CASE WHEN n % 50 = 0 THEN 'embed' ELSE 'chat' END AS operation,
-    CASE n % 3 WHEN 0 THEN 'chat-completions' WHEN 1 THEN 'messages' ELSE 'responses' END AS format,
-    CASE n % 2 WHEN 0 THEN 'chat-completions' ELSE 'messages' END AS upstream_format,
-    'model-' || ${whole(`12 * ${share(32_452_843)} * ${share(32_452_843)}`)} AS model,
-    'vendor-model-' || ${whole(`12 * ${share(32_452_843)} * ${share(32_452_843)}`)} || '-20260101' AS upstream_model,
-    'channel-' || (n % 5) AS channel, n % 2 AS stream, n % 2 AS pass_through, ${status} AS status,
+    CASE k % 3 WHEN 0 THEN 'chat-completions' WHEN 1 THEN 'messages' ELSE 'responses' END AS format,
+    CASE k % 2 WHEN 0 THEN 'chat-completions' ELSE 'messages' END AS upstream_format,
+    'model-' || ${model} AS model, 'vendor-model-' || ${model} || '-20260101' AS upstream_model,
+    'channel-' || ((${model} + CASE WHEN n % 7 = 0 THEN 1 ELSE 0 END) % 5) AS channel, n % 2 AS stream, n % 2 AS pass_through, ${status} AS status,
     CASE WHEN ${chance} < 0.94 THEN NULL ELSE 'some_error' END AS code, CASE WHEN ${chance} < 0.94 THEN 'complete' ELSE 'error' END AS ended,
     800 + n % 3000 AS input, n % 900 AS output, n % 700 AS cache_read, 0 AS cache_write, n % 50 AS reasoning, 300 + n % 20000 AS micro_dollars,
-    ${ms} AS ms, ${ms} / 3.0 AS first_ms, 1.5 AS gateway_ms, ${bin(ms)} AS ms_bin, ${bin(`${ms} / 3.0`)} AS first_bin
-    FROM ${numbers} AS numbers`;
+    ${ms} AS ms, ${ms} / 3.0 AS first_ms, 1.5 AS gateway_ms, ${bin(ms)} AS ms_bin, ${bin(`${ms} / 3.0`)} AS first_bin,
+    ${owned ? `1 + k % ${members}` : 'NULL'} AS owners, ${owned ? `CASE WHEN n % 4 = 0 THEN '["project-' || k % 200 || '"]' END` : 'NULL'} AS tags,
+    ${owned ? `CASE WHEN n % 10 = 0 THEN 'user-' || n % 2000 END` : 'NULL'} AS end_user
+    FROM (SELECT n, ${key} AS k FROM ${numbers} AS numbers) AS numbers`;
 }
 
 const reason = `'"reason":"The provider could not answer this call: the engine is overloaded."'`;
@@ -193,8 +159,9 @@ function detailsOf(model: string, status: string): string {
   return `'{' || CASE WHEN ${status} = 200 THEN '' ELSE ${reason} || ',' END || '"price":' || ${priceOf(model)} || '}'`;
 }
 
-/** Copies the key that is there as often as needed, a minute apart, with other ids, names and secrets. */
-export async function fillKeys(statements: Statements, isSqlite: boolean, keys: number): Promise<void> {
+/** Copies the key that is there as often as needed, a minute apart, with other ids, names, secrets and owners. */
+export async function fillKeys(statements: Statements, isSqlite: boolean, age: Age): Promise<void> {
+  const { keys, members, teams } = age;
   const [row] = await statements.run("SELECT key, value FROM keyv WHERE namespace = 'api-keys' LIMIT 1");
   const hash = String(row?.['key']);
   const value = String(row?.['value']);
@@ -203,11 +170,15 @@ export async function fillKeys(statements: Statements, isSqlite: boolean, keys: 
   const [, created = ''] = /"createdAt":(\d+)/.exec(value) ?? [];
   const text = (words: string): string => `'${words.replaceAll("'", "''")}'`;
   const newHash = padded(isSqlite, 'n', 64);
+  const owners =
+    members === 0
+      ? ''
+      : ` || '"member":"' || ${ownerId(isSqlite, 'mem', `n % ${members}`)} || '","team":"' || ${ownerId(isSqlite, 'team', `n % ${members} % ${teams}`)} || '",'`;
   await statements.run(
     `INSERT INTO keyv (namespace, key, value) SELECT 'api-keys', ${newHash},
        replace(replace(replace(replace(${text(value)}, ${text(hash)}, ${newHash}), ${text(`"id":"${id}"`)}, '"id":"key_' || ${padded(isSqlite, 'n', 16)} || '"'),
          ${text(`"name":"${name}"`)}, '"name":"team ' || n || '"'), ${text(`"createdAt":${created}`)},
-         '"createdAt":' || (${created} - 60000 * (${keys} - n)))
+         ''${owners} || '"createdAt":' || (${created} - 60000 * (${keys} - n)))
      FROM ${series(isSqlite, 0, keys - 1)} AS numbers`,
   );
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { keyId, type Statements } from './fill.ts';
+import { keyId } from './fill.ts';
+import type { Statements } from './statements.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
 import { measure } from './measure.ts';
 

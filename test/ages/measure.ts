@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callId, keyId, type Age, type Statements } from './fill.ts';
+import { callId, keyId } from './fill.ts';
+import type { Age, Statements } from './statements.ts';
 import type { AgedGateway } from './gateway.ts';
 
 /** What one admin read costs. Milliseconds; `rows` that the database looked at, where it counts them. */
