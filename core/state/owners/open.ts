@@ -65,6 +65,8 @@ class StoredOwners implements Owners {
   readonly #records = new WeakMap<ApiKey, ApiKey>();
   /** Number of times that an owner was put here or taken out. */
   #changes = 0;
+  /** All owners in order, as they were after so many changes: to sort 10,000 of them takes a few milliseconds. */
+  #listed: { readonly changes: number; readonly list: readonly Owner[] } | undefined;
 
   constructor(stores: Stores, report: ReportError) {
     this.#stores = stores;
@@ -85,7 +87,12 @@ class StoredOwners implements Owners {
   }
 
   list(): readonly Owner[] {
-    return [...this.#owners.values()].toSorted((one, other) => other.createdAt - one.createdAt);
+    if (this.#listed?.changes !== this.#changes)
+      this.#listed = {
+        changes: this.#changes,
+        list: [...this.#owners.values()].toSorted((one, other) => other.createdAt - one.createdAt),
+      };
+    return this.#listed.list;
   }
 
   async create({ kind, ...fields }: NewOwner): Promise<Owner> {
