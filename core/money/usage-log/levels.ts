@@ -26,6 +26,11 @@ export const levels: readonly Level[] = [
   { level: 6, size: day, hasNames: false, hasKeys: true },
 ];
 
+/** True for the number of a level, and not for that of a fold. */
+export function isLevel(level: number): boolean {
+  return levels.some((one) => one.level === level);
+}
+
 /** What tells sums apart, besides their times. Names come between the key and failure. */
 export const dimensions = ['key_id', 'model', 'channel', 'format', 'operation', 'status', 'failed'] as const;
 export type Dimension = (typeof dimensions)[number];
@@ -73,9 +78,16 @@ export function levelFor({ needsNames, needsKeys }: Needs, size: number): number
   )?.level;
 }
 
+/** Folds that there are of one level, by when they start: in order, in milliseconds. */
+export interface Folded {
+  readonly level: number;
+  readonly size: number;
+  readonly starts: readonly number[];
+}
+
 /**
- * Divides a time into stretches, each of the coarsest level that fits. What begins or ends within the smallest sums that there are is read
- * from the records. `bucket`: width of the buckets of time that are asked for, in milliseconds.
+ * Divides a time into stretches, each of the coarsest level or fold that fits. What begins or ends within the smallest sums that there are is
+ * read from the records. `bucket`: width of the buckets of time that are asked for, in milliseconds.
  */
 export function segmentsOf(
   levelOf: (size: number) => number | undefined,
@@ -83,16 +95,43 @@ export function segmentsOf(
   since: number,
   until: number,
   now: number,
+  folded: readonly Folded[] = [],
 ): readonly Segment[] {
   const segments: Segment[] = [];
+  const add = (level: Segment['level'], from: number, to: number): void => {
+    const last = segments.at(-1);
+    if (last?.level === level && last.until === from) segments[segments.length - 1] = { ...last, until: to };
+    else segments.push({ level, since: from, until: to });
+  };
+  const ofFolds = (
+    from: number,
+    to: number,
+    { level, size, starts }: Folded,
+    smaller: readonly number[],
+  ): void => {
+    let at = from;
+    for (const start of starts) {
+      if (start < at || start + size > to) continue;
+      divide(at, start, smaller);
+      add(level, start, start + size);
+      at = start + size;
+    }
+    divide(at, to, smaller);
+  };
   const divide = (from: number, to: number, sizes: readonly number[]): void => {
     if (from >= to) return;
     const [size, ...smaller] = sizes;
     if (size === undefined) {
-      segments.push({ level: 'records', since: from, until: to });
+      add('records', from, to);
       return;
     }
-    const level = bucket !== undefined && bucket % size !== 0 ? undefined : levelOf(size);
+    const isWhole = bucket === undefined || bucket % size === 0;
+    const level = isWhole ? levelOf(size) : undefined;
+    const fold = isWhole && level === undefined ? folded.find((one) => one.size === size) : undefined;
+    if (fold !== undefined) {
+      ofFolds(from, to, fold, smaller);
+      return;
+    }
     const first = Math.ceil(from / size) * size;
     const last = to === Number.MAX_SAFE_INTEGER ? to : Math.floor(to / size) * size;
     // One hour less than they are kept: they are removed by a clock of another process.
@@ -102,9 +141,14 @@ export function segmentsOf(
       return;
     }
     divide(from, first, smaller);
-    segments.push({ level, since: first, until: last });
+    add(level, first, last);
     divide(last, to, smaller);
   };
-  divide(Math.max(0, since), until, [day, hour, minute]);
+  const sizes = new Set([day, hour, minute, ...folded.map(({ size }) => size)]);
+  divide(
+    Math.max(0, since),
+    until,
+    [...sizes].toSorted((one, other) => other - one),
+  );
   return segments;
 }

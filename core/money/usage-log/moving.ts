@@ -1,5 +1,6 @@
 import type { Database } from '../../state/database/index.ts';
 import { rows, type Work } from '../../state/database/sql.ts';
+import { unfold } from './folded.ts';
 import { levels } from './levels.ts';
 import { movingInPostgres } from './postgres-sums.ts';
 import { moveInSqlite } from './sqlite-sums.ts';
@@ -32,7 +33,7 @@ export class Moving {
     const { level } = levels[this.#level] ?? { level: -1 };
     const starts =
       this.#kind === 'sqlite'
-        ? yield* moveInSqlite(level, this.#since, limit)
+        ? yield* this.#moveInSqlite(level, limit)
         : (yield* rows(movingInPostgres, level, this.#since, limit)).map(
             ({ start }) => Number(start) * 60_000,
           );
@@ -45,5 +46,11 @@ export class Moving {
     if (this.#level > 0) return true;
     this.#restsUntil = Date.now() + pause;
     return false;
+  }
+
+  *#moveInSqlite(level: number, limit: number): Work<readonly number[]> {
+    const starts = yield* moveInSqlite(level, this.#since, limit);
+    yield* unfold(starts, false);
+    return starts;
   }
 }

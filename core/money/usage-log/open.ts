@@ -16,6 +16,7 @@ import {
 import { recordOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
+import { fewestFolded } from './folding.ts';
 import { createKeySpend } from './key-spend.ts';
 import { createLargest } from './largest.ts';
 import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
@@ -35,18 +36,25 @@ function isOfKeyAlone({ keyId, since: _since, until: _until, ...others }: UsageF
   return keyId !== undefined && Object.values(others).every((value) => value === undefined);
 }
 
-/** Opens the log in the gateway's database. `slices`: maximum number of slices of records that one question reads. */
+/** How a log is opened. */
+export interface LogOptions {
+  /** Maximum number of slices of records that one question reads. */
+  readonly slices?: number;
+  /** How many tags and end users are told apart. */
+  readonly subjects?: SubjectLimits;
+  /** Fewest calls of 27 days for which sums of days are folded into those of more days. */
+  readonly fold?: number;
+}
+
+/** Opens the log in the gateway's database. */
 export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
-  {
-    slices = maxSlices,
-    subjects = subjectLimits,
-  }: { readonly slices?: number; readonly subjects?: SubjectLimits } = {},
+  { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded }: LogOptions = {},
 ): UsageLog {
   const ask = operatorReads(database);
   /** What is removed or judged must not be some time behind. */
   const askPrimary = longReads(database);
-  const addRecords = createSumming(database);
+  const addRecords = createSumming(database, fold);
   const addOwned = createSubjectSumming(database, subjects);
   const addToSums = async (): Promise<boolean> => {
     const hasMore = await addRecords();

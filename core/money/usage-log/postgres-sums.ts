@@ -48,7 +48,11 @@ const writing = `
       FROM wanted_keys WHERE key_id NOT IN (SELECT key_id FROM known_keys) RETURNING id, key_id
     ),
     names AS (SELECT * FROM known_names UNION ALL SELECT * FROM added_names),
-    keys AS (SELECT * FROM known_keys UNION ALL SELECT * FROM added_keys)
+    keys AS (SELECT * FROM known_keys UNION ALL SELECT * FROM added_keys),
+    unfolded AS (
+      DELETE FROM usage_folds AS f WHERE f.level < 50 AND f.until > (SELECT MIN(start) / ${minute} FROM summed)
+        AND EXISTS (SELECT 1 FROM summed WHERE summed.start / ${minute} >= f.start AND summed.start / ${minute} < f.until)
+    )
     INSERT INTO usage_totals (level, start, key, names, calls, ${amounts.join(', ')}, bins)
     SELECT level, GREATEST(0, LEAST(start / ${minute}, ${largestStart}))::integer, COALESCE(keys.id, 0), names.id, calls,
       ${amounts.map((name) => `NULLIF(${name}, 0)`).join(', ')}, translate(NULLIF(bins, '{}')::text, ' ', '')

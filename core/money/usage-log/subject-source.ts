@@ -1,7 +1,7 @@
 /** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
 import type { Database } from '../../state/database/index.ts';
 import type { UsageFilter, UsageGrouping } from './index.ts';
-import { minute, largestStart, segmentsOf, type Segment } from './levels.ts';
+import { minute, largestStart, segmentsOf, type Folded, type Segment } from './levels.ts';
 import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
 import { subjectKinds, subjectLevel, type SubjectKind } from './subjects.ts';
@@ -67,9 +67,10 @@ export function subjectSegments(
   bucket: number | undefined,
   start: number,
   end: number,
+  folded: readonly Folded[],
 ): readonly Segment[] {
   if (kind === 'records') return [{ level: 'records', since: start, until: end }];
-  return segmentsOf((size) => subjectLevel(kind, needsNames, size), bucket, start, end, Date.now());
+  return segmentsOf((size) => subjectLevel(kind, needsNames, size), bucket, start, end, Date.now(), folded);
 }
 
 const amounts = ['input', 'output', 'micro_dollars'] as const;
@@ -81,6 +82,7 @@ export function subjectSource(
   { kind, grouped }: SubjectPlan,
   filter: UsageFilter,
   segments: readonly Segment[],
+  bucket: number | undefined,
 ): Source {
   const parts: string[] = [];
   const values: (string | number)[] = [];
@@ -88,23 +90,11 @@ export function subjectSource(
     parts.push(sql);
     values.push(...more);
   };
-  const { keyId: _keyId, ...others } = filter;
-  const byName = narrowing(others, 'n.');
-  const bySubject = kind === 'records' ? undefined : subjectConditions(kind, filter);
-  const summed = subjectColumn(kind, grouped);
   const ofSums = segments.filter(({ level }) => level !== 'records');
-  for (const { level, since, until } of ofSums)
-    if (level !== 'records' && bySubject !== undefined)
-      add(
-        `SELECT CAST(t.start AS BIGINT) * ${minute} AS at, ${summed} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, t.calls,
-           ${amounts.map((name) => `COALESCE(t.${name}, 0) AS ${name}`).join(', ')}
-         FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject JOIN usage_names n ON n.id = t.names
-         WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}${byName.sql}${isGiven(summed, ' AND')}`,
-        minutesOf(since),
-        minutesOf(until),
-        ...bySubject.values,
-        ...byName.values,
-      );
+  if (ofSums.length > 0 && kind !== 'records') {
+    const sums = addedUp(database, kind, grouped, filter, ofSums, bucket);
+    add(sums.sql, ...sums.values);
+  }
   const of = (source: string, since: number, until: number): void => {
     const narrowed = narrowing(filter);
     const owned = ownedNarrowing(filter);
@@ -137,6 +127,45 @@ export function subjectSource(
     );
   }
   return { sql: parts.join(' UNION ALL '), values };
+}
+
+/** Sums of subjects, added up by their numbers and those of names: there are fewer of these, and texts take longer. */
+function addedUp(
+  database: Database['kind'],
+  kind: SubjectKind,
+  grouped: Grouped | undefined,
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  bucket: number | undefined,
+): Source {
+  const { keyId: _keyId, ...others } = filter;
+  const byName = narrowing(others, 'n.');
+  const bySubject = subjectConditions(kind, filter);
+  const values: (string | number)[] = [];
+  const each = segments.map(({ level, since, until }) => {
+    values.push(minutesOf(since), minutesOf(until), ...bySubject.values, ...byName.values);
+    return `SELECT t.start, t.subject, t.names, t.calls, ${amounts.map((name) => `t.${name}`).join(', ')} FROM usage_subject_totals t
+      WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}
+        ${byName.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${byName.sql})`}`;
+  });
+  const sum = database === 'sqlite' ? 'TOTAL' : 'SUM';
+  const bySubjects = grouped !== undefined;
+  const at =
+    bucket === undefined
+      ? '0'
+      : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
+  const groups = [...(bucket === undefined ? [] : ['1']), ...(bySubjects ? ['subject'] : []), 'names'].join(
+    ', ',
+  );
+  const column = subjectColumn(kind, grouped);
+  return {
+    sql: `SELECT g.at, ${column} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, g.calls,
+        ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
+      FROM (SELECT ${at} AS at, ${bySubjects ? 'subject, ' : ''}names, ${sum}(calls) AS calls, ${amounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
+        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}) AS g
+      JOIN usage_names n ON n.id = g.names${bySubjects ? ` JOIN usage_subjects s ON s.id = g.subject ${isGiven(column, 'WHERE')}` : ''}`,
+    values,
+  };
 }
 
 /** SQL that leaves out calls that are in no group. */
@@ -180,10 +209,9 @@ function subjectConditions(kind: SubjectKind, filter: UsageFilter): Source {
     need('organisation', filter.organisation);
     need('key_id', filter.keyId);
   }
-  const ofKind = ` AND s.kind = ${subjectKinds[kind]}`;
-  if (parts.length === 0) return { sql: ofKind, values };
+  if (parts.length === 0) return { sql: '', values };
   return {
-    sql: `${ofKind} AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]}${parts.join('')})`,
+    sql: ` AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]}${parts.join('')})`,
     values,
   };
 }

@@ -1,17 +1,12 @@
 /** Adds records to the sums of owners, tags and end users, in both databases. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Row, type Work } from '../../state/database/sql.ts';
+import { subjectsOf, tenantOf, type Value } from './subjects-of-call.ts';
 import { addingLock } from './adding-lock.ts';
+import { unfold } from './folded.ts';
 import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
 import { ChosenSubjects, isChosen } from './chosen-subjects.ts';
-import {
-  broughtLevels,
-  subjectKinds,
-  subjectLevels,
-  subjectLimits,
-  type SubjectKind,
-  type SubjectLimits,
-} from './subjects.ts';
+import { broughtLevels, subjectLevels, subjectLimits, type SubjectLimits } from './subjects.ts';
 
 const nameColumns = [
   ['model', 'TEXT'],
@@ -33,7 +28,6 @@ const totalColumns = ['level', 'start', 'subject', 'names', 'calls', ...amounts]
   (name) => [name, 'BIGINT'] as const,
 );
 type Columns = readonly (readonly [name: string, type: string])[];
-type Value = string | number | null;
 
 /** SELECT of the rows of a JSON text: an array of arrays. `place` is the number of each. */
 function given(kind: Database['kind'], columns: Columns): string {
@@ -88,13 +82,6 @@ function statementsFor(kind: Database['kind']) {
       ORDER BY level, start, subject, names ON CONFLICT (level, start, subject, names) DO UPDATE SET
         ${['calls', ...amounts].map((name) => `${name} = ${both(name)}`).join(', ')}`,
   };
-}
-
-/** A subject, and with what it is found again. */
-interface Subject {
-  readonly kind: SubjectKind;
-  /** Values of {@link subjectColumns}. */
-  readonly values: readonly Value[];
 }
 
 /** Amounts to be added to one row. */
@@ -168,6 +155,10 @@ export function createSubjectSumming(
       }
     }
     yield* write(statements, names, subjects, additions);
+    yield* unfold(
+      found.map(({ at }) => Number(at)),
+      true,
+    );
     if (database.kind === 'sqlite')
       yield* rows(
         'DELETE FROM usage_unsummed_owned WHERE rowid <= ?',
@@ -222,51 +213,6 @@ function count(
 function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
   const isRefused = Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
   return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
-}
-
-/** Whose names of tags and end users a call brings: those of its organisation, else of its team, its member or its key. */
-function tenantOf(one: Row): string {
-  const found = ['organisation', 'team', 'member', 'key_id'].find((name) => typeof one[name] === 'string');
-  return found === undefined ? '' : String(one[found]);
-}
-
-/** Subjects that a call is counted for. */
-function subjectsOf(one: Row): readonly Subject[] {
-  const text = (name: string): string | null => (typeof one[name] === 'string' ? one[name] : null);
-  const [keyId, team, member, organisation] = [
-    text('key_id'),
-    text('team'),
-    text('member'),
-    text('organisation'),
-  ];
-  const subjects: Subject[] = [];
-  const add = (kind: SubjectKind, subject: string | null, ...of: readonly Value[]): void => {
-    if (subject !== null)
-      subjects.push({
-        kind,
-        values: [subjectKinds[kind], subject, ...(of.length === 0 ? [null, null, null, null] : of)],
-      });
-  };
-  if (one['owners'] !== null)
-    add(
-      'bearer',
-      [keyId, team, member, organisation].map((id) => id ?? '').join(' '),
-      keyId,
-      team,
-      member,
-      organisation,
-    );
-  add('organisation', organisation);
-  // An owner that goes to another organisation is another subject.
-  add('team', team === null ? null : joined(team, organisation), null, team, null, organisation);
-  add('member', member === null ? null : joined(member, organisation), null, null, member, organisation);
-  for (const tag of new Set(JSON.parse(text('tags') ?? '[]') as string[])) add('tag', tag);
-  add('endUser', text('end_user'));
-  return subjects;
-}
-
-function joined(owner: string, organisation: string | null): string {
-  return organisation === null ? owner : `${owner} ${organisation}`;
 }
 
 /** Rows of a table that numbers them, each once. */

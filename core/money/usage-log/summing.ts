@@ -1,6 +1,8 @@
 import type { Database } from '../../state/database/index.ts';
-import { row, rows, sqlOf, type Sql, type Work } from '../../state/database/sql.ts';
+import { row, rows, sqlOf, type Row, type Sql, type Work } from '../../state/database/sql.ts';
 import { addingLock } from './adding-lock.ts';
+import { unfold } from './folded.ts';
+import { Folding } from './folding.ts';
 import { minutesKept } from './levels.ts';
 import { Moving } from './moving.ts';
 import { additionInPostgres } from './postgres-sums.ts';
@@ -14,6 +16,9 @@ const batches: Readonly<Record<Database['kind'], { readonly most: number; readon
   sqlite: { most: 500, least: 25 },
   postgres: { most: 1_000, least: 25 },
 };
+
+/** Keys or owners that are folded at once for each record that would be added up at once. */
+const foldedPerRecord = { sqlite: 0.5, postgres: 2 } as const;
 
 /** A row of `usage_calls` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
 export const summedOfRecords = `at, COALESCE(key_id, '') AS key_id, model, COALESCE(channel, '') AS channel, format, operation, status,
@@ -45,10 +50,11 @@ interface Added {
  * were: nothing is added twice or left out, whichever processes do it, and wherever they end. What was written since there are sums goes
  * first, then what is older, from the newest to the oldest.
  */
-export function createSumming(database: Database): () => Promise<boolean> {
+export function createSumming(database: Database, fewestFolded: number): () => Promise<boolean> {
   const sql = sqlOf(database);
   const { most, least } = batches[database.kind];
   const moving = new Moving(database.kind);
+  const folding = new Folding(database.kind, fewestFolded);
   let batch = most;
   const minutesSince = (): number => Date.now() - minutesKept;
 
@@ -61,6 +67,7 @@ export function createSumming(database: Database): () => Promise<boolean> {
     const found = yield* rows(unsummedInSqlite, batch);
     if (found.length === 0) return { hasMore: false };
     yield* addInSqlite(found, minutesSince());
+    yield* unfold(startsOf(found), false);
     const last = found.reduce((newest, { place }) => Math.max(newest, Number(place)), 0);
     yield* rows('DELETE FROM usage_unsummed WHERE rowid <= ?', last);
     return { hasMore: found.reduce((sum, { calls }) => sum + Number(calls), 0) === batch };
@@ -86,19 +93,24 @@ export function createSumming(database: Database): () => Promise<boolean> {
     const [lowest, lowestId] = [Number(last['at']), String(last['id'])];
     const between = [lowest, at, lowest, lowestId, at, id];
     if (database.kind === 'postgres') yield* rows(olderInPostgres, ...between, minutesSince());
-    else yield* addInSqlite(yield* rows(olderInSqlite, ...between), minutesSince());
+    else {
+      const found = yield* rows(olderInSqlite, ...between);
+      yield* addInSqlite(found, minutesSince());
+      yield* unfold(startsOf(found), false);
+    }
     yield* rows('UPDATE usage_summing SET at = ?, id = ? WHERE one = 1', lowest, lowestId);
     return { hasMore: true };
   }
 
   return async () => {
-    if (!moving.isDue && !(await hasWork(sql))) return false;
+    if (!moving.isDue && !folding.isDue && !(await hasWork(sql))) return false;
     try {
       const { hasMore } = await sql.atomically(function* add() {
         if (!(yield* addingLock(database.kind))) return { hasMore: false };
         const { hasMore: more } = yield* addUnsummed();
         if (more || (yield* addOlder()).hasMore) return { hasMore: true };
-        return { hasMore: yield* moving.step(batch) };
+        if (yield* moving.step(batch)) return { hasMore: true };
+        return { hasMore: yield* folding.step(batch * foldedPerRecord[database.kind]) };
       });
       batch = Math.min(most, batch * 2);
       return hasMore;
@@ -107,6 +119,10 @@ export function createSumming(database: Database): () => Promise<boolean> {
       throw error;
     }
   };
+}
+
+function startsOf(found: readonly Row[]): readonly number[] {
+  return found.map(({ start }) => Number(start));
 }
 
 async function hasWork(sql: Sql): Promise<boolean> {

@@ -2,17 +2,27 @@
 import { rows, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { addingLock } from './adding-lock.ts';
+import { folds, type Fold } from './folds.ts';
 import { day, hour, levels, minute, minutesKept } from './levels.ts';
 import { broughtLevels, subjectLevels } from './subjects.ts';
 
 /** Names that are removed at once. */
 const batch = 500;
 
+const isOf =
+  (table: Fold['table']) =>
+  (one: Fold): boolean =>
+    one.table === table;
+
 /** Sums of a time, where they are: those of older gateways are in a table of their own until they are moved. */
 const tables = [
-  { name: 'usage_totals', unit: minute, sizes: levels },
+  { name: 'usage_totals', unit: minute, sizes: [...levels, ...folds.filter(isOf('usage_totals'))] },
   { name: 'usage_sums', unit: 1, sizes: levels },
-  { name: 'usage_subject_totals', unit: minute, sizes: [...subjectLevels, ...Object.values(broughtLevels)] },
+  {
+    name: 'usage_subject_totals',
+    unit: minute,
+    sizes: [...subjectLevels, ...Object.values(broughtLevels), ...folds.filter(isOf('usage_subject_totals'))],
+  },
 ] as const;
 
 /** Removes sums of times that are too old, one time after the other; returns how many times there were. */
@@ -30,6 +40,9 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
           ),
         );
         if (oldest === undefined) break;
+        await sql.run(() =>
+          rows('DELETE FROM usage_folds WHERE level = ? AND start < ?', level, before / unit),
+        );
         await sql.run(() =>
           rows(`DELETE FROM ${name} WHERE level = ? AND start = ?`, level, Number(oldest['start'])),
         );

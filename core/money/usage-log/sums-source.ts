@@ -1,63 +1,140 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
 import type { UsageFilter } from './index.ts';
-import type { Segment } from './levels.ts';
+import { isLevel, minute, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
 import { summedOfRecords } from './summing.ts';
-import { totalsIn } from './totals.ts';
+import { minutesOf, olderTotalsIn, totalsIn } from './totals.ts';
 
 const dimensions = 'key_id, model, channel, format, status, failed';
 const amounts = ['input', 'output', 'micro_dollars'] as const;
 
+/** By what rows are told apart, so that those of one group are added up before their names are looked up. */
+export interface Apart {
+  /** Width of buckets of time, in milliseconds. */
+  readonly bucket: number | undefined;
+  readonly byKey: boolean;
+}
+
 /**
  * Returns the rows of these segments that fit a filter: sums, records that are in none yet, and records of the segments that no sums fit.
- * One statement sees all of them as they are at one time. `withBins`: with the times of calls.
+ * One statement sees all of them as they are at one time.
  */
 export function sourceOf(
   kind: Database['kind'],
   filter: UsageFilter,
   segments: readonly Segment[],
-  withBins: boolean,
+  apart: Apart,
 ): Source {
-  const parts: string[] = [];
-  const values: (string | number)[] = [];
-  const narrowed = narrowing(filter);
-  const add = (sql: string, ...given: readonly (string | number)[]): void => {
-    parts.push(sql);
-    values.push(...given);
-  };
-  const ownBins = withBins ? binsOf[kind] : 'NULL';
-  const summed = ['start', ...dimensions.split(', '), 'calls', ...amounts, ...(withBins ? ['bins'] : [])];
   const ofSums = segments.filter(({ level }) => level !== 'records');
-  for (const { level, since, until } of ofSums) {
-    if (level === 'records') continue;
-    const sums = totalsIn({ level, since, until }, filter, summed);
-    add(
-      `SELECT start AS at, ${dimensions}, calls, ${amounts.map((name) => `COALESCE(${name}, 0) AS ${name}`).join(', ')},
-         ${withBins ? 'bins' : 'NULL'} AS bins FROM (${sums.sql}) AS sums`,
-      ...sums.values,
-    );
+  const parts: Source[] = [];
+  if (ofSums.length > 0) {
+    parts.push(addedUp(kind, filter, ofSums, apart));
+    for (const { level, since, until } of ofSums)
+      if (level !== 'records' && isLevel(level))
+        parts.push(olderTotalsIn({ level, since, until }, filter, summedColumns));
   }
-  const [first] = ofSums;
-  const last = ofSums.at(-1);
-  if (first !== undefined && last !== undefined)
-    add(
-      `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}, ${ownBins} AS bins FROM usage_unsummed
-       WHERE at >= ? AND at < ?${narrowed.sql}`,
-      first.since,
-      last.until,
-      ...narrowed.values,
+  return joined([...parts, ...recordParts(kind, filter, segments, false)]);
+}
+
+const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...amounts];
+
+/** Sums as `usage_totals` has them, added up by numbers of keys and names: there are fewer of these, and texts take longer. */
+function addedUp(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  apart: Apart,
+): Source {
+  const { keyId, ...others } = filter;
+  const byName = narrowing(others, 'n.');
+  const { bucket, byKey } = apart;
+  const values: (string | number)[] = [];
+  const each = segments.map(({ level, since, until }) => {
+    values.push(
+      minutesOf(since),
+      minutesOf(until),
+      ...(keyId === undefined ? [] : [keyId]),
+      ...byName.values,
     );
+    const hasKeys = Number(level) >= 5;
+    return `SELECT t.start, t.key, t.names, t.calls, ${amounts.map((name) => `t.${name}`).join(', ')} FROM usage_totals t
+      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND t.start >= ? AND t.start < ?
+        ${keyId === undefined ? '' : 'AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)'}
+        ${byName.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${byName.sql})`}`;
+  });
+  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
+  const groups = [...(bucket === undefined ? [] : ['1']), ...(byKey ? ['key'] : []), 'names'].join(', ');
+  const at =
+    bucket === undefined
+      ? '0'
+      : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
+  return {
+    sql: `SELECT g.at, ${byKey ? 'k.key_id' : "''"} AS key_id, n.model, n.channel, n.format, n.status, n.failed, g.calls,
+        ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
+      FROM (SELECT ${at} AS at, ${byKey ? 'key, ' : ''}names, ${sum}(calls) AS calls, ${amounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
+        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}) AS g
+      JOIN usage_names n ON n.id = g.names${byKey ? ' JOIN usage_keys k ON k.id = g.key' : ''}`,
+    values,
+  };
+}
+
+/** As {@link sourceOf}, with the times of calls. */
+export function sourceWithBins(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+): Source {
+  const summed = ['start', ...dimensions.split(', '), 'calls', ...amounts, 'bins'];
+  const parts = segments.flatMap(({ level, since, until }) => {
+    if (level === 'records') return [];
+    const sums = totalsIn({ level, since, until }, filter, summed);
+    return [
+      {
+        sql: `SELECT start AS at, ${dimensions}, calls, ${amounts.map((name) => `COALESCE(${name}, 0) AS ${name}`).join(', ')}, bins
+          FROM (${sums.sql}) AS sums`,
+        values: sums.values,
+      },
+    ];
+  });
+  return joined([...parts, ...recordParts(kind, filter, segments, true)]);
+}
+
+/** Records that are in no sums yet, and those of segments that no sums fit. */
+function recordParts(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  withBins: boolean,
+): readonly Source[] {
+  const parts: Source[] = [];
+  const narrowed = narrowing(filter);
+  const bins = withBins ? `, ${binsOf[kind]} AS bins` : '';
+  const ofSums = segments.filter(({ level }) => level !== 'records');
+  const [first, last] = [ofSums[0], ofSums.at(-1)];
+  if (first !== undefined && last !== undefined)
+    parts.push({
+      sql: `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}${bins} FROM usage_unsummed
+       WHERE at >= ? AND at < ?${narrowed.sql}`,
+      values: [first.since, last.until, ...narrowed.values],
+    });
   for (const { level, since, until } of segments) {
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until });
-    add(
-      `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}, ${ownBins} AS bins FROM (SELECT ${summedOfRecords} FROM usage_calls ${own.where}) AS records`,
-      ...own.values,
-    );
+    parts.push({
+      sql: `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}${bins} FROM (SELECT ${summedOfRecords} FROM usage_calls ${own.where}) AS records`,
+      values: own.values,
+    });
   }
-  return { sql: parts.join(' UNION ALL '), values };
+  return parts;
+}
+
+function joined(parts: readonly Source[]): Source {
+  return {
+    sql: parts.map(({ sql }) => sql).join(' UNION ALL '),
+    values: parts.flatMap(({ values }) => values),
+  };
 }
 
 const binsOf: Readonly<Record<Database['kind'], string>> = {

@@ -1,13 +1,23 @@
 import type { Database } from '../../state/database/index.ts';
-import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageSumsList, UsageTotals } from './index.ts';
-import { levelFor, segmentsOf, type Segment } from './levels.ts';
+import type {
+  UsageFilter,
+  UsageGrouping,
+  UsageLog,
+  UsageSums,
+  UsageSumsList,
+  UsageSumsOptions,
+  UsageTotals,
+} from './index.ts';
+import { countOfFolds, foldedIn } from './folded.ts';
+import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
+import { levelFor, segmentsOf, type Folded, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
 import { isRefused, namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
-import { sourceOf } from './sums-source.ts';
+import { sourceOf, sourceWithBins } from './sums-source.ts';
 
 /** Maximum number of groups in one answer. */
 export const mostGroups = 5_000;
@@ -25,19 +35,57 @@ const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars']
 
 const hour = 3_600_000;
 
+/** How often a question is asked again where folds went while it was asked. */
+const attempts = 3;
+
+/** Thrown where folds that a question was to read are there no more. */
+class FoldsGone extends Error {}
+
 /** Opens the sums of a log. */
 export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
-  return async (filter, grouping, { limit = mostGroups, order = 'cost', percentiles = false } = {}) => {
+  const sums = createReading(ask, kind);
+  return async (filter, grouping, options) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- again, because it failed
+        return await sums(filter, grouping, { ...options, useFolds: attempt < attempts });
+      } catch (error) {
+        if (!(error instanceof FoldsGone)) throw error;
+      }
+    }
+  };
+}
+
+function createReading(ask: Ask, kind: Database['kind']) {
+  return async (
+    filter: UsageFilter,
+    grouping: UsageGrouping,
+    {
+      limit = mostGroups,
+      order = 'cost',
+      percentiles = false,
+      useFolds,
+    }: UsageSumsOptions & { readonly useFolds: boolean },
+  ): Promise<UsageSumsList> => {
     const { start, end } = await roundedRange(ask, filter);
     const plan = subjectPlan(filter, grouping);
     const group = groupOf(grouping, plan?.grouped !== undefined);
     const most = Math.max(1, Math.min(mostGroups, limit));
     const isOfRecords = ofRecords.some((name) => filter[name] !== undefined);
+    const folded = (all: readonly Fold[]): Promise<readonly Folded[]> =>
+      foldedIn(ask, useFolds && !isOfRecords ? all : [], start, end);
     if (plan !== undefined) {
       const owned = isOfRecords ? ({ ...plan, kind: 'records' } as const) : plan;
-      const segments = subjectSegments(owned, group.bucket, start, end);
+      const segments = subjectSegments(
+        owned,
+        group.bucket,
+        start,
+        end,
+        owned.kind === 'records' ? [] : await folded(foldsOfKind(owned.kind, owned.needsNames)),
+      );
       if (segments.length === 0) return { sums: [] };
-      return listOf(ask, kind, subjectSource(kind, owned, filter, segments), group, most, order);
+      const source = subjectSource(kind, owned, filter, segments, group.bucket);
+      return listOf(ask, kind, source, group, most, order, segments);
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
     const needs = {
@@ -46,14 +94,21 @@ export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
     };
     const segments: readonly Segment[] = isOfRecords
       ? [{ level: 'records', since: start, until: end }]
-      : segmentsOf((size) => levelFor(needs, size), group.bucket, start, end, Date.now());
+      : segmentsOf(
+          (size) => levelFor(needs, size),
+          group.bucket,
+          start,
+          end,
+          Date.now(),
+          await folded(foldsFor(needs)),
+        );
     if (segments.length === 0) return { sums: [] };
     const incompleteBefore = await unsummedBefore(ask, start);
-    const source = sourceOf(kind, filter, segments, false);
-    const list = await listOf(ask, kind, source, group, most, order);
+    const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey: grouping === 'keyId' });
+    const list = await listOf(ask, kind, source, group, most, order, segments);
     const times =
       percentiles && !needsKeys
-        ? await timesOf(ask, kind, sourceOf(kind, filter, segments, true), group, list.sums)
+        ? await timesOf(ask, kind, sourceWithBins(kind, filter, segments), group, list.sums)
         : undefined;
     return {
       ...list,
@@ -107,7 +162,9 @@ async function listOf(
   { sql: group, bucket, isNumber }: Group,
   limit: number,
   order: 'cost' | 'calls',
+  segments: readonly Segment[],
 ): Promise<UsageSumsList> {
+  const used = usedFolds(segments);
   const [first, second] = order === 'cost' ? ['micro_dollars', 'calls'] : ['calls', 'micro_dollars'];
   // What providers say may be wrong, and come to more than whole numbers of SQLite hold.
   const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
@@ -129,10 +186,11 @@ async function listOf(
     `WITH source AS (${sql}), groups AS (
        SELECT ${group} AS name, ${added({ ...members, failed: `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN calls ELSE 0 END`, refused: `CASE WHEN ${isRefused()} THEN calls ELSE 0 END` })} FROM source GROUP BY ${group}),
      placed AS (SELECT groups.*, ROW_NUMBER() OVER (ORDER BY ${first} DESC, ${second} DESC, name) AS place FROM groups)
-     SELECT CASE WHEN ${listed} = 1 THEN name END AS name, ${listed} AS listed, COUNT(*) AS groups, ${added(members)}
+     SELECT CASE WHEN ${listed} = 1 THEN name END AS name, ${listed} AS listed, COUNT(*) AS groups, ${added(members)}, ${countOfFolds(used)} AS folds
      FROM placed GROUP BY CASE WHEN ${listed} = 1 THEN name END, ${listed}`,
     values,
   );
+  if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
   const sums: UsageSums[] = [];
   let rest: UsageSumsList['rest'];
   for (const row of rows) {

@@ -29,9 +29,8 @@ export function totalsIn(
   columns: readonly string[],
 ): Source {
   const hasKeys = levels.some((one) => one.level === level && one.hasKeys);
-  // The indexes by keys are for these levels alone, and SQLite wants to be told so in its own words.
-  const ofLevel = `level = ${level}${hasKeys ? ' AND level >= 5' : ''}`;
-  const narrowed = narrowing(filter);
+  const ofLevel = ofLevelIn(level);
+  const older = olderTotalsIn({ level, since, until }, filter, columns);
   const { keyId, ...others } = filter;
   const byName = narrowing(others, 'n.');
   const usesNames = byName.sql !== '' || columns.some((name) => named.has(name));
@@ -46,21 +45,42 @@ export function totalsIn(
   return {
     sql: `SELECT ${columns.map(column).join(', ')} FROM usage_totals t${joins}
        WHERE t.${ofLevel.replace(' AND ', ' AND t.')} AND t.start >= ? AND t.start < ?${ofKey}${byName.sql}
-       UNION ALL SELECT ${columns.map((name) => (name === 'bins' ? 'CAST(bins AS TEXT) AS bins' : name)).join(', ')} FROM usage_sums
-       WHERE ${ofLevel} AND start >= ? AND start < ?${narrowed.sql}`,
+       UNION ALL ${older.sql}`,
     values: [
       minutesOf(since),
       minutesOf(until),
       ...(keyId === undefined ? [] : [keyId]),
       ...byName.values,
-      since,
-      until,
-      ...narrowed.values,
+      ...older.values,
     ],
   };
 }
 
+/** The same of `usage_sums` alone. A column `at` is `start` under another name. */
+export function olderTotalsIn(
+  { level, since, until }: Reading,
+  filter: UsageFilter,
+  columns: readonly string[],
+): Source {
+  const narrowed = narrowing(filter);
+  const column = (name: string): string => {
+    if (name === 'bins') return 'CAST(bins AS TEXT) AS bins';
+    return name === 'at' ? 'start AS at' : name;
+  };
+  return {
+    sql: `SELECT ${columns.map(column).join(', ')} FROM usage_sums
+       WHERE ${ofLevelIn(level)} AND start >= ? AND start < ?${narrowed.sql}`,
+    values: [since, until, ...narrowed.values],
+  };
+}
+
+/** A condition for the rows of a level. The indexes by keys are for levels with keys alone, and SQLite wants to be told so in its own words. */
+function ofLevelIn(level: number): string {
+  const hasKeys = levels.some((one) => one.level === level && one.hasKeys);
+  return `level = ${level}${hasKeys ? ' AND level >= 5' : ''}`;
+}
+
 /** A time as `usage_totals` has it; those of levels are whole minutes. */
-function minutesOf(time: number): number {
+export function minutesOf(time: number): number {
   return Math.max(0, Math.min(largestStart, Math.ceil(time / minute)));
 }

@@ -7,6 +7,7 @@ import { providerObjectSteps } from './provider-objects.ts';
 import { responseSteps } from './responses.ts';
 import { taskSteps } from './tasks.ts';
 import { usageLogSteps } from './usage-log.ts';
+import { usageFoldSteps } from './usage-folds.ts';
 import { usageOwnerSteps } from './usage-owners.ts';
 
 const secrets = 'CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
@@ -19,6 +20,7 @@ export const schema: readonly Step[] = [
   ...ledgerSteps,
   ...usageLogSteps,
   ...usageOwnerSteps,
+  ...usageFoldSteps,
   ...taskSteps,
   ...providerObjectSteps,
   ...apiKeySteps,

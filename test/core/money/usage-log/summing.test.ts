@@ -18,7 +18,7 @@ test('records are added in smaller steps to a server that did not answer in time
         },
       }),
   } as unknown as PostgresDatabase;
-  const addToSums = createSumming(database);
+  const addToSums = createSumming(database, 1);
   for (let step = 0; step < 8; step += 1) await expect(addToSums()).rejects.toThrow('in time');
   isSlow = false;
   for (let step = 0; step < 7; step += 1) expect(await addToSums()).toBe(true);

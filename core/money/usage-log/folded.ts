@@ -1,0 +1,54 @@
+/** Tells which folds there are, and lets go of those that records were added to later. */
+import type { Ask } from '../../state/database/long-reads.ts';
+import { rows, type Work } from '../../state/database/sql.ts';
+import type { Fold, UsedFold } from './folds.ts';
+import { day, hour, largestStart, minute, type Folded } from './levels.ts';
+
+/** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
+export const foldGrace = 2 * day;
+
+/** Returns the folds that there are of a time. `until` is exclusive. */
+export async function foldedIn(
+  ask: Ask,
+  all: readonly Fold[],
+  since: number,
+  until: number,
+): Promise<readonly Folded[]> {
+  if (all.length === 0) return [];
+  const found = await ask(
+    `SELECT level, start FROM usage_folds WHERE level IN (${all.map(({ level }) => level).join(', ')})
+       AND start >= ? AND until <= ? AND after IS NULL ORDER BY start`,
+    [minutesOf(since), minutesOf(until)],
+  );
+  return all.map(({ level, size }) => ({
+    level,
+    size,
+    starts: found.flatMap((one) => (Number(one['level']) === level ? [Number(one['start']) * minute] : [])),
+  }));
+}
+
+/** Returns SQL for the number of these folds that there are still. */
+export function countOfFolds(used: readonly UsedFold[]): string {
+  if (used.length === 0) return '0';
+  const each = used.map(({ level, start }) => `(level = ${level} AND start = ${Math.trunc(start / minute)})`);
+  return `(SELECT COUNT(*) FROM usage_folds WHERE after IS NULL AND (${each.join(' OR ')}))`;
+}
+
+/** Lets go of the folds of times to which records were added; belongs in the same transaction. `starts`: times of records. */
+export function* unfold(starts: Iterable<number>, isOfSubjects: boolean): Work<void> {
+  // There are no folds of late; half of the time for clocks that differ.
+  const before = Date.now() - foldGrace / 2;
+  const hours = new Set<number>();
+  for (const start of starts) if (start < before) hours.add(start - (start % hour));
+  const levels = isOfSubjects ? 'level >= 50' : 'level < 50';
+  for (const start of hours)
+    yield* rows(
+      `DELETE FROM usage_folds WHERE until > ? AND start <= ? AND ${levels}`,
+      minutesOf(start),
+      minutesOf(start),
+    );
+}
+
+function minutesOf(time: number): number {
+  return Math.max(0, Math.min(largestStart, Math.floor(time / minute)));
+}

@@ -1,0 +1,195 @@
+/** Folds sums of times that have passed into coarser ones, some keys or owners at a time. */
+import type { Database } from '../../state/database/index.ts';
+import { row, rows, type Work } from '../../state/database/sql.ts';
+import { foldGrace } from './folded.ts';
+import { folds, longestFold, type Fold } from './folds.ts';
+import { amounts, day, hour, largestSum, minute } from './levels.ts';
+import { isRefused } from './narrowing.ts';
+
+/** How long after there was nothing left to fold it looks again, in milliseconds. */
+const pause = 600_000;
+
+/** Fewest calls in the longest time that is summed together for which sums are folded: few are read soon enough. */
+export const fewestFolded = 50_000;
+
+/** In minutes. */
+const halfDay = (12 * hour) / minute;
+
+/** A time to be folded. */
+interface Tile {
+  readonly fold: Fold;
+  /** In milliseconds. */
+  readonly start: number;
+}
+
+/**
+ * Folds sums, a bounded number of them in a step. What was done is in the database: another process goes on from there, and a record that is
+ * added to the time of a fold meanwhile lets it begin anew.
+ */
+export class Folding {
+  readonly #kind: Database['kind'];
+  readonly #fewest: number;
+  #tiles: Tile[] = [];
+  #restsUntil = 0;
+
+  constructor(kind: Database['kind'], fewest: number) {
+    this.#kind = kind;
+    this.#fewest = fewest;
+  }
+
+  /** False while there is nothing to fold. */
+  get isDue(): boolean {
+    return this.#tiles.length > 0 || Date.now() >= this.#restsUntil;
+  }
+
+  /** Folds some; belongs inside a transaction that has the lock of sums. `ids`: number of keys or owners. Returns true when there may be more. */
+  *step(ids: number): Work<boolean> {
+    if (!this.isDue) return false;
+    if (this.#tiles.length === 0) {
+      this.#tiles = yield* this.#find();
+      if (this.#tiles.length === 0) this.#restsUntil = Date.now() + pause;
+      return this.#tiles.length > 0;
+    }
+    const tile = this.#tiles.at(-1);
+    if (tile !== undefined && (yield* this.#fold(tile, ids))) this.#tiles.pop();
+    return true;
+  }
+
+  /** The times that are to be folded, in the order from the end: what others are made of, and what is newer, comes first. */
+  *#find(): Work<Tile[]> {
+    const [cursor] = yield* rows('SELECT at FROM usage_summing');
+    // Half a day is the shortest time that is folded.
+    const found = yield* rows(
+      `SELECT start / ${halfDay} AS half, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? GROUP BY start / ${halfDay}`,
+      cursor === undefined ? 0 : Math.ceil(Number(cursor['at']) / minute),
+    );
+    const halves = found.map((one) => ({
+      start: Number(one['half']) * halfDay * minute,
+      calls: Number(one['calls']),
+    }));
+    const calls = new Map<number, number>();
+    for (const one of halves) {
+      const block = Math.floor(one.start / longestFold);
+      calls.set(block, (calls.get(block) ?? 0) + one.calls);
+    }
+    const starts = halves
+      .map(({ start }) => start)
+      .filter((start) => (calls.get(Math.floor(start / longestFold)) ?? 0) >= this.#fewest);
+    const made = new Map<number, Set<number>>();
+    for (const { level, start } of yield* rows('SELECT level, start FROM usage_folds WHERE after IS NULL')) {
+      const those = made.get(Number(level)) ?? new Set();
+      made.set(Number(level), those.add(Number(start) * minute));
+    }
+    const end = Date.now() - foldGrace;
+    return folds.toReversed().flatMap((fold) => {
+      const { level, size } = fold;
+      const wanted = new Set(starts.map((start) => start - (start % size)));
+      return [...wanted]
+        .filter((start) => start + size <= end && made.get(level)?.has(start) !== true)
+        .toSorted((one, other) => one - other)
+        .map((start) => ({ fold, start }));
+    });
+  }
+
+  /** Folds some of a time; returns true when all of it is done, or cannot be done now. */
+  *#fold({ fold, start }: Tile, ids: number): Work<boolean> {
+    const { level, size, table } = fold;
+    const column = table === 'usage_totals' ? 'key' : 'subject';
+    const place = [level, start / minute];
+    const known = yield* row('SELECT after FROM usage_folds WHERE level = ? AND start = ?', ...place);
+    if (known === undefined && !(yield* this.#isReady(fold, start))) return true;
+    if (known !== undefined && known['after'] === null) return true;
+    const after = Number(known?.['after'] ?? -1);
+    const top = yield* row(
+      `SELECT MAX(id) AS id FROM ${table === 'usage_totals' ? 'usage_keys' : 'usage_subjects'}`,
+    );
+    const last = after + ids;
+    yield* rows(
+      `DELETE FROM ${table} WHERE level = ? AND start = ? AND ${column} > ? AND ${column} <= ?`,
+      ...place,
+      after,
+      last,
+    );
+    yield* rows(this.#folding(fold, start), after, last);
+    yield* keepNames(fold, start, after, last);
+    const isDone = last >= Number(top?.['id'] ?? 0);
+    yield* rows(
+      `INSERT INTO usage_folds (level, start, until, after) VALUES (?, ?, ?, ?)
+       ON CONFLICT (level, start) DO UPDATE SET after = excluded.after`,
+      ...place,
+      (start + size) / minute,
+      isDone ? null : last,
+    );
+    return isDone;
+  }
+
+  /** True when all is there that a fold is made of. */
+  *#isReady({ from, fromSize, size, table }: Fold, start: number): Work<boolean> {
+    const range = [start / minute, (start + size) / minute];
+    const made = folds.find(({ level }) => level === from);
+    if (made !== undefined) {
+      const has = yield* row(
+        `SELECT COUNT(*) AS count FROM usage_folds WHERE level = ? AND start >= ? AND start < ? AND after IS NULL`,
+        from,
+        ...range,
+      );
+      const hours = yield* rows(
+        'SELECT DISTINCT start FROM usage_totals WHERE level = 1 AND start >= ? AND start < ?',
+        ...range,
+      );
+      const wanted = new Set(hours.map((one) => Math.floor((Number(one['start']) * minute) / fromSize)));
+      return Number(has?.['count']) >= wanted.size;
+    }
+    if (table !== 'usage_totals') return true;
+    // What older gateways have summed is moved first.
+    const left = yield* row(
+      'SELECT 1 FROM usage_sums WHERE level = ? AND start >= ? AND start < ? LIMIT 1',
+      from,
+      start,
+      start + size,
+    );
+    return left === undefined;
+  }
+
+  #folding({ level, size, from, fromSize, hasNames, table }: Fold, start: number): string {
+    const column = table === 'usage_totals' ? 'key' : 'subject';
+    const starts: number[] = [];
+    for (let at = start; at < start + size; at += fromSize) starts.push(at / minute);
+    const sum = (value: string): string =>
+      this.#kind === 'sqlite'
+        ? `CAST(MIN(TOTAL(${value}), ${largestSum}) AS INTEGER)`
+        : // Of nothing but NULL it is NULL, and of that and a number the least is the number.
+          `LEAST(COALESCE(SUM(${value}), 0), ${largestSum})::bigint`;
+    // Hours without names are of several kinds only: those with names are folded into them.
+    const names = hasNames || fromSize !== hour || table !== 'usage_totals' ? 't.names' : 'bare.id';
+    const bare =
+      names === 't.names'
+        ? ''
+        : ` JOIN usage_names n ON n.id = t.names JOIN usage_names bare ON bare.model = '' AND bare.channel = '' AND bare.format = ''
+             AND bare.operation = '' AND bare.failed = n.failed AND bare.status = CASE WHEN ${isRefused('n.')} THEN 400 ELSE 0 END`;
+    return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${amounts.join(', ')})
+      SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${amounts.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
+      FROM ${table} t${bare} WHERE t.level = ${from} AND t.start IN (${starts.join(', ')}) AND t.${column} > ? AND t.${column} <= ?
+      GROUP BY t.${column}, ${names} ORDER BY t.${column}, ${names}`;
+  }
+}
+
+/** Keeps names, keys and owners until the fold goes: it is removed as a whole, when the last of its days is too old. */
+function* keepNames({ level, size, table }: Fold, start: number, after: number, last: number): Work<void> {
+  const [column, ids] = table === 'usage_totals' ? ['key', 'usage_keys'] : ['subject', 'usage_subjects'];
+  const lastDay = Math.floor((start + size - 1) / day);
+  for (const [names, of] of [
+    ['usage_names', 'names'],
+    [ids, column],
+  ] as const)
+    yield* rows(
+      `UPDATE ${names} SET last_day = ? WHERE last_day < ? AND id IN (
+         SELECT ${of} FROM ${table} WHERE level = ? AND start = ? AND ${column} > ? AND ${column} <= ?)`,
+      lastDay,
+      lastDay,
+      level,
+      start / minute,
+      after,
+      last,
+    );
+}

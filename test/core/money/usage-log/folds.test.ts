@@ -1,0 +1,168 @@
+/** Sums of many days are the same whether days were folded or not. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../../../core/model/usage-record.ts';
+import type { UsageFilter, UsageGrouping, UsageLog } from '../../../../core/money/usage-log/index.ts';
+import { folds } from '../../../../core/money/usage-log/folds.ts';
+import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
+import { openStores, type Stores } from '../../../../core/state/stores.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
+import { insertRecords, usageRecord } from '../../../suites/usage-log-suite.ts';
+import { temporaryDatabase } from '../../state/support.ts';
+
+const missing = withoutPostgres();
+const hour = 3_600_000;
+const day = 24 * hour;
+/** The start of a fold of 27 days. */
+const start = Math.ceil(Date.UTC(2026, 0, 1) / (27 * day)) * 27 * day;
+
+/** A call of a key with owners and a tag, at a time that differs from call to call. */
+function call(index: number): UsageRecord {
+  const key = index % 7;
+  return usageRecord(`req_${String(index).padStart(6, '0')}`, {
+    at: start + index * 5 * hour + (index % 60) * 60_000,
+    keyId: `key_${key}`,
+    team: `team_${key % 2}`,
+    member: `mem_${key % 3}`,
+    organisation: 'org_1',
+    tags: [`tag_${index % 3}`],
+    endUser: `user_${index % 5}`,
+    model: `model-${index % 4}`,
+    status: index % 11 === 0 ? 429 : index % 13 === 0 ? 502 : 200,
+    ...(index % 11 === 0 ? {} : { channel: 'first' }),
+    input: index,
+    output: 1,
+    microDollars: index * 3,
+  });
+}
+
+const filters: readonly UsageFilter[] = [
+  {},
+  { model: 'model-1' },
+  { outcome: 'refused' },
+  { keyId: 'key_3' },
+  { team: 'team_1' },
+  { organisation: 'org_1', outcome: 'failed' },
+  { member: 'mem_2', model: 'model-2' },
+  { tag: 'tag_1', model: 'model-2' },
+];
+const groupings: readonly UsageGrouping[] = [
+  'keyId',
+  'team',
+  'member',
+  'organisation',
+  'tag',
+  'endUser',
+  'model',
+  'status',
+  { bucket: day },
+  { bucket: 9 * day },
+];
+/** Whole folds, and times that begin and end within them. */
+const times: readonly (readonly [since: number, until: number])[] = [
+  [0, 40 * day],
+  [12 * hour, 30 * day],
+  [2 * day + hour, 33 * day + 7 * hour],
+  [27 * day, 36 * day],
+];
+
+async function answersOf(log: UsageLog): Promise<readonly unknown[]> {
+  const answers: unknown[] = [];
+  for (const [since, until] of times)
+    for (const by of groupings)
+      for (const filter of filters) {
+        const asked = { ...filter, since: start + since, until: start + until };
+        // oxlint-disable-next-line no-await-in-loop -- one question after the other
+        answers.push({ by, asked, ...(await log.sums(asked, by, { limit: 3, order: 'calls' })) });
+      }
+  return answers;
+}
+
+/** Adds all records to the sums, and folds these. */
+async function addAll(log: UsageLog): Promise<void> {
+  // oxlint-disable-next-line no-await-in-loop -- one step after the other
+  while (await log.addToSums());
+}
+
+function foldsSuite(url: () => string | Promise<string>): void {
+  let stores: Stores;
+  let unfolded: UsageLog;
+
+  beforeEach(async () => {
+    stores = openStores(await url());
+    unfolded = openUsageLog(stores, { fold: Infinity });
+    await insertRecords(
+      stores,
+      Array.from({ length: 180 }, (_, index) => call(index)),
+    );
+    await addAll(unfolded);
+  });
+  afterEach(() => stores.close());
+
+  /** A log that folds, as a gateway that starts has it. */
+  const folding = (): UsageLog => openUsageLog(stores, { fold: 1 });
+  const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    const { database } = stores;
+    if (database.kind === 'postgres') return database.query(sql);
+    const statement = database.connection.prepare(sql);
+    return statement.all();
+  };
+
+  test('sums of any time are the same before and after, by everything and however narrowed', async () => {
+    const before = await answersOf(unfolded);
+    await addAll(folding());
+    const [made] = await ask('SELECT COUNT(DISTINCT level) AS count FROM usage_folds WHERE after IS NULL');
+    expect(Number(made?.['count'])).toBe(folds.length);
+    expect(await answersOf(unfolded)).toEqual(before);
+  });
+
+  test('a fold is read in the place of what it was made of', async () => {
+    await addAll(folding());
+    const asked = { since: start, until: start + 27 * day };
+    const before = await unfolded.sums(asked, 'keyId');
+    await ask('DELETE FROM usage_totals WHERE level IN (5, 6, 40, 41, 42)');
+    expect(await unfolded.sums(asked, 'keyId')).toEqual(before);
+    await ask('UPDATE usage_folds SET after = 0 WHERE level = 43');
+    expect(await unfolded.sums(asked, 'keyId')).toEqual({ sums: [] });
+  });
+
+  test('a record that comes late is counted at once, and when its time was folded anew', async () => {
+    await addAll(folding());
+    const all = { since: start, until: start + 27 * day };
+    const calls = async (filter: UsageFilter, by: UsageGrouping): Promise<number> =>
+      (await unfolded.sums({ ...all, ...filter }, by)).sums.reduce((sum, one) => sum + one.calls, 0);
+    const before = [await calls({ keyId: 'key_5' }, 'keyId'), await calls({ member: 'mem_2' }, 'member')];
+    await insertRecords(stores, [{ ...call(12), id: 'late', at: start + 4 * day + 1 }]);
+    for (const look of ['not added', 'added', 'folded']) {
+      const found = [await calls({ keyId: 'key_5' }, 'keyId'), await calls({ member: 'mem_2' }, 'member')];
+      expect([look, ...found]).toEqual([look, ...before.map((count) => count + 1)]);
+      await addAll(look === 'not added' ? unfolded : folding());
+    }
+    const left = await ask(
+      `SELECT level FROM usage_folds WHERE after IS NULL AND level IN (43, 72) AND start = ${start / 60_000}`,
+    );
+    expect(left).toHaveLength(2);
+  });
+
+  test('folds that are too old go with the other sums', async () => {
+    await addAll(folding());
+    await unfolded.prune({ days: 1, records: 1_000_000, sumDays: 1 });
+    expect(await ask('SELECT * FROM usage_folds')).toEqual([]);
+    expect(await ask('SELECT * FROM usage_totals WHERE level >= 40')).toEqual([]);
+    expect(await ask('SELECT * FROM usage_subject_totals')).toEqual([]);
+  });
+}
+
+describe('on an SQLite file', () => {
+  foldsSuite(temporaryDatabase);
+});
+
+describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' : `, ${missing}`}`, () => {
+  let server: TestPostgres;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server?.close());
+
+  foldsSuite(() => server.createDatabase());
+});
