@@ -54,7 +54,8 @@ const columns: readonly Column<KeyView>[] = [
     id: 'tags',
     wide: true,
     title: 'Tags',
-    show: ({ tags = [] }) => <Tags values={tags} most={2} />,
+    show: ({ tags = [] }) =>
+      tags.length === 0 ? <span className="muted">–</span> : <Tags values={tags} most={2} />,
   },
   { id: 'models', wide: true, title: 'Models', show: ({ models }) => <ModelTags models={models} /> },
   {

@@ -60,7 +60,7 @@ function Numbers({ data, range }: { readonly data: OverviewData; readonly range:
         <Tile
           label="Failed"
           value={percent(totals.failed, totals.calls)}
-          hint={`${count(totals.failed)} of ${count(totals.calls)}`}
+          hint={`${count(totals.failed)} of ${count(totals.calls)}${totals.refused === 0 ? '' : `, ${count(totals.refused)} refused besides`}`}
         />
         <Tile
           label="Cost"
