@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
-import { z } from 'zod';
 import type { Call, Channel } from './sdk/call.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
+import { strictOptions } from './config/strict-options.ts';
 import type { Handler, Next, WholeEndpoint } from './sdk/define.ts';
 import type { AdminCheck, AdminRoute, InternalTools } from './config/internal-tools.ts';
 import { administered } from './config/administered.ts';
@@ -141,14 +141,15 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const counters = new PluginCounters();
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
-    const schema = strict(entry.spec.options);
+    const schema = strictOptions(entry.spec.options);
     hideSecretsIn(schema, entry.options);
     const parsed = schema.safeParse(entry.options);
     if (!parsed.success) {
       problems.push(...sentences(parsed.error, where));
       continue;
     }
-    if (problems.length > 0) continue;
+    // A source of secrets was opened before, and sees no call.
+    if (problems.length > 0 || entry.spec.secrets !== undefined) continue;
     try {
       const tools: InternalTools = {
         ...surroundings,
@@ -277,10 +278,4 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     identified: (terminal) => withAccount(identifying, terminal),
     close,
   };
-}
-
-/** A misspelt option is an error, also where the author wrote a plain `z.object`, which would pass it over. */
-function strict(schema: z.ZodType | undefined): z.ZodType {
-  if (schema === undefined) return z.strictObject({});
-  return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
 }

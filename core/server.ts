@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import { ConfigError, type LoadedConfig } from './config/config.ts';
 import { databaseOf } from './config/database-of.ts';
 import { RuntimeConfig } from './config/runtime-config/index.ts';
+import { SecretsFollower } from './config/secrets/follow.ts';
 import { buildWithRuntime } from './config/runtime-config/load.ts';
 import { createGateway } from './gateway.ts';
 import { problemsOfConfig } from './try-gateway.ts';
@@ -20,7 +21,12 @@ import { createApiKeys } from './state/api-keys/open.ts';
 import { checkSharedStore } from './state/links/shared-link.ts';
 import { openRuntimeConfigStore } from './state/runtime-config/store.ts';
 import { openStores, type Stores } from './state/stores.ts';
-import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
+import {
+  closeSurroundings,
+  openSurroundings,
+  type ProcessLines,
+  type Surroundings,
+} from './config/surroundings.ts';
 
 /** A gateway that listens. */
 export interface RunningServer {
@@ -63,7 +69,12 @@ export async function startServer(
   {
     isReload = false,
     leftOut = [],
-  }: { readonly isReload?: boolean; readonly leftOut?: readonly string[] | undefined } = {},
+    onSecretsRead,
+  }: {
+    readonly isReload?: boolean;
+    readonly leftOut?: readonly string[] | undefined;
+    readonly onSecretsRead?: () => void;
+  } = {},
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
@@ -82,8 +93,11 @@ export async function startServer(
   const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
   let gateway: Gateway | undefined;
   let runtimeConfig: RuntimeConfig | undefined;
+  let secretsFollower: SecretsFollower | undefined;
   const close = async (): Promise<void> => {
     runtimeConfig?.close();
+    secretsFollower?.stop();
+    await config.secrets?.close();
     await gateway?.close();
     await closeSurroundings(surroundings);
     await stores.close();
@@ -125,6 +139,7 @@ export async function startServer(
     await listen(server, settings.listen.port, settings.listen.host);
     gateway.begin();
     made.follow();
+    secretsFollower = followSecrets(config, surroundings, onSecretsRead);
     surroundings.overload.begin();
     const { address, port, family } = server.address() as AddressInfo;
     const host = family === 'IPv6' ? `[${address}]` : address;
@@ -153,6 +168,18 @@ export async function startServer(
     await close();
     throw error;
   }
+}
+
+/** What was read until now is in force. It is read again from time to time. */
+function followSecrets(
+  { secrets, settings }: LoadedConfig,
+  { processes, upkeep, log }: Surroundings,
+  onRead: (() => void) | undefined,
+): SecretsFollower | undefined {
+  if (secrets === undefined) return undefined;
+  secrets.built();
+  onRead?.();
+  return new SecretsFollower({ secrets, refresh: settings.secrets.refresh, processes, upkeep, log, onRead });
 }
 
 /** Throws ConfigError when the shared store will never take this gateway. One that is gone for now is waited for while calls are served. */

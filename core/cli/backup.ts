@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { version } from '../config/installation/home.ts';
 import { databaseOf } from '../config/database-of.ts';
 import { backUp, type Contents } from '../state/backup/index.ts';
@@ -23,7 +23,7 @@ is set. Only you may read it (mode 600): keep it as safe as the database.`,
     const [file] = positionals;
     if (file === undefined || positionals.length > 1)
       throw new UsageError('Say where to: sluice backup FILE.');
-    const config = await loadConfig(values.config);
+    const config = await loadConfig(values.config, { only: 'settings' });
     const contents = await backUp(databaseOf(config), resolve(file), version);
     console.log(`${describeContents(contents)}\n\nSaved to ${file}, and checked.`);
     return 0;

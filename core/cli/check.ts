@@ -1,4 +1,6 @@
-import { ConfigError, importConfig, inspectConfig, loadConfig, type LoadedConfig } from '../config/config.ts';
+import { ConfigError, importConfig, type LoadedConfig } from '../config/config.ts';
+import { inspectWithSecrets, loadConfig } from '../config/load-config.ts';
+import type { KnownSecret } from '../config/secrets/index.ts';
 import { lentPackages } from '../config/installation/resolve.ts';
 import { maskSecrets } from '../log.ts';
 import { databaseOf } from '../config/database-of.ts';
@@ -63,8 +65,9 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
 /** Returns all problems of a config and its stores; without any, a description of what it would run. Changes no data. */
 export async function examine(
   option: string | undefined,
+  known?: readonly KnownSecret[],
 ): Promise<{ readonly problems: readonly string[]; readonly description: string }> {
-  const { problems, description, config } = await examineConfig(option);
+  const { problems, description, config } = await examineConfig(option, known);
   const refused = config === undefined ? [] : (await storeProblems(config)).map(maskSecrets);
   return { problems: [...new Set([...problems, ...refused])], description };
 }
@@ -77,16 +80,24 @@ interface ConfigExamination {
   readonly config?: LoadedConfig;
 }
 
-/** Returns the problems of a config, its plugins and its channels. Connects to no store. */
-export async function examineConfig(option: string | undefined): Promise<ConfigExamination> {
+/**
+ * Returns the problems of a config, its plugins and its channels. Connects to no store. `known` are secrets that stand in for those that cannot
+ * be read now.
+ */
+export async function examineConfig(
+  option: string | undefined,
+  known?: readonly KnownSecret[],
+): Promise<ConfigExamination> {
   const problems: string[] = [];
   let description = '';
   let config: LoadedConfig | undefined;
   try {
     const { exported, file } = await importConfig(option);
-    const inspected = inspectConfig(exported, file);
+    const inspected = await inspectWithSecrets(exported, file, { known });
     ({ config } = inspected);
+    await config.secrets?.close();
     problems.push(...inspected.problems);
+    if (inspected.lacksSecrets) return { problems, description };
     description = await tryGateway(config, async (gateway) => {
       const names = await listedModels(gateway);
       return [

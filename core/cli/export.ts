@@ -1,5 +1,5 @@
 /** `sluice export`: prints the run-time configuration as TypeScript. */
-import { loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { databaseOf } from '../config/database-of.ts';
 import { RuntimeDefinitions } from '../config/runtime-config/definitions.ts';
 import { exportRuntime } from '../config/runtime-config/export.ts';
@@ -18,7 +18,7 @@ environment from which they are read. Once an entry is in the config file, the r
   async run(args) {
     const { values, positionals } = readArguments(args, {});
     if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is one word too many.`);
-    const config = await loadConfig(values.config);
+    const config = await loadConfig(values.config, { only: 'settings' });
     const stores = openStores(databaseOf(config), (error) => console.error(error.message));
     try {
       const store = await openRuntimeConfigStore(stores);

@@ -1,5 +1,5 @@
 /** `sluice key`: makes, lists, rotates and deletes API keys, here or at another gateway. */
-import { loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { databaseOf } from '../config/database-of.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
 import type { Budget } from '../sdk/budget.ts';
@@ -148,7 +148,7 @@ async function withKeys(
   option: string | undefined,
   work: (keys: KeyAdministration) => Promise<void>,
 ): Promise<number> {
-  const config = await loadConfig(option);
+  const config = await loadConfig(option, { only: 'settings' });
   const stores = openStores(databaseOf(config), report);
   try {
     const keys = createApiKeys(stores, report);

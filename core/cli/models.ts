@@ -1,5 +1,6 @@
 /** `sluice models`: the catalogue of models, and what contradicts it. */
-import { ConfigError, loadConfig } from '../config/config.ts';
+import { ConfigError } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { home } from '../config/installation/home.ts';
 import { findChannelKinds } from '../config/definitions.ts';
 import { type Gateway } from '../front/gateway.ts';

@@ -1,5 +1,5 @@
 /** `sluice prices`: the prices that calls are charged by. */
-import { loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';
 import { importPriceList, type ImportedPrices } from '../money/prices/import-list.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { databaseOf } from '../config/database-of.ts';
 import { checkArchive, restore as restoreFrom } from '../state/backup/index.ts';
 import { describeContents } from './backup.ts';
@@ -31,7 +31,7 @@ A file of an older version is brought up to date. One of a newer version is refu
       console.log(`${describeContents(await checkArchive(resolve(file)))}\n\n${file} is whole.`);
       return 0;
     }
-    const config = await loadConfig(values.config);
+    const config = await loadConfig(values.config, { only: 'settings' });
     const contents = await restoreFrom(databaseOf(config), resolve(file), {
       replace: values.replace === true,
     });

@@ -3,7 +3,8 @@ import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config/config.ts';
+import { ConfigError, configFile, type LoadedConfig } from '../config/config.ts';
+import { loadServedConfig } from '../config/load-config.ts';
 import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, maskSecrets } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
@@ -45,7 +46,7 @@ const link = new PrimaryLink({
 async function start(order: StartOrder): Promise<void> {
   try {
     const before = filesOf(configFile(order.config));
-    const config = await loadConfig(order.config);
+    const config = await loadServedConfig(order.config, { known: order.secrets, log });
     const workers = countOf(config);
     const problems = problemsOf(config, order);
     if (problems.length > 0) throw new ConfigError(problems);
@@ -57,6 +58,7 @@ async function start(order: StartOrder): Promise<void> {
       {
         isReload: order.isReload,
         leftOut: order.leftOut,
+        onSecretsRead: () => link.send({ type: 'secrets', known: config.secrets?.known() ?? [] }),
       },
     );
     running = { server, drain: config.settings.timeouts.drain };
@@ -157,9 +159,11 @@ async function factsOf(
 }
 
 /** Every reason why it cannot start: the first step that fails knows only its own. */
-async function whyNot({ config }: StartOrder, error: unknown): Promise<readonly string[]> {
+async function whyNot({ config, secrets }: StartOrder, error: unknown): Promise<readonly string[]> {
   if (!(error instanceof ConfigError)) return [explain(error)];
-  const { problems } = await examine(config).catch((failure: unknown) => ({ problems: [explain(failure)] }));
+  const { problems } = await examine(config, secrets).catch((failure: unknown) => ({
+    problems: [explain(failure)],
+  }));
   return [...new Set([...error.problems, ...problems].map(maskSecrets))];
 }
 

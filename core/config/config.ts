@@ -9,6 +9,7 @@ import type { JsonObject } from '../model/json.ts';
 import { settingsSchema, type Settings } from '../settings/index.ts';
 import { hideSecretsIn } from '../settings/secret.ts';
 import { loadEnvironmentFile, env } from '../settings/environment.ts';
+import type { Secrets } from './secrets/index.ts';
 
 /** A config that was found and read. */
 export interface LoadedConfig {
@@ -27,6 +28,8 @@ export interface LoadedConfig {
   }[];
   /** Run-time options of plugins, by the names of the plugins. What the file says comes first. */
   readonly pluginOptions?: ReadonlyMap<string, JsonObject>;
+  /** Reads the secrets that run-time entries refer to. Absent: variables and files alone are read. */
+  readonly secrets?: Secrets;
 }
 
 /** Wrong configuration: every problem as a sentence with file, entry, option and what to do. */
@@ -43,12 +46,6 @@ export class ConfigError extends Error {
 /** Where the config is: `--config`, else SLUICE_CONFIG, else `gateway.config.ts` in the current folder. */
 export function configFile(option: string | undefined): string {
   return resolve(option ?? env('SLUICE_CONFIG', 'gateway.config.ts'));
-}
-
-/** Finds, imports and checks a config. Throws ConfigError with all its problems at once. */
-export async function loadConfig(option?: string): Promise<LoadedConfig> {
-  const { exported, file } = await importConfig(option);
-  return readConfig(exported, file);
 }
 
 /** Finds and imports a config file, and the `.env` beside it. Throws ConfigError when there is none or it does not load. */

@@ -1,6 +1,7 @@
 /** Messages between the primary process and its workers. */
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
+import type { KnownSecret } from '../config/secrets/index.ts';
 import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
 
@@ -27,6 +28,8 @@ export interface StartOrder {
   readonly isReload: boolean;
   /** {@link Facts.leftOut} of the configuration that is in force. */
   readonly leftOut?: readonly string[];
+  /** Secrets that workers before it have read, in case that they cannot be read now. */
+  readonly secrets?: readonly KnownSecret[];
   /** The port to ask for where the config says 0. */
   readonly freePort: number;
 }
@@ -104,6 +107,8 @@ export type ToPrimary =
   | { readonly type: 'failed'; readonly problems: readonly string[] }
   | { readonly type: 'reload'; readonly id: number; readonly request: ReloadRequest }
   | { readonly type: 'status'; readonly id: number }
+  /** Secrets that it has read, for the workers after it. */
+  | { readonly type: 'secrets'; readonly known: readonly KnownSecret[] }
   | { readonly type: 'rates'; readonly question: RatesQuestion }
   | { readonly type: 'health'; readonly word: HealthWord }
   | { readonly type: 'peers'; readonly word: PeerWord };

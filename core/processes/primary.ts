@@ -2,6 +2,7 @@ import { createLog, type Log } from '../log.ts';
 import { firstLogLevel } from '../settings/environment.ts';
 import { Announcement } from './announcement.ts';
 import { Desks } from './desks.ts';
+import { HandedSecrets } from './handed-secrets.ts';
 import { haveReadTheSame, launchGeneration, launchRound, type Launcher, type Round } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
 import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
@@ -35,6 +36,7 @@ export class Primary {
   readonly #options: PrimaryOptions;
   readonly #workers = new Set<WorkerProcess>();
   readonly #desks = new Desks();
+  readonly #secrets = new HandedSecrets();
   /** Replaced when the config is known: what happens before that must not go unsaid. */
   #log: Log = createLog(firstLogLevel());
   /** What is in force: the facts of the first worker of the generation that serves. */
@@ -250,23 +252,19 @@ export class Primary {
         leftOut: facts.leftOut,
       }),
       isReload: facts !== undefined && generation !== this.#inForce,
+      ...this.#secrets.order,
       freePort: this.#freePort,
     };
   }
 
   #answer(worker: WorkerProcess, question: Question): void {
-    switch (question.type) {
-      case 'status':
-        worker.tell({ type: 'told', id: question.id, status: this.status() });
-        return;
-      case 'reload':
-        void this.#runtimeReloads
-          .ask(question.request, () => this.reload('asked'))
-          .then((outcome) => worker.tell({ type: 'reloaded', id: question.id, outcome }));
-        return;
-      default:
-        this.#desks.hear(worker, question);
-    }
+    if (question.type === 'status') worker.tell({ type: 'told', id: question.id, status: this.status() });
+    else if (question.type === 'secrets') this.#secrets.add(question.known);
+    else if (question.type === 'reload')
+      void this.#runtimeReloads
+        .ask(question.request, () => this.reload('asked'))
+        .then((outcome) => worker.tell({ type: 'reloaded', id: question.id, outcome }));
+    else this.#desks.hear(worker, question);
   }
 
   readonly #leaving = () => [...this.#workers].filter(({ state }) => state === 'leaving');

@@ -70,6 +70,8 @@ export { wholeBytes } from './whole-bytes.ts';
 
 // Secrets
 export { maskSecrets } from '../log.ts';
+export { defineSecrets } from './author/define-secrets.ts';
+export type { SecretRequest, SecretSource, SecretsSpec, SecretTools } from './author/secrets.ts';
 
 // Errors
 export { GatewayError, type ErrorCode, type ErrorDetails } from './errors.ts';
@@ -95,6 +97,7 @@ export type { ModelTraits } from '../model/traits.ts';
 // The config
 export { env } from '../settings/environment.ts';
 export { secret, secretUrl } from '../settings/secret.ts';
+export { secretFrom } from '../settings/secret-reference.ts';
 export { type GatewayConfig } from './config.ts';
 export { defineConfig } from './define.ts';
 

@@ -10,6 +10,7 @@ import { drainDelaySchema, overloadSchema, spareWorkerSchema, workersSchema } fr
 import { realtimeSchema } from './realtime.ts';
 import { healthSchema, routingSchema } from './routing.ts';
 import { runtimeConfigSchema } from './runtime-config.ts';
+import { secretsSchema } from './secrets.ts';
 import { sharedSchema } from './shared.ts';
 
 /** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
@@ -122,6 +123,7 @@ export const settingsSchema = z.strictObject({
   shared: sharedSchema,
   /** Settings of the run-time configuration. */
   runtimeConfig: runtimeConfigSchema,
+  secrets: secretsSchema,
   /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))

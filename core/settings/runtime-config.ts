@@ -19,5 +19,15 @@ export const runtimeConfigSchema = z
       .max(1_000)
       .default([])
       .describe('absolute paths of files to which run-time entries may refer'),
+    secrets: z
+      .array(
+        z
+          .string()
+          .max(1_024)
+          .regex(/^[a-z][a-z0-9-]*:./, 'must begin with a source and a colon, as "vault:llm/*" does'),
+      )
+      .max(1_000)
+      .default([])
+      .describe('references to which run-time entries may refer, with * for any text: `vault:llm/*`'),
   })
   .prefault({});

@@ -1,11 +1,9 @@
-import { z } from 'zod';
+/** Marks options that hold secrets, and masks the secrets of values in the log. */
+import type { z } from 'zod';
 import { hideSecret } from '../log.ts';
+import { secretName, walkSecrets, type SecretKind } from './secret-walk.ts';
 
-/** How a secret stands in an option: the whole text, or the password and the query of an address. */
-type SecretKind = 'text' | 'url';
-
-/** Names of members and parameters that hold secrets. */
-const secretName = /auth|cookie|credential|key|pass|secret|sig(?:nature)?$|token|^code$/i;
+export { secretKind } from './secret-walk.ts';
 
 /**
  * Marks an option that holds a secret, such as a key or the text of a credentials file: its value is masked in the log, in errors, in the
@@ -29,35 +27,13 @@ export function secretUrl<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema.meta({ ...schema.meta(), secret: 'url' satisfies SecretKind });
 }
 
-/** Returns how a schema is marked; undefined for an option that holds no secret. */
-export function secretKind(schema: z.ZodType): SecretKind | undefined {
-  return schema.meta()?.['secret'] as SecretKind | undefined;
-}
-
 /** Masks, from now on, every secret of a value. The value need not fit the schema, so that errors about it can be shown. */
 export function hideSecretsIn(schema: z.ZodType, value: unknown): void {
-  if (value === undefined || value === null) return;
-  const kind = secretKind(schema);
-  if (kind === 'text') hideText(value);
-  if (kind === 'url' && typeof value === 'string') hideUrl(value);
-  for (const [part, inner] of partsOf(schema, value)) hideSecretsIn(part, inner);
-}
-
-/** Returns the schemas inside a schema, each with the part of the value that it is for. */
-function partsOf(schema: z.ZodType, value: unknown): readonly (readonly [z.ZodType, unknown])[] {
-  if (schema instanceof z.ZodUnion) return schema.options.map((option) => [option as z.ZodType, value]);
-  if (schema instanceof z.ZodPipe) return [[schema.in as z.ZodType, value]];
-  if ('innerType' in schema.def) return [[schema.def.innerType as z.ZodType, value]];
-  if (typeof value !== 'object' || value === null) return [];
-  if (schema instanceof z.ZodArray)
-    return Array.isArray(value) ? value.map((entry) => [schema.element as z.ZodType, entry]) : [];
-  const members = Object.entries(value);
-  if (schema instanceof z.ZodRecord)
-    return members.map(([, entry]) => [schema.valueType as z.ZodType, entry]);
-  if (!(schema instanceof z.ZodObject)) return [];
-  return members.flatMap(([name, entry]) =>
-    Object.hasOwn(schema.shape, name) ? [[schema.shape[name] as z.ZodType, entry] as const] : [],
-  );
+  walkSecrets(schema, value, (part, { kinds }) => {
+    if (part === null) return;
+    if (kinds.has('text')) hideText(part);
+    if (kinds.has('url') && typeof part === 'string') hideUrl(part);
+  });
 }
 
 function hideText(value: unknown): void {

@@ -42,12 +42,15 @@ const clouds: ReadonlyMap<string, string> = new Map([
   ['channels/_kit/identity/entra.ts', '@azure/identity'],
   ['plugins/guard/remote/model-armor.ts', 'google-auth-library'],
   ['plugins/cache/semantic/vectors.ts', 'sqlite-vec'],
+  ['plugins/secrets-google.ts', 'google-auth-library'],
+  ['plugins/secrets-azure.ts', '@azure/identity'],
 ]);
 
 /** Packages that only operators of one plugin install, by its folder. They are optional peer dependencies, asked for by `requirePackage`. */
 const optionalPackages: ReadonlyMap<string, readonly string[]> = new Map([
   ['plugins/alerts/', ['nodemailer']],
   ['plugins/admin/', ['jose', 'openid-client']],
+  ['plugins/secrets-aws.ts', ['@aws-sdk/credential-providers', '@smithy/signature-v4']],
   [
     'plugins/mcp/',
     ['@modelcontextprotocol/client', '@modelcontextprotocol/client/stdio', '@modelcontextprotocol/server'],

@@ -77,6 +77,9 @@ const harmless: Readonly<Record<string, string>> = {
   'plugins/mcp-tools.servers{}.keys[]': 'names of keys of callers',
   'plugins/mcp-tools.offer[].keys[]': 'names of keys of callers',
   'plugins/mcp-tools.servers{}.oauth.issuer': 'a public identifier',
+  'plugins/secrets-aws.credentials.accessKeyId': 'a public identifier',
+  'plugins/secrets-vault.auth.tokenFile': 'a path',
+  'settings.runtimeConfig.secrets[]': 'references',
 };
 
 const soundsSecret =

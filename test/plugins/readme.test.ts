@@ -123,6 +123,7 @@ describe('the plugins on the page', () => {
       'plugins/prompt-limit.ts',
       'plugins/maintenance.ts',
       'plugins/cache.ts',
+      'plugins/secrets-keeper.ts',
       'plugins/content-check.ts',
       'plugins/router.ts',
       'plugins/cost-log.ts',
@@ -131,7 +132,7 @@ describe('the plugins on the page', () => {
 
   test('keep what their tests on the page say', async () => {
     const passed = await runTestsIn(folderWith('plugins/README.md', 'export default {};'));
-    expect(passed).toBe(7);
+    expect(passed).toBe(8);
   });
 
   test('run by being in the folder, and change nothing until they are told to', async () => {

@@ -1,7 +1,7 @@
 /** Opens the admin API: that of a gateway elsewhere, or of the one that runs here with the config's database. */
 import { hostname, userInfo } from 'node:os';
 import { z } from 'zod';
-import { loadConfig } from '../../config/config.ts';
+import { loadConfig } from '../../config/load-config.ts';
 import { databaseOf } from '../../config/database-of.ts';
 import { openAdminTokens } from '../../state/admin-tokens/open.ts';
 import { openStores } from '../../state/stores.ts';
@@ -39,7 +39,7 @@ export async function withAccess<Result>(
 ): Promise<Result> {
   const remote = remoteAccess(options);
   if (remote !== undefined) return work(remote, await describe(remote.url));
-  const config = await loadConfig(options.config);
+  const config = await loadConfig(options.config, { only: 'settings' });
   const url = localUrl(config.settings.listen);
   const operations = await describe(url).catch((cause: unknown) => {
     throw new CommandFailure(

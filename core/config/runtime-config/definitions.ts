@@ -37,6 +37,11 @@ export class RuntimeDefinitions {
     this.#config = config;
   }
 
+  /** Returns the reference by which the config file names a secret of this text; undefined where the text stands in the file itself. */
+  secretReference(text: string): string | undefined {
+    return this.#config.secrets?.referenceOf(text);
+  }
+
   /** Returns the channel kind of a name. */
   kind(name: string): Promise<ChannelKind | undefined> {
     if (!/^[a-z0-9][a-z0-9-]{0,99}$/.test(name)) return Promise.resolve(undefined);

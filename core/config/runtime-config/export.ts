@@ -14,6 +14,11 @@ export interface ExportedConfig {
   readonly variables: readonly string[];
 }
 
+/** Stands for the secrets that entries refer to: what is printed are the references, also while a manager is down. */
+const unread = {
+  get: () => Promise.resolve({ text: 'https://secret.invalid/' }),
+};
+
 /** Prints the entries that are active. Secrets become references to variables of the environment. */
 export async function exportRuntime(
   file: LoadedConfig,
@@ -21,7 +26,7 @@ export async function exportRuntime(
   definitions: RuntimeDefinitions,
 ): Promise<ExportedConfig> {
   const exporting = new Exporting(file, definitions);
-  const { states } = await mergeRuntime(file, snapshot, definitions);
+  const { states } = await mergeRuntime({ ...file, secrets: unread }, snapshot, definitions);
   for (const [entry, { state }] of states) {
     // oxlint-disable-next-line no-await-in-loop -- in order
     if (state === 'active') await exporting.add(entry);
@@ -44,6 +49,8 @@ class Exporting {
   readonly #prices: MutableObject = {};
   readonly #plugins = new Map<string, MutableObject>();
   #readsFiles = false;
+  /** Sources that entries refer to. */
+  readonly #sources = new Set<string>();
 
   constructor(file: LoadedConfig, definitions: RuntimeDefinitions) {
     this.#file = file;
@@ -112,12 +119,25 @@ class Exporting {
     const imports = [...this.#imports].map(([path, name]) => `import ${name} from '${path}';`);
     const variables = [...this.#variables].toSorted();
     const usesEnv = variables.length > 0;
+    const sources = [...this.#sources].toSorted();
+    const helpers = [
+      'defineConfig',
+      ...(usesEnv ? ['env'] : []),
+      ...(sources.length > 0 ? ['secretFrom'] : []),
+    ];
     const text = [
       ...(this.#readsFiles ? ["import { readFileSync } from 'node:fs';"] : []),
-      `import { defineConfig${usesEnv ? ', env' : ''} } from 'sluice';`,
+      `import { ${helpers.join(', ')} } from 'sluice';`,
       ...imports,
       '',
       ...(usesEnv ? ['// Set these variables:', ...variables.map((name) => `//   ${name}`), ''] : []),
+      ...(sources.length > 0
+        ? [
+            '// List the plugins that offer these sources of secrets:',
+            ...sources.map((name) => `//   ${name}`),
+            '',
+          ]
+        : []),
       ...(this.#leftOut.length === 0
         ? []
         : ['// Not in force, and left out:', ...this.#leftOut.map((line) => `//   ${line}`), '']),
@@ -161,7 +181,11 @@ class Exporting {
     return members.length === 0 ? '{}' : `{\n${members.join('')}${end.slice(1)}}`;
   }
 
-  #printReference({ env, file }: JsonObject): string {
+  #printReference({ env, file, from }: JsonObject): string {
+    if (typeof from === 'string') {
+      this.#sources.add(from.slice(0, from.indexOf(':')));
+      return `secretFrom(${JSON.stringify(from)})`;
+    }
     if (typeof env === 'string') {
       this.#variables.add(env);
       return `env(${JSON.stringify(env)}, '')`;

@@ -9,6 +9,7 @@ import type {
   RuntimeSnapshot,
 } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';
+import type { Secrets } from '../secrets/index.ts';
 import {
   channelValueOf,
   pluginOptionOf,
@@ -61,9 +62,12 @@ export function inOrder({
   });
 }
 
+/** The file's config, and who reads the secrets that entries refer to. */
+type FileConfig = Omit<LoadedConfig, 'secrets'> & { readonly secrets?: Pick<Secrets, 'get'> };
+
 /** Merges the entries with the file's config. Entries that do not fit are left out and told of. */
 export async function mergeRuntime(
-  file: LoadedConfig,
+  file: FileConfig,
   snapshot: Pick<RuntimeSnapshot, 'entries' | 'order'>,
   definitions: RuntimeDefinitions,
 ): Promise<Merged> {
@@ -76,7 +80,7 @@ export async function mergeRuntime(
 }
 
 class Merging {
-  readonly #file: LoadedConfig;
+  readonly #file: FileConfig;
   readonly #definitions: RuntimeDefinitions;
   readonly #states = new Map<RuntimeEntry, EntryState>();
   readonly #problems: string[] = [];
@@ -84,7 +88,7 @@ class Merging {
   readonly #prices: Record<string, LoadedConfig['settings']['prices'][string]> = {};
   readonly #options = new Map<string, MutableObject>();
 
-  constructor(file: LoadedConfig, definitions: RuntimeDefinitions) {
+  constructor(file: FileConfig, definitions: RuntimeDefinitions) {
     this.#file = file;
     this.#definitions = definitions;
   }
@@ -96,10 +100,10 @@ class Merging {
   }
 
   merged(): Merged {
-    const { settings, channels } = this.#file;
+    const { settings, channels, secrets: _, ...file } = this.#file;
     return {
       config: {
-        ...this.#file,
+        ...file,
         settings: { ...settings, prices: { ...this.#prices, ...settings.prices } },
         channels: [...channels, ...this.#channels],
         pluginOptions: this.#options,
@@ -188,7 +192,7 @@ export async function placeOfOption(
 
 /** Returns `shadowed` for a name that the file has, `inactive` for one of a plugin that is off. */
 export async function fileHas(
-  file: LoadedConfig,
+  file: Pick<LoadedConfig, 'channels' | 'settings'>,
   definitions: RuntimeDefinitions,
   { kind, name }: EntryName,
 ): Promise<'shadowed' | 'inactive' | undefined> {

@@ -1,72 +1,94 @@
-/** References to secrets in run-time entries: `{ env: 'NAME' }` and `{ file: '/path' }`. */
-import { readFile } from 'node:fs/promises';
-import { hideSecret } from '../../log.ts';
+/** References to secrets in run-time entries: `{ env: 'NAME' }`, `{ file: '/path' }` and `{ from: 'vault:llm/openai#key' }`. */
 import type { z } from 'zod';
 import type { JsonValue } from '../../model/json.ts';
-import { env } from '../../settings/environment.ts';
-import type { LoadedConfig } from '../config.ts';
+import { matchesName } from '../../sdk/name-patterns.ts';
+import type { runtimeConfigSchema } from '../../settings/runtime-config.ts';
+import { parseSecretReference, type SecretReference } from '../../settings/secret-reference.ts';
+import { Secrets } from '../secrets/index.ts';
 import { mapSecrets, referenceOf } from './secret-values.ts';
 
-/** Largest file that is read for a secret, in bytes. */
-const maxBytes = 64 * 1024;
+/** Settings that say what run-time entries may refer to, and who reads it. */
+interface Readable {
+  readonly settings: { readonly runtimeConfig: z.output<typeof runtimeConfigSchema> };
+  /** Absent: variables and files alone are read. */
+  readonly secrets?: Pick<Secrets, 'get'>;
+}
+
+type EntryReference = NonNullable<ReturnType<typeof referenceOf>>;
 
 /**
- * Returns a value with each reference to a secret replaced by the text that it stands for, or what is wrong with one. Only variables and files
- * that the config file lists are read, because administrators need not have access to the machine. The schema tells where secrets stand:
+ * Returns a value with each reference to a secret replaced by the text that it stands for, or what is wrong with one. Only what the config file
+ * lists is read, because administrators need not have access to the machine, nor to the secret manager. The schema tells where secrets stand:
  * elsewhere a reference is none, because values of other options may be shown to callers.
  */
 export async function resolveReferences(
   value: JsonValue,
   schema: z.ZodType,
-  { settings: { runtimeConfig } }: Pick<LoadedConfig, 'settings'>,
+  { settings: { runtimeConfig }, secrets }: Readable,
   where: string,
 ): Promise<{ readonly value: JsonValue } | { readonly problem: string }> {
+  const found = referencesOf(schema, value);
+  if (found.size === 0) return { value };
+  const reader = secrets ?? new Secrets({ timeout: 1_000 });
   const texts = new Map<string, string>();
-  const found: JsonValue[] = [];
-  mapSecrets(
-    schema,
-    value,
-    (text) => text,
-    (reference) => {
-      found.push(reference);
-      return reference;
-    },
-  );
-  for (const one of found) {
-    const reference = referenceOf(one);
-    if (reference === undefined) continue;
-    const { from, name } = reference;
-    const shown = name.slice(0, 200);
-    const allowed = from === 'env' ? runtimeConfig.env : runtimeConfig.files;
-    if (!allowed.includes(name)) {
-      const list = from === 'env' ? 'runtimeConfig.env' : 'runtimeConfig.files';
-      return {
-        problem: `${where}: ${from} "${shown}" may not be used. Add it to "${list}" in gateway.config.ts.`,
-      };
-    }
+  for (const [path, reference] of found) {
+    const { form, name } = reference;
+    const shown = `${form === 'from' ? 'the secret' : form} "${name.slice(0, 200)}"`;
+    const parsed = parsedReference(reference);
+    if (parsed === undefined)
+      return { problem: `${where}: ${shown} is no reference to a secret, as "vault:llm/first#key" is one.` };
+    const list = listThatLacks(reference, parsed, runtimeConfig);
+    if (list !== undefined)
+      return { problem: `${where}: ${shown} may not be used. Add it to "${list}" in gateway.config.ts.` };
     // oxlint-disable-next-line no-await-in-loop -- the first that is wrong ends it
-    const text = from === 'env' ? env(name) : await textOf(name);
-    if (text === undefined)
-      return { problem: `${where}: ${from} "${shown}" is not set, cannot be read, or is too large.` };
-    hideSecret(text);
-    texts.set(JSON.stringify(one), text);
+    const got = await reader.get(parsed);
+    if ('problem' in got)
+      return {
+        problem:
+          form === 'from'
+            ? `${where}: option "${path.replace(/^options\./, '')}": ${shown} cannot be used: ${got.problem}.`
+            : `${where}: ${shown} is not set, cannot be read, or is too large.`,
+      };
+    texts.set(path, got.text);
   }
-  if (found.length === 0) return { value };
   return {
     value: mapSecrets(
       schema,
       value,
       (text) => text,
-      (one) => texts.get(JSON.stringify(one)) ?? '',
+      (_, path) => texts.get(path) ?? '',
     ),
   };
 }
 
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    const bytes = await readFile(path);
-    return bytes.length > maxBytes ? undefined : bytes.toString('utf8').trim() || undefined;
-  } catch {
-    return undefined;
-  }
+/** Returns the references of a value by their paths. */
+function referencesOf(schema: z.ZodType, value: JsonValue): ReadonlyMap<string, EntryReference> {
+  const found = new Map<string, EntryReference>();
+  mapSecrets(
+    schema,
+    value,
+    (text) => text,
+    (one, path) => {
+      const reference = referenceOf(one);
+      if (reference !== undefined) found.set(path, reference);
+      return one;
+    },
+  );
+  return found;
+}
+
+/** Names of variables and paths of files are taken as they are: only those that a list has are read. */
+function parsedReference({ form, name }: EntryReference): SecretReference | undefined {
+  return form === 'from' ? parseSecretReference(name) : { text: `${form}:${name}`, source: form, name };
+}
+
+/** Returns the setting that would have to list a reference; undefined where it does. */
+function listThatLacks(
+  { name: written, form }: EntryReference,
+  { source, name }: SecretReference,
+  { env, files, secrets }: Readable['settings']['runtimeConfig'],
+): string | undefined {
+  if (source === 'env') return env.includes(name) ? undefined : 'runtimeConfig.env';
+  if (source === 'file') return files.includes(name) ? undefined : 'runtimeConfig.files';
+  return form === 'from' && matchesName(secrets, written) ? undefined : 'runtimeConfig.secrets';
 }

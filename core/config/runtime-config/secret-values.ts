@@ -1,7 +1,7 @@
 /** Secrets in the values of run-time entries: how views show them, and how they are kept when a value is changed. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { isObject, type JsonValue } from '../../model/json.ts';
-import { secretKind } from '../../settings/secret.ts';
+import { walkSecrets, type ValuePlace } from '../../settings/secret-walk.ts';
 
 /** Secrets that are shorter show none of their characters. */
 const shownFrom = 12;
@@ -24,27 +24,25 @@ export function hiddenSecret(
   return { secret: true, last4, ...(setAt === undefined ? {} : { setAt }) };
 }
 
-/** Names of members that may hold secrets in tables of headers and in objects that no schema describes. */
-const secretName = /auth|cookie|credential|key|pass|secret|sig(?:nature)?$|token|^code$/i;
+/** A member by which a run-time entry names a secret: a variable, a file, or what a plugin offers. */
+const referenceForms = ['env', 'file', 'from'] as const;
 
-/** Returns the reference that a value has the form of; undefined for any other value. */
-export function referenceOf(
-  value: JsonValue,
-): { readonly from: 'env' | 'file'; readonly name: string } | undefined {
-  if (!isObject(value)) return undefined;
-  const [[from, name] = [], ...others] = Object.entries(value);
-  if (others.length > 0 || typeof name !== 'string') return undefined;
-  return from === 'env' || from === 'file' ? { from, name } : undefined;
+/** A reference as it stands in an entry. */
+interface EntryReference {
+  readonly form: (typeof referenceForms)[number];
+  readonly name: string;
 }
 
-function isReference(value: JsonValue): boolean {
-  return referenceOf(value) !== undefined;
+/** Returns the reference that a value has the form of; undefined for any other value. */
+export function referenceOf(value: unknown): EntryReference | undefined {
+  if (!isObject(value)) return undefined;
+  const [[form, name] = [], ...others] = Object.entries(value);
+  if (others.length > 0 || typeof name !== 'string') return undefined;
+  const known = referenceForms.find((one) => one === form);
+  return known === undefined ? undefined : { form: known, name };
 }
 
 type Visit = (text: string, path: string) => JsonValue;
-
-/** How it is known that a secret stands somewhere: by the schema, or by the name of a member that no schema describes. */
-type Secrecy = 'marked' | 'named' | undefined;
 
 type VisitReference = (reference: JsonValue, path: string) => JsonValue;
 
@@ -58,47 +56,21 @@ export function mapSecrets(
   visit: Visit,
   visitReference: VisitReference = (reference) => reference,
 ): JsonValue {
-  return walk([schema], value, '', undefined, { visit, visitReference });
+  return walkSecrets(schema, value, (part, place) => {
+    if (referenceOf(part) !== undefined)
+      return mayBeReference(place) ? visitReference(part as JsonValue, place.path) : part;
+    if (typeof part !== 'string') return undefined;
+    const isSecret = place.secrecy !== undefined || (place.kinds.has('url') && hasSecret(part));
+    return isSecret ? visit(part, place.path) : undefined;
+  }) as JsonValue;
 }
 
 /** Tables of a channel whose values may be references where the names of the members are those of secrets. */
 const tables = /^options\.(?:headers|body)\.set\./;
 
-/** `schemas` are all that may describe the value: a union has several. */
-function walk(
-  schemas: readonly z.ZodType[],
-  value: JsonValue,
-  path: string,
-  around: Secrecy,
-  visits: { readonly visit: Visit; readonly visitReference: VisitReference },
-): JsonValue {
-  const all = schemas.flatMap(openedOf);
-  const kinds = new Set([...schemas, ...all].map(secretKind));
-  const secrecy = kinds.has('text') ? 'marked' : around;
-  if (isReference(value)) {
-    const isSecret = secrecy === 'marked' || kinds.has('url') || (secrecy === 'named' && tables.test(path));
-    return isSecret ? visits.visitReference(value, path) : value;
-  }
-  if (typeof value === 'string')
-    return secrecy !== undefined || (kinds.has('url') && hasSecret(value))
-      ? visits.visit(value, path)
-      : value;
-  const at = (name: string | number): string => (path === '' ? String(name) : `${path}.${name}`);
-  if (Array.isArray(value))
-    return (value as readonly JsonValue[]).map((entry, index) =>
-      walk(all.flatMap(elementOf), entry, at(index), secrecy, visits),
-    );
-  if (!isObject(value)) return value;
-  const members = Object.entries(value).flatMap(([name, entry]) => {
-    if (entry === undefined) return [];
-    const parts = all.flatMap((one) => memberOf(one, name));
-    // What a schema describes as a table of anything is judged by the names of its members.
-    const isNamed = !all.some((one) => one instanceof z.ZodObject) && secretName.test(name);
-    return [
-      [name, walk(parts, entry, at(name), secrecy ?? (isNamed ? 'named' : undefined), visits)] as const,
-    ];
-  });
-  return Object.fromEntries(members);
+/** True where a secret is expected, so that a reference to one may stand there. */
+export function mayBeReference({ secrecy, kinds, path }: ValuePlace): boolean {
+  return secrecy === 'marked' || kinds.has('url') || (secrecy === 'named' && tables.test(path));
 }
 
 /** True for an address with more than a host and a path. */
@@ -106,25 +78,6 @@ function hasSecret(address: string): boolean {
   if (!URL.canParse(address)) return true;
   const { username, password, search, hash } = new URL(address);
   return [username, password, search, hash].some((part) => part !== '');
-}
-
-/** The schema without what is around it; the schemas of a union. */
-function openedOf(schema: z.ZodType): z.ZodType[] {
-  if (secretKind(schema) !== undefined) return [schema];
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((one) => openedOf(one as z.ZodType));
-  if (schema instanceof z.ZodPipe) return openedOf(schema.in as z.ZodType);
-  if ('innerType' in schema.def) return openedOf(schema.def.innerType as z.ZodType);
-  return [schema];
-}
-
-function elementOf(schema: z.ZodType): z.ZodType[] {
-  return schema instanceof z.ZodArray ? [schema.element as z.ZodType] : [];
-}
-
-function memberOf(schema: z.ZodType, name: string): z.ZodType[] {
-  if (schema instanceof z.ZodRecord) return [schema.valueType as z.ZodType];
-  if (!(schema instanceof z.ZodObject) || !Object.hasOwn(schema.shape, name)) return [];
-  return [schema.shape[name] as z.ZodType];
 }
 
 /** Returns the secrets of a value by their paths. */

@@ -22,7 +22,10 @@ export async function viewOf(
   secretsAt: Readonly<Record<string, number>> = {},
 ): Promise<JsonValue> {
   const schema = await definitions.schemaOf(named, value);
-  return mapSecrets(schema, value, (text, path) => hiddenSecret(text, secretsAt[path]));
+  return mapSecrets(schema, value, (text, path) => {
+    const reference = definitions.secretReference(text);
+    return reference === undefined ? hiddenSecret(text, secretsAt[path]) : { from: reference };
+  });
 }
 
 /** Returns what the config file has of the things that entries can be. Functions and other values that are no JSON are left out. */

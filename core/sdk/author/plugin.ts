@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Call } from './call.ts';
+import type { SecretSource, SecretTools } from './secrets.ts';
 import type { Services } from './services.ts';
 import type { PluginTools } from './tools.ts';
 
@@ -99,6 +100,12 @@ export interface PluginSpec<Schema extends z.ZodType> {
    * id of a key or an owner, or `*` for all. Rows of the config file stay as they are.
    */
   readonly editableTables?: { readonly [Kind in 'alias' | 'access']?: keyof z.input<Schema> & string };
+  /** Makes the plugin a source of secrets, which sees no call: `defineSecrets` sets it. */
+  readonly secrets?: {
+    /** Stands in front of the colon in references. */
+    readonly source: string;
+    open(options: z.output<Schema>, tools: SecretTools): SecretSource;
+  };
   /** Runs once at start-up. Name the inner function: it shows in stack traces. */
   setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { readConfig } from '../../config/config.ts';
+import { readWithSecrets } from '../../config/load-config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { createLog } from '../../log.ts';
 import { startServer, type RunningServer } from '../../server.ts';
@@ -37,7 +37,7 @@ export async function startGateway(config: GatewayConfig): Promise<TestGateway> 
       lines.push(JSON.parse(line) as Record<string, unknown>);
     },
   });
-  const loaded = readConfig(
+  const loaded = await readWithSecrets(
     {
       listen: { port: 0, host: '127.0.0.1' },
       database: 'sqlite::memory:',
@@ -46,6 +46,7 @@ export async function startGateway(config: GatewayConfig): Promise<TestGateway> 
       overload: { lag: 600_000, memory: 1, ...config.overload },
     },
     join(folder, 'gateway.config.ts'),
+    { log },
   );
   const server = await startServer(loaded, log);
   const { value } = await server.apiKeys.create({ name: 'test' });

@@ -1,13 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
-import {
-  configFile,
-  ConfigError,
-  inspectConfig,
-  loadConfig,
-  readConfig,
-} from '../../../core/config/config.ts';
+import { configFile, ConfigError, inspectConfig, readConfig } from '../../../core/config/config.ts';
+import { loadConfig } from '../../../core/config/load-config.ts';
 import { env } from '../../../core/settings/environment.ts';
 import logging from '../../../plugins/logging.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';

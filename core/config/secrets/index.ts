@@ -1,0 +1,238 @@
+/** Secrets that the config and run-time entries name by reference: reads them, and keeps the last values. */
+import { createHash } from 'node:crypto';
+import { forgetSecret, hideSecret } from '../../log.ts';
+import type { SecretSource } from '../../sdk/author/secrets.ts';
+import type { SecretReference } from '../../settings/secret-reference.ts';
+import { readSecret, reasonOf, textOfSecret, type SecretValue } from './read.ts';
+import { ownSources } from './sources.ts';
+
+/** Maximum number of references that are known at once. */
+const mostReferences = 1_000;
+
+/** Number of secrets that are read at once. */
+const atOnce = 8;
+
+/** Time for which a value that another process of this gateway has read is as good as one's own, in milliseconds. */
+const freshFor = 10_000;
+
+/** Time after which a reference that nothing in force uses is read again, in milliseconds: administrators try them. */
+const trialFor = 30_000;
+
+/** A value that was read, as it is handed from one process of a gateway to the next. */
+export interface KnownSecret {
+  readonly reference: string;
+  readonly text: string;
+  /** When it was read, in milliseconds since 1970. */
+  readonly readAt: number;
+}
+
+/** A reference that cannot be read. */
+export interface FailingSecret {
+  readonly reference: string;
+  readonly reason: string;
+  /** When that began, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+interface Entry {
+  readonly reference: SecretReference;
+  /** The newest value. */
+  text: string | undefined;
+  readAt: number;
+  /** When this process has last tried to read it. */
+  triedAt: number;
+  /** The value that the gateway of this process was built with; undefined for one that nothing in force uses. */
+  inForce: string | undefined;
+  failing: Omit<FailingSecret, 'reference'> | undefined;
+}
+
+/** Parts that secrets are read with. */
+export interface SecretsParts {
+  readonly sources?: ReadonlyMap<string, SecretSource>;
+  /** Values that another process of this gateway has read. */
+  readonly known?: readonly KnownSecret[];
+  readonly timeout: number;
+  readonly close?: () => Promise<void>;
+}
+
+/** The secrets of one process. */
+export class Secrets {
+  readonly #sources: ReadonlyMap<string, SecretSource>;
+  readonly #known: ReadonlyMap<string, KnownSecret>;
+  readonly #timeout: number;
+  readonly #entries = new Map<string, Entry>();
+  /** Reads that run, by source, name and version: several fields of a secret share one. */
+  readonly #reading = new Map<string, Promise<SecretValue>>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #isBuilt = false;
+  #close: () => Promise<void>;
+
+  constructor({ sources = new Map(), known = [], timeout, close = async () => {} }: SecretsParts) {
+    this.#sources = new Map([...sources, ...ownSources]);
+    this.#known = new Map(known.map((one) => [one.reference, one]));
+    this.#timeout = timeout;
+    this.#close = close;
+  }
+
+  /**
+   * Returns the text that a reference stands for, or why there is none, as the end of a sentence. A value of before stands in for one that cannot be
+   * read now. Never rejects.
+   */
+  async get(
+    reference: SecretReference,
+    signal?: AbortSignal,
+  ): Promise<{ readonly text: string } | { readonly problem: string }> {
+    const entry = this.#entryOf(reference);
+    if (entry === undefined)
+      return { problem: `there are more than ${mostReferences} references: name fewer secrets` };
+    if (!this.#isGood(entry)) await this.#read(entry, signal);
+    const { text, failing } = entry;
+    if (text === undefined) return { problem: failing?.reason ?? 'it was not read' };
+    if (!this.#isBuilt) entry.inForce ??= text;
+    return { text };
+  }
+
+  /** The gateway has been built: what was read until now is in force. */
+  built(): void {
+    this.#isBuilt = true;
+  }
+
+  /** Reads all that is in force anew. Returns the references whose value is no longer the one in force. */
+  async refresh(): Promise<readonly string[]> {
+    await Promise.all(this.#inForce().map((entry) => this.#read(entry)));
+    return this.#inForce().flatMap(({ text, inForce, reference }) =>
+      text === inForce ? [] : [reference.text],
+    );
+  }
+
+  /** All values that are in force or have taken the place of one, for the next processes of this gateway. */
+  known(): readonly KnownSecret[] {
+    return this.#inForce().flatMap(({ reference, text, readAt }) =>
+      text === undefined ? [] : [{ reference: reference.text, text, readAt }],
+    );
+  }
+
+  /** How the references in force stand. */
+  standing(): { readonly references: number; readonly failing: readonly FailingSecret[] } {
+    const entries = this.#inForce();
+    return {
+      references: entries.length,
+      failing: entries.flatMap(({ reference, failing }) =>
+        failing === undefined ? [] : [{ reference: reference.text, ...failing }],
+      ),
+    };
+  }
+
+  /** A digest of each value in force, by which processes tell whether theirs are the same. */
+  digests(): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      this.#inForce().map(({ reference, inForce = '' }) => [
+        reference.text,
+        createHash('sha256').update(inForce).digest('hex').slice(0, 16),
+      ]),
+    );
+  }
+
+  /** Returns the reference of which a text is the value; undefined for any other text. */
+  referenceOf(text: string): string | undefined {
+    for (const entry of this.#entries.values())
+      if (entry.text === text || entry.inForce === text) return entry.reference.text;
+    return undefined;
+  }
+
+  /** Names of the sources, sorted. */
+  get sources(): readonly string[] {
+    return [...this.#sources.keys()].toSorted();
+  }
+
+  close(): Promise<void> {
+    const close = this.#close;
+    this.#close = async () => {};
+    return close();
+  }
+
+  #inForce(): readonly Entry[] {
+    return [...this.#entries.values()].filter(({ inForce }) => inForce !== undefined);
+  }
+
+  #entryOf(reference: SecretReference): Entry | undefined {
+    const before = this.#entries.get(reference.text);
+    if (before !== undefined) return before;
+    if (this.#entries.size >= mostReferences) this.#forgetTrial();
+    if (this.#entries.size >= mostReferences) return undefined;
+    const known = this.#known.get(reference.text);
+    if (known !== undefined) hideSecret(known.text);
+    const entry: Entry = {
+      reference,
+      text: known?.text,
+      readAt: known?.readAt ?? 0,
+      triedAt: known?.readAt ?? 0,
+      inForce: undefined,
+      failing: undefined,
+    };
+    this.#entries.set(reference.text, entry);
+    return entry;
+  }
+
+  /** Makes room: forgets the reference that was tried longest ago, of those that nothing in force uses. */
+  #forgetTrial(): void {
+    const trials = [...this.#entries.values()].filter(({ inForce }) => inForce === undefined);
+    const [oldest] = trials.toSorted((one, other) => one.triedAt - other.triedAt);
+    if (oldest !== undefined) this.#entries.delete(oldest.reference.text);
+  }
+
+  #isGood({ triedAt, inForce, text }: Entry): boolean {
+    if (inForce !== undefined) return true;
+    return Date.now() - triedAt < (this.#isBuilt && text !== undefined ? trialFor : freshFor);
+  }
+
+  async #read(entry: Entry, signal?: AbortSignal): Promise<void> {
+    const { reference } = entry;
+    try {
+      const text = textOfSecret(reference, await this.#valueOf(reference, entry.text === undefined, signal));
+      hideSecret(text);
+      const before = entry.text;
+      if (before !== undefined && before !== text && before !== entry.inForce) forgetSecret(before);
+      entry.text = text;
+      entry.readAt = Date.now();
+      entry.failing = undefined;
+    } catch (error) {
+      entry.failing = { reason: reasonOf(error), since: entry.failing?.since ?? Date.now() };
+    }
+    entry.triedAt = Date.now();
+  }
+
+  /** `retries`: no value of before could stand in. */
+  #valueOf(reference: SecretReference, retries: boolean, signal?: AbortSignal): Promise<SecretValue> {
+    const { source: name, name: path, version = '' } = reference;
+    const source = this.#sources.get(name);
+    if (source === undefined)
+      return Promise.reject(
+        new Error(
+          `no plugin that the config lists offers the source "${name}": add one to "plugins", such as secretsVault({ … })`,
+        ),
+      );
+    const key = JSON.stringify([name, path, version]);
+    const running = this.#reading.get(key);
+    if (running !== undefined) return running;
+    const read = this.#inTurn(() =>
+      readSecret(source, reference, { timeout: this.#timeout, retries, signal }),
+    ).finally(() => this.#reading.delete(key));
+    this.#reading.set(key, read);
+    return read;
+  }
+
+  async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (this.#running >= atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      // Whoever waits takes the place over.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+}

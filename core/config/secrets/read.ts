@@ -1,0 +1,118 @@
+/** Reads one secret from a source, and takes the text out of it that a reference names. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { maskSecrets } from '../../log.ts';
+import { isObject, parseObject } from '../../model/json.ts';
+import type { SecretSource } from '../../sdk/author/secrets.ts';
+import type { SecretReference } from '../../settings/secret-reference.ts';
+
+/** Result of a read of a source: what it has under a name. */
+export type SecretValue = Awaited<ReturnType<SecretSource['read']>>;
+
+/** Largest secret, in bytes. */
+const maxBytes = 64 * 1024;
+
+/** Pause before a read that failed is tried once more, in milliseconds. */
+const pauseBeforeRetry = 300;
+
+/** Longest reason in a sentence, in characters: a manager may answer with a page. */
+const longestReason = 500;
+
+interface ReadLimits {
+  /** Longest time for one try, in milliseconds. */
+  readonly timeout: number;
+  readonly retries: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Reads a secret, and with `retries` once more where that fails. Rejects with an Error for the operator. */
+export async function readSecret(
+  source: SecretSource,
+  { name, version }: Pick<SecretReference, 'name' | 'version'>,
+  { timeout, signal, retries }: ReadLimits,
+): Promise<SecretValue> {
+  const read = (): Promise<SecretValue> =>
+    within(timeout, signal, (own) =>
+      source.read({ name, ...(version === undefined ? {} : { version }), signal: own }),
+    );
+  try {
+    return await read();
+  } catch (error) {
+    if (!retries || signal?.aborted === true) throw error;
+    await pause(pauseBeforeRetry);
+    return read();
+  }
+}
+
+/** Gives up when the time is over, also where the source does not heed its signal. */
+async function within<Value>(
+  timeout: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  const giveUp = (): void => late.reject(new Error(`there was no answer within ${timeout} ms`));
+  // A moment later, so that the sentence above is the one that is shown.
+  const own = AbortSignal.timeout(timeout + 100);
+  const timer = setTimeout(giveUp, timeout);
+  signal?.addEventListener('abort', giveUp, { once: true });
+  try {
+    signal?.throwIfAborted();
+    return await Promise.race([
+      work(signal === undefined ? own : AbortSignal.any([own, signal])),
+      late.promise,
+    ]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', giveUp);
+  }
+}
+
+/** Returns the text that a reference names in what its source has. Throws an Error for the operator, without any of the value. */
+export function textOfSecret({ field }: Pick<SecretReference, 'field'>, value: SecretValue): string {
+  if (value === undefined)
+    throw new Error('there is no such secret: check its name and its version, or create it');
+  const text = (field === undefined ? wholeText(value) : fieldOf(value, field)).trim();
+  if (text === '') throw new Error('the secret is empty');
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new Error(`the secret is too large: at most ${maxBytes / 1024} KiB`);
+  return text;
+}
+
+function wholeText(value: NonNullable<SecretValue>): string {
+  if (typeof value === 'string') return value;
+  const [only, ...others] = Object.values(value);
+  if (others.length > 0 || only === undefined)
+    throw new Error('the secret has several fields: name one of them with #FIELD');
+  return textOf(only);
+}
+
+function fieldOf(value: NonNullable<SecretValue>, field: string): string {
+  const members = typeof value === 'string' ? jsonObjectOf(value) : value;
+  if (!Object.hasOwn(members, field)) throw new Error(`the secret has no field "${field}"`);
+  return textOf(members[field]);
+}
+
+function jsonObjectOf(text: string): Readonly<Record<string, unknown>> {
+  let parsed: unknown;
+  try {
+    parsed = parseObject(text);
+  } catch {
+    parsed = undefined;
+  }
+  if (!isObject(parsed)) throw new Error('the secret is no JSON object, so that it has no fields');
+  return parsed;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new Error('the field of the secret is neither a text nor a number');
+}
+
+/** Returns why a read failed, as the end of a sentence. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError) return 'the answer does not have the form that such a manager sends';
+  const text = error instanceof Error ? error.message : String(error);
+  return maskSecrets(text).slice(0, longestReason).replaceAll(/\s+/g, ' ').replace(/\.$/, '');
+}

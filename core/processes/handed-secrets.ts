@@ -1,0 +1,32 @@
+/** Secrets that workers have read: the next workers start with them where a secret manager is down. They stay in memory. */
+import type { KnownSecret } from '../config/secrets/index.ts';
+
+/** Most secrets that are kept, and their texts together, in characters: configurations before may have had others. */
+const most = { secrets: 1_000, characters: 8 * 1024 * 1024 };
+
+/** The newest value of each secret. */
+export class HandedSecrets {
+  readonly #known = new Map<string, KnownSecret>();
+
+  add(known: readonly KnownSecret[]): void {
+    for (const one of known) {
+      const before = this.#known.get(one.reference);
+      if (before !== undefined && before.readAt > one.readAt) continue;
+      // Behind those that were added before.
+      this.#known.delete(one.reference);
+      this.#known.set(one.reference, one);
+    }
+    let characters = 0;
+    for (const { text } of this.#known.values()) characters += text.length;
+    for (const [reference, { text }] of this.#known) {
+      if (this.#known.size <= most.secrets && characters <= most.characters) return;
+      this.#known.delete(reference);
+      characters -= text.length;
+    }
+  }
+
+  /** The member of a start order. */
+  get order(): { readonly secrets?: readonly KnownSecret[] } {
+    return this.#known.size === 0 ? {} : { secrets: [...this.#known.values()] };
+  }
+}

@@ -1,0 +1,118 @@
+/** The config names secrets of HashiCorp Vault or OpenBao by reference: `vault:MOUNT/PATH?version=N#FIELD`. */
+import { z } from 'zod';
+import { defineSecrets, secretUrl, type SecretRequest } from 'sluice';
+import { askVault, VaultRefusal, type AskVault } from './ask.ts';
+import { authOption, vaultToken, type VaultToken } from './token.ts';
+
+const mounted = z.object({
+  data: z.object({
+    path: z.string(),
+    type: z.string(),
+    options: z.record(z.string(), z.string()).nullish(),
+  }),
+});
+const fields = z.record(z.string(), z.unknown());
+const answered = z.object({ lease_id: z.string().nullish(), data: fields });
+
+/** Where a secret stands. */
+interface Place {
+  readonly mount: string;
+  readonly version: 1 | 2;
+}
+
+/** Number of mounts that are remembered. */
+const mostMounts = 100;
+
+/** Reads secrets of key/value engines. */
+export default defineSecrets({
+  name: 'secrets-vault',
+  source: 'vault',
+  options: z.strictObject({
+    /** Where Vault is: `https://vault.example:8200`. */
+    url: secretUrl(z.url({ protocol: /^https?$/ })),
+    /** Who asks: `{ kind: 'token' }`, `{ kind: 'approle' }` or `{ kind: 'kubernetes' }`. */
+    auth: authOption,
+    /** Namespace of Vault Enterprise, HCP Vault or OpenBao. */
+    namespace: z.string().min(1).optional(),
+    /**
+     * Version of the key/value engines. The mount is then the first segment of a name. Default: Vault is asked where the mount ends and which
+     * version it has, as its own command line does.
+     */
+    kv: z.union([z.literal(1), z.literal(2)]).optional(),
+  }),
+  open({ url, auth, namespace, kv }, tools) {
+    const ask = askVault(url, namespace, tools);
+    const token = vaultToken(auth, ask, tools);
+    const mounts = new Map<string, Place>();
+    const placeOf = async (request: SecretRequest, shown: string): Promise<Place> => {
+      const [first = ''] = request.name.split('/', 1);
+      if (kv !== undefined) return { mount: `${first}/`, version: kv };
+      for (const [mount, place] of mounts) if (request.name.startsWith(mount)) return place;
+      const place = await askForMount(ask, request, shown);
+      if (mounts.size < mostMounts) mounts.set(place.mount, place);
+      return place;
+    };
+    const read = async (request: SecretRequest, shown: string) => {
+      const place = await placeOf(request, shown);
+      return readAt(place, request, (path) => ask({ path, token: shown, signal: request.signal }));
+    };
+    return {
+      async read(request) {
+        const shown = await token.get(request.signal);
+        try {
+          return await read(request, shown);
+        } catch (error) {
+          if (!isRefused(error, token, shown)) throw error;
+          return read(request, await token.get(request.signal));
+        }
+      },
+    };
+  },
+});
+
+/** True where another token may be taken: Vault answers 403 also for one that has ended. */
+function isRefused(error: unknown, token: VaultToken, shown: string): boolean {
+  return error instanceof VaultRefusal && error.status === 403 && token.refused(shown);
+}
+
+async function askForMount(ask: AskVault, { name, signal }: SecretRequest, token: string): Promise<Place> {
+  const answer = await ask({ path: `sys/internal/ui/mounts/${encoded(name)}`, token, signal });
+  const { path, type, options } = mounted.parse(answer).data;
+  if (type !== 'kv' && type !== 'generic')
+    throw new Error(
+      `"${path}" is an engine of type ${type.slice(0, 50)}: only secrets of key/value engines can be read`,
+    );
+  return { mount: path, version: options?.['version'] === '2' ? 2 : 1 };
+}
+
+async function readAt(
+  { mount, version: engine }: Place,
+  { name, version }: SecretRequest,
+  get: (path: string) => Promise<unknown>,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const rest = encoded(name.slice(mount.length));
+  if (engine === 1) {
+    if (version !== undefined)
+      throw new Error('a key/value engine of version 1 keeps no versions: leave out ?version=');
+    return fieldsOf(await get(`${mount}${rest}`));
+  }
+  if (version !== undefined && !/^\d{1,9}$/.test(version))
+    throw new Error('the version of a secret of Vault is a number');
+  const query = version === undefined ? '' : `?version=${version}`;
+  const found = fieldsOf(await get(`${mount}data/${rest}${query}`));
+  // A version that was deleted has no data.
+  return found?.['data'] === null ? undefined : found && fields.parse(found['data']);
+}
+
+function fieldsOf(answer: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (answer === undefined) return undefined;
+  const { lease_id: lease, data } = answered.parse(answer);
+  // Each read would make another one, and none would be renewed.
+  if (lease)
+    throw new Error('it is a dynamic secret, with a lease: only secrets of key/value engines can be read');
+  return data;
+}
+
+function encoded(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
+}
