@@ -24,11 +24,15 @@ export const password = 'a long admin password';
 
 /** A gateway with the page as it is in the source now, and a browser. */
 export interface Dashboard {
-  readonly gateway: GatewayProcess;
+  readonly gateway: RunningGateway;
+  /** Address of the provider. */
+  readonly upstream: string;
   /** A window that is logged in, on a page that has just been loaded: the same one for all tests, of which a browser makes none cheaply. */
   open(): Promise<Window>;
-  /** A window of its own, logged in unless said otherwise; closed after the test. */
-  openAnother(options?: BrowserContextOptions & { readonly stranger?: boolean }): Promise<Window>;
+  /** A window of its own, of this gateway and logged in unless said otherwise; closed after the test. */
+  openAnother(
+    options?: BrowserContextOptions & { readonly stranger?: boolean; readonly gateway?: string },
+  ): Promise<Window>;
   /** Lets the provider of the model `held` answer, which until then says nothing. */
   release(): void;
   close(): Promise<void>;
@@ -41,8 +45,35 @@ export interface Window {
   readonly complaints: string[];
 }
 
-/** Builds the page, and starts a gateway in a process of its own with a database in a file, and a browser. */
-export async function startDashboard(): Promise<Dashboard> {
+/** Returns the entry of the page in a config. */
+export const pagePlugin = (outDir: string): string =>
+  `(await import('${root}plugins/dashboard/index.ts')).default({ folder: '${outDir}' })`;
+
+/** The entry of the demo channel in a config. */
+export const demoChannel = `(await import('${root}channels/demo/index.ts')).default()`;
+
+/** A gateway that serves the page. */
+export type RunningGateway = Pick<GatewayProcess, 'url' | 'key' | 'config' | 'end'>;
+
+/** Starts a gateway whose page is in a folder. */
+export type StartGateway = (outDir: string, upstream: string) => Promise<RunningGateway>;
+
+const startUsual: StartGateway = (outDir, upstream) =>
+  startProcess(`
+    database: 'sqlite:./sluice.db',
+    adminPassword: '${password}',
+    prices: { 'demo*': { input: 500, output: 1000 } },
+    plugins: [${pagePlugin(outDir)}],
+    channels: [
+      ${demoChannel},
+      openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers', 'gpt-4o*'] }),
+      openai({ id: 'slow', key: 'sk-none', baseUrl: '${upstream}/v1', models: ['held', 'falls-back'] }),
+      openai({ id: 'overloaded', key: 'sk-none', baseUrl: '${upstream}/overloaded/v1', models: ['falls-back'], priority: 1 }),
+    ],
+  `);
+
+/** Builds the page, and starts a gateway, unless told otherwise in a process of its own with a database in a file, and a browser. */
+export async function startDashboard(start: StartGateway = startUsual): Promise<Dashboard> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
   const outDir = join(folder, 'dist');
   // In a process of its own: the page is built for production, and tests are not run so.
@@ -73,19 +104,8 @@ export async function startDashboard(): Promise<Dashboard> {
     else if (body.includes('"falls-back"')) answer(200, wholeReplies['chat-completions']);
     else held.push(() => answer(200, wholeReplies['chat-completions']));
   });
-  const [gateway, browser]: [GatewayProcess, Browser] = await Promise.all([
-    startProcess(`
-      database: 'sqlite:./sluice.db',
-      adminPassword: '${password}',
-      prices: { 'demo*': { input: 500, output: 1000 } },
-      plugins: [(await import('${root}plugins/dashboard/index.ts')).default({ folder: '${outDir}' })],
-      channels: [
-        (await import('${root}channels/demo/index.ts')).default(),
-        openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers', 'gpt-4o*'] }),
-        openai({ id: 'slow', key: 'sk-none', baseUrl: '${upstream.url}/v1', models: ['held', 'falls-back'] }),
-        openai({ id: 'overloaded', key: 'sk-none', baseUrl: '${upstream.url}/overloaded/v1', models: ['falls-back'], priority: 1 }),
-      ],
-    `),
+  const [gateway, browser]: [RunningGateway, Browser] = await Promise.all([
+    start(outDir, upstream.url),
     startChromium(),
   ]);
   const url = `${gateway.url}/dashboard/`;
@@ -93,6 +113,7 @@ export async function startDashboard(): Promise<Dashboard> {
   let loads = 0;
   return {
     gateway,
+    upstream: upstream.url,
     async open() {
       usual ??= await begin(browser, url);
       const { page, complaints } = usual;
@@ -103,8 +124,8 @@ export async function startDashboard(): Promise<Dashboard> {
       await page.getByRole('navigation', { name: 'Views' }).waitFor();
       return usual;
     },
-    async openAnother(options = {}) {
-      const window = await begin(browser, url, options);
+    async openAnother({ gateway: other, ...options } = {}) {
+      const window = await begin(browser, other === undefined ? url : `${other}/dashboard/`, options);
       onTestFinished(() => window.context.close());
       return window;
     },
@@ -124,7 +145,7 @@ export async function startDashboard(): Promise<Dashboard> {
 async function begin(
   browser: Browser,
   url: string,
-  { stranger = false, ...options }: Parameters<Dashboard['openAnother']>[0] = {},
+  { stranger = false, ...options }: BrowserContextOptions & { readonly stranger?: boolean } = {},
 ): Promise<Window> {
   const context = await browser.newContext({
     viewport: { width: 1360, height: 850 },

@@ -1,16 +1,19 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, type FunctionComponent } from 'react';
-import type { RouteName } from '../../admin/routes.ts';
 import type { Session } from '../../admin/schemas/index.ts';
 import { api, whenSignedOut } from './parts/api.ts';
 import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
+import type { Operation } from './parts/may.ts';
 import { usePlace } from './parts/router.ts';
 import { Failed, Loading } from './parts/states.tsx';
 import { nextTheme, useTheme } from './parts/theme.ts';
 import { Account } from './views/account.tsx';
+import { Alerts } from './views/alerts.tsx';
 import { Audit } from './views/audit.tsx';
 import { Channels } from './views/channels.tsx';
+import { Config } from './views/config.tsx';
+import { FirstSteps, FirstStepsCard } from './views/first-steps.tsx';
 import { Invitation } from './views/invitation.tsx';
 import { Keys } from './views/keys.tsx';
 import { Live } from './views/live.tsx';
@@ -29,8 +32,8 @@ interface ViewEntry {
   readonly name: IconName;
   readonly title: string;
   readonly View: FunctionComponent;
-  /** The operation of the admin API without which the view has nothing to show. */
-  readonly needs?: RouteName;
+  /** The operation without which the view has nothing to show. */
+  readonly needs?: Operation;
 }
 
 const views: readonly ViewEntry[] = [
@@ -41,12 +44,15 @@ const views: readonly ViewEntry[] = [
   { name: 'keys', title: 'API keys', View: Keys, needs: 'listKeys' },
   { name: 'owners', title: 'Organisations and teams', View: Owners, needs: 'listOwners' },
   { name: 'channels', title: 'Channels', View: Channels, needs: 'listChannels' },
+  { name: 'config', title: 'Configuration', View: Config, needs: 'listConfig' },
   { name: 'models', title: 'Models and prices', View: Models, needs: 'listModels' },
   { name: 'playground', title: 'Playground', View: Playground, needs: 'listModels' },
+  { name: 'alerts', title: 'Alerts', View: Alerts, needs: 'GET /api/alerts' },
   { name: 'processes', title: 'Processes', View: Processes, needs: 'status' },
   { name: 'users', title: 'Users', View: Users, needs: 'listUsers' },
   { name: 'tokens', title: 'Admin tokens', View: Tokens, needs: 'listTokens' },
   { name: 'audit', title: 'Audit log', View: Audit, needs: 'listAudit' },
+  { name: 'guide', title: 'First steps', View: FirstSteps, needs: 'createConfig' },
 ];
 
 /** Beside the others, because it is about whoever has signed in. */
@@ -104,6 +110,7 @@ function Frame({ session }: { readonly session: Session }) {
       <Rail current={name} views={allowed} who={session.actor?.name} isUser={isUser} />
       <main id="view" className="view" tabIndex={-1}>
         {session.may.includes('status') && <GatewayNotices />}
+        {name === 'overview' && <FirstStepsCard />}
         <View key={name} />
       </main>
     </div>

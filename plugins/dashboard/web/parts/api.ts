@@ -3,6 +3,7 @@ import type {
   ChangedKey,
   ChannelList,
   ChannelTestResult,
+  EntryProblem,
   Failure,
   KeyChanges,
   KeyPage,
@@ -42,12 +43,15 @@ export class ApiError extends Error {
   readonly status: number;
   /** The field that is wrong: `budgets[0].amount`. */
   readonly param: string | undefined;
+  /** Problems of a configuration entry, each by itself. */
+  readonly problems: readonly EntryProblem[];
 
-  constructor(status: number, message: string, param?: string) {
+  constructor(status: number, message: string, param?: string, problems: readonly EntryProblem[] = []) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.param = param;
+    this.problems = problems;
   }
 }
 
@@ -98,7 +102,7 @@ async function send(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  return fetch(`/api/admin/${path}`, {
+  return fetch(path.startsWith('/') ? path : `/api/admin/${path}`, {
     method,
     credentials: 'same-origin',
     ...(method !== 'GET' && {
@@ -123,7 +127,8 @@ const signingIn: ReadonlySet<string> = new Set([
   'me/second-factor/remove',
 ]);
 
-async function ask<T>(
+/** Sends a request to the admin API: `path` is below `/api/admin/`, or begins with a slash. Rejects with an {@link ApiError}. */
+export async function ask<T>(
   method: string,
   path: string,
   body?: unknown,
@@ -143,6 +148,7 @@ async function ask<T>(
     response.status,
     error?.message ?? `The gateway answered ${response.status}.`,
     error?.param,
+    error?.problems,
   );
 }
 
@@ -160,7 +166,8 @@ export function queryOf(wish: Readonly<Record<string, string | number | undefine
   return entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
 }
 
-const at = encodeURIComponent;
+/** Encodes a part of a path. */
+export const at = encodeURIComponent;
 const ifMatch = (version: string) => ({ 'if-match': `"${version}"` });
 
 /** The admin API. Every function rejects with an {@link ApiError}. */

@@ -220,7 +220,8 @@ function isFailing(channel: ChannelView): boolean {
   return channel.failures > attemptsOf(channel) * 0.2;
 }
 
-function TestResult({ result }: { readonly result: ChannelTestResult }) {
+/** Shows what came of a tiny call through a channel. */
+export function TestResult({ result }: { readonly result: ChannelTestResult }) {
   const { ok, model, format, ms, text, error } = result;
   return (
     <div className={`notice ${ok ? '' : 'bad'}`} role="status">

@@ -1,0 +1,227 @@
+/** Fields of a form for single values: texts, numbers, choices, lists of texts, secrets and JSON. */
+import { useState } from 'react';
+import { Field } from './fields.tsx';
+import { isHidden, isMembers, type JsonSchema } from './json-schema.ts';
+import { ago } from './text.ts';
+
+/** One value in a form. */
+export interface LeafProps {
+  readonly label: string;
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  readonly problem: string | undefined;
+}
+
+/** Returns what a schema says about a value. */
+export function hintOf({ description, default: usual }: JsonSchema): string | undefined {
+  const said = description === undefined ? [] : [description.charAt(0).toUpperCase() + description.slice(1)];
+  const isTold = usual !== undefined && !isMembers(usual) && !Array.isArray(usual);
+  const words = [...said, ...(isTold ? [`Default: ${String(usual)}`] : [])];
+  return words.length === 0 ? undefined : `${words.join('. ')}.`;
+}
+
+/** A text in one line. */
+export function TextLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  return (
+    <Field label={label} hint={hintOf(schema)} problem={problem}>
+      {(props) => (
+        <input
+          {...props}
+          autoComplete="off"
+          spellCheck={false}
+          value={typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A number. What is no number is sent as it is, so that the gateway says what is wrong with it. */
+export function NumberLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  const [text, setText] = useState(value === undefined ? '' : String(value));
+  return (
+    <Field label={label} hint={hintOf(schema)} problem={problem}>
+      {(props) => (
+        <input
+          {...props}
+          autoComplete="off"
+          inputMode="decimal"
+          value={text}
+          onChange={({ target }) => {
+            setText(target.value);
+            const typed = target.value.trim();
+            const number = Number(typed);
+            onChange(typed === '' ? undefined : Number.isNaN(number) ? typed : number);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One of a few values, or none of them. */
+export function ChoiceLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  const values =
+    schema.type === 'boolean' && schema.const === undefined ? [true, false] : (schema.enum ?? [schema.const]);
+  const words = (one: unknown): string => (one === true ? 'Yes' : one === false ? 'No' : String(one));
+  return (
+    <Field label={label} hint={hintOf(schema)} problem={problem}>
+      {(props) => (
+        <select
+          {...props}
+          value={values.indexOf(value)}
+          onChange={({ target }) => onChange(values[Number(target.value)])}
+        >
+          <option value={-1}>Not set</option>
+          {values.map((one, index) => (
+            <option key={String(one)} value={index}>
+              {words(one)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** Texts, one a line. */
+export function LinesLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  const [text, setText] = useState(Array.isArray(value) ? value.join('\n') : '');
+  const hint = [hintOf(schema), 'One a line.'].filter((one) => one !== undefined).join(' ');
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(props) => (
+        <textarea
+          {...props}
+          rows={Math.min(8, Math.max(2, text.split('\n').length))}
+          spellCheck={false}
+          value={text}
+          onChange={({ target }) => {
+            setText(target.value);
+            const lines = target.value
+              .split('\n')
+              .map((line) => line.trim())
+              .filter((line) => line !== '');
+            onChange(lines.length === 0 ? undefined : lines);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Any value as JSON. What is no JSON counts as a text. */
+export function JsonLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  const [text, setText] = useState(
+    value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 2),
+  );
+  return (
+    <Field
+      label={label}
+      hint={[hintOf(schema), 'JSON, or a text.'].filter(Boolean).join(' ')}
+      problem={problem}
+    >
+      {(props) => (
+        <textarea
+          {...props}
+          className="mono"
+          rows={3}
+          spellCheck={false}
+          value={text}
+          onChange={({ target }) => {
+            setText(target.value);
+            try {
+              onChange(target.value.trim() === '' ? undefined : (JSON.parse(target.value) as unknown));
+            } catch {
+              onChange(target.value);
+            }
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+const sources = [
+  ['text', 'Text'],
+  ['env', 'Environment variable'],
+  ['file', 'File'],
+] as const;
+type Source = (typeof sources)[number][0];
+
+/** A secret: typed anew, kept as it is stored, or read from the environment or a file that the config file allows. */
+export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProps) {
+  const [stored, setStored] = useState<unknown>();
+  const source: Source = isMembers(value) ? (typeof value['file'] === 'string' ? 'file' : 'env') : 'text';
+  if (isHidden(value)) {
+    const { last4, setAt } = value;
+    return (
+      <Field
+        label={label}
+        hint="It is not shown again. It stays as it is unless you replace it."
+        problem={problem}
+      >
+        {({ id, ...props }) => (
+          <div className="row">
+            <output id={id} {...props} className="mono">
+              {last4 === '' ? '••••••••' : `••••${last4}`}
+              {setAt !== undefined && <span className="muted"> set {ago(setAt)}</span>}
+            </output>
+            <button
+              type="button"
+              className="button small"
+              aria-label={`Replace ${label}`}
+              onClick={() => {
+                setStored(value);
+                onChange('');
+              }}
+            >
+              Replace
+            </button>
+          </div>
+        )}
+      </Field>
+    );
+  }
+  const text = isMembers(value) ? value[source] : value;
+  const isAddress = schema.secret === 'url' && source === 'text';
+  return (
+    <Field label={label} hint={hintOf(schema)} problem={problem}>
+      {(props) => (
+        <div className="secret-field">
+          {!isAddress && (
+            <select
+              aria-label={`Where ${label} is read from`}
+              value={source}
+              onChange={({ target }) => onChange(target.value === 'text' ? '' : { [target.value]: '' })}
+            >
+              {sources.map(([name, title]) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          )}
+          <input
+            {...props}
+            type={source === 'text' && !isAddress ? 'password' : 'text'}
+            autoComplete={source === 'text' && !isAddress ? 'new-password' : 'off'}
+            spellCheck={false}
+            value={typeof text === 'string' ? text : ''}
+            placeholder={
+              source === 'env' ? 'OPENAI_KEY' : source === 'file' ? '/run/secrets/openai' : undefined
+            }
+            onChange={({ target }) => onChange(source === 'text' ? target.value : { [source]: target.value })}
+          />
+          {stored !== undefined && (
+            <button type="button" className="button small" onClick={() => onChange(stored)}>
+              Keep it
+            </button>
+          )}
+        </div>
+      )}
+    </Field>
+  );
+}
