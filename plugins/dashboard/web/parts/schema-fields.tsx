@@ -1,6 +1,5 @@
 /** A form made from a JSON Schema. Options that are not set are added by name, because a schema has many. */
 import { useState, type FunctionComponent } from 'react';
-import { Icon } from './icons.tsx';
 import {
   isMembers,
   shapeOf,
@@ -12,6 +11,7 @@ import {
   type Members,
   type Shape,
 } from './json-schema.ts';
+import { AddButton, Box, RemoveButton } from './schema-box.tsx';
 import {
   ChoiceLeaf,
   hintOf,
@@ -84,11 +84,9 @@ const below = (path: string, name: string | number): string =>
 function MembersPart(props: PartProps) {
   const { label, schema, path, problems } = props;
   return (
-    <fieldset className="part">
-      <legend>{label}</legend>
-      {problems[path] !== undefined && <p className="problem">{problems[path]}</p>}
+    <Box label={label} hint={undefined} problem={problems[path]}>
       <MemberFields {...props} wanted={schema.required ?? []} />
-    </fieldset>
+    </Box>
   );
 }
 
@@ -163,14 +161,6 @@ export function MemberFields({
   );
 }
 
-function RemoveButton({ what, onRemove }: { readonly what: string; readonly onRemove: () => void }) {
-  return (
-    <button type="button" className="button small plain" aria-label={`Remove ${what}`} onClick={onRemove}>
-      <Icon name="close" />
-    </button>
-  );
-}
-
 /** Values by names of one's choice. */
 function TablePart({ label, path, schema, value, onChange, problems }: PartProps) {
   const inner = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
@@ -181,10 +171,7 @@ function TablePart({ label, path, schema, value, onChange, problems }: PartProps
     onChange(Object.fromEntries(next.filter(([name]) => name !== '')));
   };
   return (
-    <fieldset className="part">
-      <legend>{label}</legend>
-      {hintOf(schema) !== undefined && <p className="hint">{hintOf(schema)}</p>}
-      {problems[path] !== undefined && <p className="problem">{problems[path]}</p>}
+    <Box label={label} hint={hintOf(schema)} problem={problems[path]}>
       {rows.map(([name, entry], index) => (
         // Rows have no id; their names change while they are typed.
         <div key={index} className="member">
@@ -209,7 +196,7 @@ function TablePart({ label, path, schema, value, onChange, problems }: PartProps
         </div>
       ))}
       <AddButton label={label} onAdd={() => setRows([...rows, ['', startOf(inner)]])} />
-    </fieldset>
+    </Box>
   );
 }
 
@@ -221,10 +208,7 @@ function ListPart({ label, path, schema, value, onChange, problems }: PartProps)
   const [ids, setIds] = useState(() => entries.map((_, index) => index));
   const [next, setNext] = useState(entries.length);
   return (
-    <fieldset className="part">
-      <legend>{label}</legend>
-      {hintOf(schema) !== undefined && <p className="hint">{hintOf(schema)}</p>}
-      {problems[path] !== undefined && <p className="problem">{problems[path]}</p>}
+    <Box label={label} hint={hintOf(schema)} problem={problems[path]}>
       {entries.map((entry, index) => (
         <div key={ids[index] ?? index} className="member">
           <SchemaPart
@@ -252,18 +236,7 @@ function ListPart({ label, path, schema, value, onChange, problems }: PartProps)
           onChange([...entries, startOf(inner) ?? '']);
         }}
       />
-    </fieldset>
-  );
-}
-
-function AddButton({ label, onAdd }: { readonly label: string; readonly onAdd: () => void }) {
-  return (
-    <div>
-      <button type="button" className="button small" aria-label={`Add to ${label}`} onClick={onAdd}>
-        <Icon name="plus" />
-        Add
-      </button>
-    </div>
+    </Box>
   );
 }
 
