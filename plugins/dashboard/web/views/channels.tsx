@@ -17,14 +17,17 @@ export function Channels() {
     <>
       <header>
         <h1>Channels</h1>
-        <p>In the order of the config, which is where they are added and changed.</p>
+        <p>
+          In the order of the config. Add and change them under{' '}
+          <a href={addressOf('config')}>Configuration</a>.
+        </p>
       </header>
       <Await query={channels} what="the channels">
         {({ channels: all }) =>
           all.length === 0 ? (
             <div className="card">
               <Empty title="No channels">
-                <p>Add one to the gateway's config: every call needs a channel that answers it.</p>
+                <p>Add one under Configuration: every call needs a channel that answers it.</p>
               </Empty>
             </div>
           ) : (
