@@ -1,6 +1,6 @@
 /** First steps: a provider, an API key and the first call, each done by itself once the gateway has it. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
 import type { ChannelView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { configApi } from '../parts/config-api.ts';
@@ -31,20 +31,28 @@ const watch = (watcher: () => void): (() => void) => {
 /** Milliseconds between two looks while a step is open. */
 const lookEvery = 2_000;
 
-/** How far a gateway is. */
-function useSteps() {
-  const channels = useQuery({ queryKey: ['channels'], queryFn: api.channels, refetchInterval: lookEvery });
+const providersOf = (channels: readonly ChannelView[] = []): readonly ChannelView[] =>
+  channels.filter(({ kind }) => kind !== 'demo');
+
+/** How far a gateway is. With `isOpen` each step is looked at until it is done. */
+function useSteps(isOpen: boolean) {
+  const every = (isDone: boolean): number | false => (isOpen && !isDone ? lookEvery : false);
+  const channels = useQuery({
+    queryKey: ['channels'],
+    queryFn: api.channels,
+    refetchInterval: ({ state }) => every(providersOf(state.data?.channels).length > 0),
+  });
   const keys = useQuery({
     queryKey: ['keys', 'first'],
     queryFn: () => api.keys({ limit: 1 }, undefined),
-    refetchInterval: lookEvery,
+    refetchInterval: ({ state }) => every((state.data?.keys.length ?? 0) > 0),
   });
   const calls = useQuery({
     queryKey: ['usage', 'first'],
     queryFn: () => api.usage({ limit: '1' }, undefined),
-    refetchInterval: lookEvery,
+    refetchInterval: ({ state }) => every((state.data?.records[0]?.status ?? 500) < 400),
   });
-  const providers = channels.data?.channels.filter(({ kind }) => kind !== 'demo') ?? [];
+  const providers = providersOf(channels.data?.channels);
   const [key] = keys.data?.keys ?? [];
   const [call] = calls.data?.records ?? [];
   const isKnown = channels.data !== undefined && keys.data !== undefined && calls.data !== undefined;
@@ -59,8 +67,13 @@ export function FirstStepsCard() {
 }
 
 function FreshCard({ hasBegun }: { readonly hasBegun: boolean }) {
-  const { isKnown, providers, call } = useSteps();
-  if (!isKnown || (!hasBegun && (providers.length > 0 || call !== undefined))) return null;
+  const { isKnown, providers, call } = useSteps(false);
+  const isFresh = isKnown && providers.length === 0 && call === undefined;
+  useEffect(() => {
+    // It stays when the first step is done.
+    if (isFresh && !hasBegun) remember('begun');
+  }, [isFresh, hasBegun]);
+  if (!isKnown || !(hasBegun || isFresh)) return null;
   return (
     <section className="card" aria-label="First steps">
       <header>
@@ -100,7 +113,7 @@ export function FirstSteps() {
 }
 
 function Steps() {
-  const { providers, channels, key, call } = useSteps();
+  const { providers, channels, key, call } = useSteps(true);
   const [made, setMade] = useState<KeyWithValue>();
   const isAnswered = call !== undefined && call.status < 400;
   return (
@@ -182,10 +195,7 @@ function ProviderStep({ providers }: { readonly providers: readonly ChannelView[
             type="button"
             className="button primary"
             disabled={forms.data === undefined}
-            onClick={() => {
-              remember('begun');
-              setOpen(true);
-            }}
+            onClick={() => setOpen(true)}
           >
             Add a provider
           </button>
@@ -235,10 +245,7 @@ function KeyStep({
           <button
             type="button"
             className={hasKey ? 'button' : 'button primary'}
-            onClick={() => {
-              remember('begun');
-              setOpen(true);
-            }}
+            onClick={() => setOpen(true)}
           >
             {hasKey ? 'Create another one' : 'Create an API key'}
           </button>
