@@ -19,6 +19,8 @@ class Backend {
   readonly url: string;
   readonly agent = new Agent({ keepAlive: true });
   isReady = false;
+  /** An operator has taken it out. */
+  isOut = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(url: string, interval: number) {
@@ -69,6 +71,15 @@ export class Balancer {
     return this.#backends.some((backend) => backend.url === url && backend.isReady);
   }
 
+  /** Sends a gateway nothing more, however ready it is, until `resume`. */
+  pause(url: string): void {
+    for (const backend of this.#backends) backend.isOut ||= backend.url === url;
+  }
+
+  resume(url: string): void {
+    for (const backend of this.#backends) backend.isOut &&= backend.url !== url;
+  }
+
   close(): void {
     for (const backend of this.#backends) backend.close();
     this.#server.closeAllConnections();
@@ -76,7 +87,7 @@ export class Balancer {
   }
 
   #pass(asked: IncomingMessage, response: ServerResponse): void {
-    const ready = this.#backends.filter(({ isReady }) => isReady);
+    const ready = this.#backends.filter(({ isReady, isOut }) => isReady && !isOut);
     const backend = ready[(this.#turn += 1) % ready.length];
     if (backend === undefined) {
       this.failures.unserved += 1;
