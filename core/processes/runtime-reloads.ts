@@ -38,9 +38,12 @@ export class RuntimeReloads {
    * because until then the primary process may hand a new connection to one of them. A reload that is not about the run-time configuration
    * waits a limited time for that, because it is also asked for when a worker is stuck.
    */
-  async ask({ runtimeRevision }: ReloadRequest, other: () => Promise<ReloadOutcome>): Promise<ReloadOutcome> {
+  async ask(
+    { runtimeRevision, restoredFrom }: ReloadRequest,
+    other: () => Promise<ReloadOutcome>,
+  ): Promise<ReloadOutcome> {
     if (runtimeRevision !== undefined) {
-      const outcome = await this.#run(runtimeRevision);
+      const outcome = await this.#run(runtimeRevision, restoredFrom);
       await this.#retired();
       return outcome;
     }
@@ -58,10 +61,10 @@ export class RuntimeReloads {
     await Promise.race([Promise.all(leaving().map(({ retired }) => retired)), stopped]);
   }
 
-  /** Has the workers run a revision, or a later one. */
-  #run(revision: number): Promise<ReloadOutcome> {
+  /** Has the workers run a revision, or a later one that is not from before a restoration. */
+  #run(revision: number, restoredFrom = Infinity): Promise<ReloadOutcome> {
     const turn = this.#last.then(async () => {
-      const known = this.#known(revision);
+      const known = this.#known(revision, restoredFrom);
       if (known !== undefined) return known;
       await this.#waitForLeaving();
       const outcome = await this.#options.reload();
@@ -73,11 +76,14 @@ export class RuntimeReloads {
   }
 
   /** Returns what is known already of a revision: it runs, or was refused a moment ago. */
-  #known(revision: number): ReloadOutcome | undefined {
-    if (this.#options.revision() >= revision) return { ok: true, problems: [] };
+  #known(revision: number, restoredFrom: number): ReloadOutcome | undefined {
+    const running = this.#options.revision();
+    if (running >= revision && running < restoredFrom) return { ok: true, problems: [] };
     const refused = this.#refused;
     const isKnown =
-      refused !== undefined && refused.revision >= revision && Date.now() - refused.at < refusedFor;
+      refused !== undefined &&
+      (restoredFrom === Infinity ? refused.revision >= revision : refused.revision === revision) &&
+      Date.now() - refused.at < refusedFor;
     return isKnown ? refused.outcome : undefined;
   }
 

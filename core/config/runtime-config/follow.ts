@@ -45,10 +45,16 @@ export class Follower {
     clearTimeout(this.#timer);
   }
 
-  /** Has this gateway run a revision, or a later one. Resolves to what came of it. */
+  /** Has this gateway run a revision, or a later one of the same history. Resolves to what came of it. */
   async apply(revision: number): Promise<ReloadOutcome> {
     this.#asked = { revision, at: Date.now() };
-    const outcome = await this.#parts.processes.reload({ runtimeRevision: revision });
+    const running = this.#running().revision;
+    // Revisions only rise: one below the running one is that of a database that was restored.
+    const request = {
+      runtimeRevision: revision,
+      ...(running > revision ? { restoredFrom: running } : {}),
+    };
+    const outcome = await this.#parts.processes.reload(request);
     if (!outcome.ok) {
       this.#tell(
         `Revision ${revision} could not be applied, and what ran before goes on: ${outcome.problems.join(' ')}`,
@@ -72,7 +78,7 @@ export class Follower {
       const revision = await this.#parts.store.revision();
       this.#isFailing = false;
       if (revision === this.#running().revision) return;
-      const wasAsked = this.#asked !== undefined && this.#asked.revision >= revision;
+      const wasAsked = this.#asked !== undefined && this.#asked.revision === revision;
       if (wasAsked && Date.now() - (this.#asked?.at ?? 0) < retryEvery) return;
       // Not waited for, because a later revision may come meanwhile.
       void this.apply(revision).catch((error: unknown) => this.#failed(error));

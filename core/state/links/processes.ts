@@ -4,6 +4,8 @@ import { OnlyPeer, type Peers } from './peers.ts';
 export interface ReloadRequest {
   /** The revision of the run-time configuration that is to run. Nothing is reloaded where it runs already, or has just failed. */
   readonly runtimeRevision?: number;
+  /** A later revision that the process which asks runs: the database was restored to an older one. */
+  readonly restoredFrom?: number;
 }
 
 /** What came of a reload. */

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { Follower } from '../../../core/config/runtime-config/follow.ts';
 import { createLog } from '../../../core/log.ts';
 import { RuntimeReloads, type LeavingWorker } from '../../../core/processes/runtime-reloads.ts';
-import { alone, type ReloadOutcome } from '../../../core/state/links/processes.ts';
+import { alone, type Processes, type ReloadOutcome } from '../../../core/state/links/processes.ts';
 import type { RuntimeConfigStore } from '../../../core/state/runtime-config/index.ts';
 import { Upkeep } from '../../../core/state/upkeep.ts';
 
@@ -62,6 +62,58 @@ test('a change is answered when the gateway stops', async () => {
   expect(await isSettled(change)).toBe(false);
   stop();
   expect(await change).toEqual(applied);
+});
+
+test('a database that was restored to an older revision is followed, by one reload for all workers', async () => {
+  let [running, reloads] = [5, 0];
+  const primary = new RuntimeReloads({
+    revision: () => running,
+    reload: async () => {
+      reloads += 1;
+      running = 3;
+      return applied;
+    },
+    leaving: () => [],
+    maxLeaving: 4,
+    stopped: Promise.withResolvers<void>().promise,
+  });
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const processes: Processes = { ...alone(), reload: (request = {}) => primary.ask(request, never) };
+  const store = { revision: async () => 3 } as unknown as RuntimeConfigStore;
+  const parts = { store, processes, upkeep: new Upkeep(), log: createLog('silent') };
+  // A change of before the restoration was applied by each of them.
+  const followers = [1, 2].map(() => new Follower(parts, () => ({ revision: 5, problems: [] })));
+  for (const follower of followers) {
+    follower.start();
+    onTestFinished(() => follower.stop());
+  }
+  await followers[0]?.apply(5);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([running, reloads]).toEqual([3, 1]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(reloads).toBe(1);
+});
+
+test('a change that is made after a restoration is applied, though its revision was in force before', async () => {
+  let [running, reloads] = [5, 0];
+  const primary = new RuntimeReloads({
+    revision: () => running,
+    reload: async () => {
+      reloads += 1;
+      running = 4;
+      return applied;
+    },
+    leaving: () => [],
+    maxLeaving: 4,
+    stopped: Promise.withResolvers<void>().promise,
+  });
+  const processes: Processes = { ...alone(), reload: (request = {}) => primary.ask(request, never) };
+  const store = { revision: async () => 4 } as unknown as RuntimeConfigStore;
+  const parts = { store, processes, upkeep: new Upkeep(), log: createLog('silent') };
+  const follower = new Follower(parts, () => ({ revision: 5, problems: [] }));
+  expect(await follower.apply(4)).toEqual(applied);
+  expect(reloads).toBe(1);
 });
 
 test('a database that does not answer is asked for the revision once, and again when it has answered', async () => {
