@@ -232,6 +232,7 @@ export { openResponseStore } from '../state/responses/open.ts';
 export { AuditLog } from '../state/audit-log.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { FollowedEntries } from '../state/followed-entries.ts';
+export { whileLocked } from '../state/lock.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
 export { openObjectStore } from '../money/provider-objects/open.ts';

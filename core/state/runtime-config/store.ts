@@ -1,10 +1,8 @@
 /** Keeps the run-time configuration in the database: entries, their order, and a history of changes. */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as pass } from 'node:timers/promises';
 import { GatewayError } from '../../sdk/errors.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { row, rows, sqlOf, type Work } from '../database/sql.ts';
-import { insertEntry } from '../keyv/entry-writes.ts';
+import { whileLocked } from '../lock.ts';
 import { openSealer, type Sealer } from '../sealer.ts';
 import type { Stores } from '../stores.ts';
 import {
@@ -25,14 +23,14 @@ const historyName = 'runtime-config-history';
 /** Key of the row with the revision. No entry has it, because theirs have a colon. */
 const headKey = 'head';
 
-/**
- * A lock that a change holds while it is tried, so that changes of several processes do not undo each other's trials. Its value is the id of its
- * holder. It ends by itself after so many milliseconds; the revision is checked all the same. `lockPatience`: how long a change waits for it.
- */
-const lockName = 'runtime-config-lock';
-const lockKey = 'change';
-const lockLife = 60_000;
-const lockPatience = 120_000;
+/** A lock that a change holds while it is tried, so that changes of several processes do not undo each other's trials. The revision is checked all the same. */
+const lock = {
+  namespace: 'runtime-config-lock',
+  key: 'change',
+  lifeMs: 60_000,
+  patienceMs: 120_000,
+  refusal: () => new GatewayError('conflict', 'Others change the configuration at the same time. Try again.'),
+};
 
 /** What the sealer binds values to. */
 const purpose = 'runtime-config';
@@ -98,21 +96,8 @@ class DatabaseStore implements RuntimeConfigStore {
     return found === undefined ? 0 : headOf(String(found['value'])).revision;
   }
 
-  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    const deadline = Date.now() + lockPatience;
-    const holder = JSON.stringify(randomUUID());
-    // oxlint-disable-next-line no-await-in-loop -- waits for whoever has the lock
-    while (!(await this.#lock(holder))) {
-      if (Date.now() > deadline)
-        throw new GatewayError('conflict', 'Others change the configuration at the same time. Try again.');
-      // oxlint-disable-next-line no-await-in-loop -- waits for whoever has the lock
-      await pass(20 + Math.random() * 40);
-    }
-    try {
-      return await work();
-    } finally {
-      await this.#unlock(holder);
-    }
+  alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    return whileLocked(this.#stores, lock, work);
   }
 
   async write(base: number, change: RuntimeChange): Promise<number | undefined> {
@@ -173,18 +158,6 @@ class DatabaseStore implements RuntimeConfigStore {
 
   get #sql() {
     return sqlOf(this.#stores.database);
-  }
-
-  #lock(holder: string): Promise<boolean> {
-    const place = { namespace: lockName, key: lockKey };
-    return insertEntry(this.#stores.database, place, { value: holder, expires: Date.now() + lockLife });
-  }
-
-  /** Deletes the lock of this holder. One that has expired may be another holder's by now, which stays. */
-  async #unlock(holder: string): Promise<void> {
-    await this.#sql.run(() =>
-      rows('DELETE FROM keyv WHERE namespace = ? AND key = ? AND value = ?', lockName, lockKey, holder),
-    );
   }
 
   /** Makes the row that all writers lock. */
