@@ -3,7 +3,7 @@ import type { VectorLimits, VectorStore } from '../sdk/author/vectors.ts';
 import type { DatabaseSettings } from '../settings/database.ts';
 import { openDatabase, type Database } from './database/index.ts';
 import { changesSince, forgetChanges } from './keyv/changes.ts';
-import { insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
+import { insertEntries, insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
 import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './keyv/postgres.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
 import { startSweeping } from './database/sweeping.ts';
@@ -23,6 +23,8 @@ export interface Stores {
   namespace<Value>(name: string): Keyv<Value>;
   /** Writes an entry unless there is one under this key, whoever else tries at the same time. Says whether it did. */
   add<Value>(name: string, key: string, value: Value, ttl?: number): Promise<boolean>;
+  /** Writes new entries in one transaction. Returns false, and writes none, where there is an entry already. */
+  addAll(entries: readonly NewEntry[]): Promise<boolean>;
   /**
    * Changes an entry by what it is, so that nothing that others write meanwhile is lost, and an entry that they delete stays deleted:
    * then `change` is asked again, with what stands there now. Gives what was written; undefined when nothing was, because there is no
@@ -79,6 +81,13 @@ export interface OtherEntry {
   readonly ttl?: number;
 }
 
+/** A new entry of any namespace, for good. */
+export interface NewEntry {
+  readonly namespace: string;
+  readonly key: string;
+  readonly value: unknown;
+}
+
 /** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
 const SWEEP = { batch: 500, forgotten: 5_000, pause: 60_000, pauseWhenFull: 200 };
 
@@ -120,6 +129,16 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     async add(namespace, key, value, ttl) {
       const store = openNamespace<unknown>(database, namespace, report);
       return insertEntry(database, { namespace, key }, await stored(store, value, ttl));
+    },
+    async addAll(entries) {
+      const all = await Promise.all(
+        entries.map(async ({ namespace, key, value }) => ({
+          namespace,
+          key,
+          entry: await stored(openNamespace<unknown>(database, namespace, report), value, undefined),
+        })),
+      );
+      return insertEntries(database, all);
     },
     async change<Value>(
       namespace: string,

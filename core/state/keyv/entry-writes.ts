@@ -1,5 +1,5 @@
 import type { Database } from '../database/index.ts';
-import { row, sqlOf, type Work } from '../database/sql.ts';
+import { row, sqlOf, type Row, type Work } from '../database/sql.ts';
 
 /** Where an entry stands. */
 interface EntryName {
@@ -19,21 +19,40 @@ export async function insertEntry(
   place: EntryName,
   entry: StoredEntry,
 ): Promise<boolean> {
-  const { namespace, key } = place;
-  const { value, expires } = entry;
-  const written = await sqlOf(database).run(() =>
-    row(
-      `INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?)
-       ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
-       WHERE keyv.expires < ? RETURNING 1`,
-      namespace,
-      key,
-      value,
-      expires,
-      Date.now(),
-    ),
+  return (await sqlOf(database).run(() => insertion(place, entry))) !== undefined;
+}
+
+function insertion({ namespace, key }: EntryName, { value, expires }: StoredEntry): Work<Row | undefined> {
+  return row(
+    `INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?)
+     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
+     WHERE keyv.expires < ? RETURNING 1`,
+    namespace,
+    key,
+    value,
+    expires,
+    Date.now(),
   );
-  return written !== undefined;
+}
+
+/** Thrown where there is an entry already, so that nothing of a transaction is written. */
+class EntryExists extends Error {}
+
+/** Writes entries where there are none, or ones that have expired. Writes none, and returns false, where there is one. */
+export async function insertEntries(
+  database: Database,
+  entries: readonly (EntryName & { readonly entry: StoredEntry })[],
+): Promise<boolean> {
+  try {
+    await sqlOf(database).atomically(function* () {
+      for (const { entry, ...place } of entries)
+        if ((yield* insertion(place, entry)) === undefined) throw new EntryExists();
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof EntryExists) return false;
+    throw error;
+  }
 }
 
 /** Writes an entry where that text still stands. Says whether it did: otherwise somebody has changed or removed it. */

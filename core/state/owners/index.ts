@@ -1,4 +1,5 @@
 /** The contract of the store of owners of API keys. */
+import type { NewEntry } from '../stores.ts';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Owner, OwnerKind } from '../../sdk/owner.ts';
 
@@ -16,6 +17,14 @@ export interface NewOwner extends OwnerChanges {
   readonly name: string;
 }
 
+/** An owner that is still to be written. */
+export interface PreparedOwner {
+  readonly owner: Owner;
+  readonly entry: NewEntry;
+  /** Says that the entry was written. */
+  written(): void;
+}
+
 /**
  * The owners of API keys of a gateway. Each process holds all of them, and follows what anybody writes to them. Methods that write throw an
  * {@link OwnerMistake} when a field is wrong, an id is unknown or others belong to an organisation that is to be removed.
@@ -27,6 +36,8 @@ export interface Owners {
   /** All of them, the newest first. */
   list(): readonly Owner[];
   create(owner: NewOwner): Promise<Owner>;
+/** Makes an owner that is written together with other entries. */
+  prepare(owner: NewOwner): Promise<PreparedOwner>;
   /** `check` sees the owner as it is right before the change, and throws where it must not be made. */
   update(id: string, changes: OwnerChanges, check?: (current: Owner) => void): Promise<Owner>;
   /** Removes an owner for good. Its keys do not work any more, until each is given to somebody else. */

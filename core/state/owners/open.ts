@@ -8,7 +8,7 @@ import { present, randomBase62, sentenceOf } from '../api-keys/records.ts';
 import { FollowedEntries } from '../followed-entries.ts';
 import type { ReportError, Stores } from '../stores.ts';
 import { effectiveKey } from './effective-key.ts';
-import { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from './index.ts';
+import { OwnerMistake, type NewOwner, type OwnerChanges, type Owners, type PreparedOwner } from './index.ts';
 
 /** Namespace of their entries, by id. */
 const NAMESPACE = 'owners';
@@ -95,7 +95,14 @@ class StoredOwners implements Owners {
     return this.#listed.list;
   }
 
-  async create({ kind, ...fields }: NewOwner): Promise<Owner> {
+  async create(given: NewOwner): Promise<Owner> {
+    const { owner, entry, written } = await this.prepare(given);
+    await this.#stores.add<unknown>(entry.namespace, entry.key, entry.value);
+    written();
+    return owner;
+  }
+
+  async prepare({ kind, ...fields }: NewOwner): Promise<PreparedOwner> {
     // Another process may have made the organisation a moment ago.
     await this.refresh();
     if (this.#owners.size >= maxOwners) throw new OwnerMistake(`There are ${maxOwners} owners already.`);
@@ -106,9 +113,11 @@ class StoredOwners implements Owners {
       kind,
       createdAt: Date.now(),
     });
-    await this.#stores.add<unknown>(NAMESPACE, owner.id, toStored(owner));
-    this.#followed.written(owner.id, owner);
-    return owner;
+    return {
+      owner,
+      entry: { namespace: NAMESPACE, key: owner.id, value: toStored(owner) },
+      written: () => this.#followed.written(owner.id, owner),
+    };
   }
 
   async update(id: string, changes: OwnerChanges, check?: (current: Owner) => void): Promise<Owner> {

@@ -1,6 +1,6 @@
 /** Emails, identities and members of users, each of which belongs to one user however many gateways write. */
 import { hash } from 'node:crypto';
-import type { Stores } from '../stores.ts';
+import type { NewEntry, Stores } from '../stores.ts';
 import { UserConflict } from './index.ts';
 import type { UserRecord } from './records.ts';
 
@@ -35,6 +35,12 @@ export class UserClaims {
   constructor(stores: Stores, read: (id: string) => Promise<UserRecord | undefined>) {
     this.#stores = stores;
     this.#read = read;
+  }
+
+  /** Returns the entries of claims that nobody has made yet, to be written together with the user. In one order, because users may be made at once. */
+  entriesOf(user: string, wanted: Claiming): readonly NewEntry[] {
+    const value: Claim = { user, at: Date.now() };
+    return [...claimsOf(wanted).keys()].toSorted().map((key) => ({ namespace: NAMESPACE, key, value }));
   }
 
   /** Claims all that the user is to hold. Throws a {@link UserConflict} where another user holds it; then nothing is claimed anew. */

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { MemberDefaults } from '../../settings/members.ts';
 import { present, randomBase62 } from '../api-keys/records.ts';
-import type { OwnerChanges, Owners } from '../owners/index.ts';
+import type { OwnerChanges, Owners, PreparedOwner } from '../owners/index.ts';
 import { FollowedEntries } from '../followed-entries.ts';
-import type { ReportError, Stores } from '../stores.ts';
+import type { NewEntry, ReportError, Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
 import {
   UserConflict,
@@ -126,17 +126,25 @@ export class StoredUsers implements Users {
     });
     await this.#checkFree(draft, member === undefined);
     const made = member === undefined ? await this.#newMember(draft) : undefined;
-    const record = { ...draft, member: member ?? made?.id ?? '' };
-    try {
-      await this.#claims.take(record.id, record);
-      await this.#stores.add<unknown>(NAMESPACE, record.id, record);
-    } catch (error) {
-      await this.#claims.releaseOld(record.id, record);
-      if (made !== undefined) await this.#owners.remove(made.id);
-      throw error;
-    }
+    const record = { ...draft, member: member ?? made?.owner.id ?? '' };
+    await this.#write(record, made === undefined ? [] : [made.entry]);
+    made?.written();
     this.#followed.written(record.id, userOf(record));
     return userOf(record);
+  }
+
+  /** Writes a user with its claims and other entries, all or none. */
+  async #write(record: UserRecord, others: readonly NewEntry[]): Promise<void> {
+    const entries = [...others, { namespace: NAMESPACE, key: record.id, value: record }];
+    if (await this.#stores.addAll([...this.#claims.entriesOf(record.id, record), ...entries])) return;
+    // Another user has a claim, which throws, or one is left over from a process that died.
+    const taken = await this.#claims.take(record.id, record);
+    try {
+      await this.#stores.addAll(entries);
+    } catch (error) {
+      await this.#claims.release(record.id, taken).catch(() => {});
+      throw error;
+    }
   }
 
   async update(id: string, changes: UserChanges, check?: (current: User) => void): Promise<User> {
@@ -250,9 +258,9 @@ export class StoredUsers implements Users {
     await this.#owners.update(member, changes);
   }
 
-  #newMember({ name, email, organisation, enabled }: UserRecord): Promise<{ readonly id: string }> {
+  #newMember({ name, email, organisation, enabled }: UserRecord): Promise<PreparedOwner> {
     const { organisation: _organisation, ...limits } = this.#defaults;
-    return this.#owners.create({
+    return this.#owners.prepare({
       ...limits,
       kind: 'member',
       name: name === '' ? email : name,

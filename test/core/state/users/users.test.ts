@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
+import type { Database } from '../../../../core/state/database/index.ts';
+import { rows, sqlOf } from '../../../../core/state/database/sql.ts';
 import { entriesOf, openStores } from '../../../../core/state/stores.ts';
 import { openCredentials } from '../../../../core/state/users/credentials.ts';
 import { UserConflict, UserMistake } from '../../../../core/state/users/index.ts';
@@ -25,6 +27,30 @@ function gateway(url: string, defaults: MemberDefaults = {}) {
 const password = 'correct horse battery';
 const ada = { email: 'Ada@Example.com', name: 'Ada' };
 const identity = { issuer: 'https://id.example.com', subject: '42' };
+
+/** Has the database refuse new users, and the removal of anything, until the returned function is called. */
+async function breakUsers(database: Database): Promise<() => Promise<void>> {
+  const sql = sqlOf(database);
+  const run = async (statement: string): Promise<void> => {
+    await sql.run(() => rows(statement));
+  };
+  const isSqlite = database.kind === 'sqlite';
+  if (!isSqlite)
+    await run(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'the database is gone'; END $$`);
+  const acts = {
+    refused_users: ['INSERT', "NEW.namespace = 'users'"],
+    refused_removals: ['DELETE', "OLD.key <> ''"],
+  };
+  const refuse = isSqlite
+    ? "BEGIN SELECT RAISE(ABORT, 'the database is gone'); END"
+    : 'EXECUTE FUNCTION refuse()';
+  for (const [name, [act, when]] of Object.entries(acts))
+    await run(`CREATE TRIGGER ${name} BEFORE ${act} ON keyv FOR EACH ROW WHEN (${when}) ${refuse}`);
+  return async () => {
+    for (const name of Object.keys(acts)) await run(`DROP TRIGGER ${name}${isSqlite ? '' : ' ON keyv'}`);
+  };
+}
 
 function suite(newUrl: () => Promise<string>): void {
   test('a user is found by what it is known by, on every gateway', async () => {
@@ -121,6 +147,17 @@ function suite(newUrl: () => Promise<string>): void {
     await owners.update(member, { enabled: false });
     await users.update(id, { enabled: true });
     expect(owners.find(member)?.enabled).toBe(true);
+  });
+
+  test('a database that fails while a user is made keeps nothing of it, and another try makes the user', async () => {
+    const { stores, users, owners } = gateway(await newUrl());
+    const mend = await breakUsers(stores.database);
+    await expect(users.create(ada)).rejects.toThrow('the database is gone');
+    await owners.load();
+    expect([owners.list(), users.list()]).toEqual([[], []]);
+    await mend();
+    const { member } = await users.create(ada);
+    expect(owners.list()).toMatchObject([{ id: member }]);
   });
 
   test('fields that are wrong are refused with a sentence', async () => {
