@@ -1,7 +1,7 @@
 /** Uses a gateway as clients and operators do, so that its database holds something of each kind. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ask, operate, type Answer, type Json } from './client.ts';
-import type { Written, WrittenKey, WrittenSum } from './written.ts';
+import type { Written, WrittenAdministration, WrittenKey, WrittenSum } from './written.ts';
 
 /** Keys to make: one for all that is kept, one whose budget is used up, one that is disabled. */
 const keys = [
@@ -46,6 +46,7 @@ export async function fill(url: string): Promise<Written> {
   await admin(`keys/${made[2]?.key.id}/disable`, {});
   await ask(url, disabled, '/v1/chat/completions', chat('Hello'));
 
+  const administration = await administer(url, admin);
   const told = await settled(admin);
   return {
     ...told,
@@ -57,7 +58,54 @@ export async function fill(url: string): Promise<Written> {
     response,
     video,
     ...(file.status === 200 ? { file: String(file.body['id']) } : {}),
+    ...(administration === undefined
+      ? {}
+      : { administration: { ...administration, spent: await spentBy(admin, administration.organisation) } }),
   };
+}
+
+/** Does what administrators do with people and run-time configuration. Undefined where the version has none of it. */
+async function administer(
+  url: string,
+  admin: (path: string, body?: object) => Promise<Json>,
+): Promise<Omit<WrittenAdministration, 'spent'> | undefined> {
+  if (!(await hasPath(admin, 'users'))) return undefined;
+  const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 50_000_000 }];
+  const organisation = String((await admin('owners', { kind: 'organisation', name: 'Acme', budgets }))['id']);
+  const team = String((await admin('owners', { kind: 'team', name: 'research', organisation }))['id']);
+  const made = await admin('keys', { name: 'of the team', team, budgets });
+  const { id } = made['key'] as { readonly id: string };
+  const secret = String((await admin(`keys/${id}/rotate`, { graceSeconds: 30 * 86_400 }))['value']);
+  const { user } = (await admin('users', { email: 'ada@example.com', name: 'Ada', organisation })) as {
+    readonly user?: WrittenAdministration['user'];
+  };
+  if (user === undefined) throw new Error('The user is not told.');
+  const alias = 'fast';
+  await admin('config', { kind: 'alias', name: alias, value: 'demo' });
+  const call = await ask(url, secret, '/v1/chat/completions', { ...chat('Hello'), model: alias });
+  if (call.status !== 200) throw new Error(`${call.status} ${JSON.stringify(call.body)}`);
+  return {
+    organisation,
+    team,
+    secret,
+    user: { id: user.id, email: user.email, member: user.member },
+    alias,
+  };
+}
+
+async function hasPath(admin: (path: string) => Promise<Json>, path: string): Promise<boolean> {
+  return admin(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Micro-dollars that an owner has spent of its first budget. */
+export async function spentBy(admin: (path: string) => Promise<Json>, owner: string): Promise<number> {
+  const { budgets } = (await admin(`owners/${owner}`)) as {
+    readonly budgets?: readonly { readonly spent: number }[];
+  };
+  return budgets?.[0]?.spent ?? 0;
 }
 
 /** A chat that the demo model answers. */

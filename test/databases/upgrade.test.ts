@@ -14,7 +14,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { adminPassword, ask, operate } from './client.ts';
-import { chat, viewOf } from './fill.ts';
+import { chat, spentBy, viewOf } from './fill.ts';
 import { copyOf, fixtureNames, writtenBy } from './fixtures.ts';
 import { startEveryObject, type EveryObject } from './provider.ts';
 import type { Written } from './written.ts';
@@ -73,6 +73,11 @@ async function stepsIn(url: string): Promise<readonly string[]> {
   } finally {
     connection.close();
   }
+}
+
+/** Throws where a test that is skipped runs. */
+function missingPart(): never {
+  throw new Error('The version has nothing of it.');
 }
 
 /** The secret of the key with this name. */
@@ -197,6 +202,22 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
         expect((await ask(url, other, path)).status).toBe(404);
       }
     });
+
+    test.skipIf(written.administration === undefined)(
+      'has its organisations, teams, users and run-time entries, and charges to them',
+      async () => {
+        const { organisation, team, spent, secret, user, alias } = written.administration ?? missingPart();
+        const { url } = await startOn(await copy());
+        const admin = await operate(url);
+        expect(await spentBy(admin, organisation)).toBe(spent);
+        expect(await admin(`owners/${team}`)).toMatchObject({ name: 'research', organisation });
+        expect(await admin(`users/${user.id}`)).toMatchObject({ ...user, organisation });
+        expect(await admin(`owners/${user.member}`)).toMatchObject({ kind: 'member', organisation });
+        const call = await ask(url, secret, '/v1/chat/completions', { ...chat('Again'), model: alias });
+        expect(call.status).toBe(200);
+        await eventually(async () => expect(await spentBy(admin, organisation)).toBeGreaterThan(spent));
+      },
+    );
 
     test('can be saved by the present version, and restored', async () => {
       const file = `${temporaryFolder()}/backup.sluice`;

@@ -35,6 +35,18 @@ export interface WrittenSum {
   readonly microDollars: number;
 }
 
+/** Things of administrators: an organisation with a team, the key of the team, a user, and an alias of the run-time configuration. */
+export interface WrittenAdministration {
+  readonly organisation: string;
+  readonly team: string;
+  /** Micro-dollars that the organisation has spent. */
+  readonly spent: number;
+  /** The secret of the key of the team, which was rotated. */
+  readonly secret: string;
+  readonly user: { readonly id: string; readonly email: string; readonly member: string };
+  readonly alias: string;
+}
+
 /** All of it. Objects of kinds that the version did not have are absent. */
 export interface Written {
   readonly keys: readonly WrittenKey[];
@@ -45,4 +57,5 @@ export interface Written {
   readonly response: string;
   readonly video: string;
   readonly file?: string;
+  readonly administration?: WrittenAdministration;
 }
