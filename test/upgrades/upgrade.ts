@@ -84,7 +84,9 @@ async function upgrade(): Promise<boolean> {
     const { refused, cut, unserved } = balancer.failures;
     for (const line of [...load.failures, ...problems]) say(`  ${line}`);
     say(`${JSON.stringify(load.done)}, ${compared.calls} calls recorded, ${compared.spent} micro-dollars`);
-    say(`failed ${load.failed}, refused ${refused}, cut ${cut}, unserved ${unserved}, wrong ${problems.length}`);
+    say(
+      `failed ${load.failed}, refused ${refused}, cut ${cut}, unserved ${unserved}, wrong ${problems.length}`,
+    );
     return load.failed + refused + cut + unserved + problems.length === 0;
   } finally {
     balancer.close();
@@ -96,7 +98,7 @@ function checkOut(commit: string): { readonly tree: string; readonly removeTree:
   const folder = mkdtempSync(join(tmpdir(), 'sluice-upgrade-tree-'));
   const path = join(folder, 'tree');
   succeed('git', ['-C', root, 'worktree', 'add', '--detach', path, commit], root);
-  const removeTree = (): void => {
+  const remove = (): void => {
     spawnSync('git', ['-C', root, 'worktree', 'remove', '--force', path]);
     rmSync(folder, { recursive: true, force: true });
   };
@@ -104,10 +106,10 @@ function checkOut(commit: string): { readonly tree: string; readonly removeTree:
     succeed('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], path);
     succeed('npm', ['rebuild'], path);
   } catch (error) {
-    removeTree();
+    remove();
     throw error;
   }
-  return { tree: path, removeTree };
+  return { tree: path, removeTree: remove };
 }
 
 function succeed(program: string, words: readonly string[], cwd: string): void {
@@ -128,7 +130,11 @@ async function makeKeys(admin: Admin): Promise<readonly { readonly id: string; r
   const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1_000_000_000 }];
   const keys: { id: string; value: string }[] = [];
   for (let count = 0; count < 5; count += 1) {
-    const made = await admin('POST', 'keys', { name: `upgraded ${count}`, budgets, requestsPerMinute: 100_000 });
+    const made = await admin('POST', 'keys', {
+      name: `upgraded ${count}`,
+      budgets,
+      requestsPerMinute: 100_000,
+    });
     keys.push({ id: (made['key'] as { readonly id: string }).id, value: String(made['value']) });
   }
   return keys;
