@@ -1,6 +1,8 @@
 /** Locks in the database, which one process at a time holds while it works. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pass } from 'node:timers/promises';
+import { rows, sqlOf } from './database/sql.ts';
+import { insertEntry } from './keyv/entry-writes.ts';
 import type { Stores } from './stores.ts';
 
 /** A lock by its name. */
@@ -25,23 +27,25 @@ export async function whileLocked<Result>(
   { namespace, key, lifeMs, patienceMs, refusal }: LockOptions,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const holder = randomUUID();
+  const { database } = stores;
+  const holder = JSON.stringify(randomUUID());
   const until = performance.now() + patienceMs;
+  const lock = (): Promise<boolean> =>
+    insertEntry(database, { namespace, key }, { value: holder, expires: Date.now() + lifeMs });
   // oxlint-disable-next-line no-await-in-loop -- waits for whoever has the lock
-  while (!(await stores.add(namespace, key, holder, lifeMs))) {
+  while (!(await lock())) {
     if (performance.now() > until) throw refusal();
     // oxlint-disable-next-line no-await-in-loop -- as above
     await pass(20 + Math.random() * 40);
   }
-  /** Sets when the lock expires. One that has expired may be another holder's by now, which stays. */
-  const expireIn = (ttl: number): Promise<unknown> =>
-    stores.change<string>(namespace, key, (current) =>
-      current === holder ? { value: holder, ttl } : undefined,
-    );
+  // A lock that has expired may be another holder's by now, which stays.
+  const where = 'WHERE namespace = ? AND key = ? AND value = ?';
+  const write = (sql: string, ...values: readonly number[]): Promise<unknown> =>
+    sqlOf(database).run(() => rows(`${sql} ${where}`, ...values, namespace, key, holder));
   let renewing: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
     // A database that fails is asked again by the next renewal.
-    renewing = expireIn(lifeMs).catch(() => {});
+    renewing = write('UPDATE keyv SET expires = ?', Date.now() + lifeMs).catch(() => {});
   }, lifeMs / renewals).unref();
   try {
     return await work();
@@ -49,6 +53,6 @@ export async function whileLocked<Result>(
     clearInterval(timer);
     await renewing;
     // The work is done: a database that fails now leaves a lock that expires.
-    await expireIn(1).catch(() => {});
+    await write('DELETE FROM keyv').catch(() => {});
   }
 }

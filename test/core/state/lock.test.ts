@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { whileLocked, type LockOptions } from '../../../core/state/lock.ts';
+import { rows, sqlOf } from '../../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -56,6 +57,8 @@ test('work that fails gives its lock back, and a database that fails afterwards 
   await expect(whileLocked(stores, options, () => Promise.reject(new Error('of the work')))).rejects.toThrow(
     'of the work',
   );
-  const broken: Stores = { ...stores, change: () => Promise.reject(new Error('down')) };
-  expect(await whileLocked(broken, { ...options, patienceMs: 60_000 }, async () => 'done')).toBe('done');
+  const { run } = sqlOf(stores.database);
+  const refuse = "BEGIN SELECT RAISE(ABORT, 'down'); END";
+  await run(() => rows(`CREATE TRIGGER refused BEFORE DELETE ON keyv ${refuse}`));
+  expect(await whileLocked(stores, { ...options, patienceMs: 60_000 }, async () => 'done')).toBe('done');
 });
