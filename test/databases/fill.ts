@@ -82,6 +82,8 @@ async function administer(
   if (user === undefined) throw new Error('The user is not told.');
   const alias = 'fast';
   await admin('config', { kind: 'alias', name: alias, value: 'demo' });
+  // On a busy machine a change is answered before it is applied.
+  while (!(await isApplied(admin))) await pause(500);
   const call = await ask(url, secret, '/v1/chat/completions', { ...chat('Hello'), model: alias });
   if (call.status !== 200) throw new Error(`${call.status} ${JSON.stringify(call.body)}`);
   return {
@@ -91,6 +93,11 @@ async function administer(
     user: { id: user.id, email: user.email, member: user.member },
     alias,
   };
+}
+
+async function isApplied(admin: (path: string) => Promise<Json>): Promise<boolean> {
+  const { revision, running } = await admin('config');
+  return Number(running) >= Number(revision);
 }
 
 async function hasPath(admin: (path: string) => Promise<Json>, path: string): Promise<boolean> {
