@@ -36,7 +36,7 @@ export interface Owners {
   /** All of them, the newest first. */
   list(): readonly Owner[];
   create(owner: NewOwner): Promise<Owner>;
-/** Makes an owner that is written together with other entries. */
+  /** Makes an owner that is written together with other entries. */
   prepare(owner: NewOwner): Promise<PreparedOwner>;
   /** `check` sees the owner as it is right before the change, and throws where it must not be made. */
   update(id: string, changes: OwnerChanges, check?: (current: Owner) => void): Promise<Owner>;
