@@ -98,25 +98,42 @@ export async function runLimited(
   }
 }
 
-function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {
-  const rules: RateRule[] = [];
+/** Rules of some limits without what a call costs. Names are made once, because each is looked up several times for each call. */
+interface Rules {
+  readonly requests: readonly RateRule[];
+  readonly tokens: readonly Pick<RateRule, 'subject' | 'limit'>[];
+  readonly slots: readonly SlotRule[];
+}
+
+const compiled = new WeakMap<readonly Limited[], Rules>();
+
+function compile(all: readonly Limited[]): Rules {
+  const requests: RateRule[] = [];
+  const tokens: Pick<RateRule, 'subject' | 'limit'>[] = [];
   const slots: SlotRule[] = [];
-  const tokens: RateRule[] = [];
-  for (const { subject, limits } of limited) {
+  for (const { subject, limits } of all) {
     const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
     if (requestsPerMinute !== undefined)
-      // A caller has made one request, and the account of a channel sees each.
-      rules.push({
-        subject: `${subject}:requests`,
-        limit: requestsPerMinute,
-        cost: origin === 'gateway' ? requests(call) : 1,
-      });
-    if (tokensPerMinute !== undefined && call.operation !== 'count-tokens' && call.operation !== 'tool') {
-      const cost = estimateTokens(call, output, requests(call));
-      tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute, cost });
-    }
+      requests.push({ subject: `${subject}:requests`, limit: requestsPerMinute, cost: 1 });
+    if (tokensPerMinute !== undefined) tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute });
     if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
   }
+  return { requests, tokens, slots };
+}
+
+function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {
+  let known = compiled.get(limited);
+  if (known === undefined) compiled.set(limited, (known = compile(limited)));
+  // A caller has made one request, and the account of a channel sees each.
+  const rules =
+    origin === 'gateway'
+      ? known.requests.map((rule) => ({ ...rule, cost: requests(call) }))
+      : [...known.requests];
+  const { slots } = known;
+  if (known.tokens.length === 0 || call.operation === 'count-tokens' || call.operation === 'tool')
+    return { rules, slots, tokens: [] };
+  const cost = estimateTokens(call, output, requests(call));
+  const tokens = known.tokens.map(({ subject, limit }): RateRule => ({ subject, limit, cost }));
   for (const rule of tokens) rules.push(rule);
   return { rules, slots, tokens };
 }
@@ -126,14 +143,16 @@ const standings = callKey<readonly RateStanding[]>('rate standings');
 
 function tellStandings(call: Call, { states, allowed, retryMs }: RateVerdict): void {
   if (call.format.rateHeaders === undefined || states.length === 0) return;
-  const tightest = new Map(call.get(standings)?.map((one) => [one.counts, one]));
-  for (const { subject, limit, remaining, resetMs } of states) {
-    const counts = subject.endsWith(':tokens') ? 'tokens' : 'requests';
-    const known = tightest.get(counts);
-    if (known === undefined || remaining < known.remaining)
-      tightest.set(counts, { counts, limit, remaining, resetMs });
-  }
-  const told = [...tightest.values()];
+  const before = call.get(standings);
+  let requests = before?.find(({ counts }) => counts === 'requests');
+  let tokens = before?.find(({ counts }) => counts === 'tokens');
+  for (const { subject, limit, remaining, resetMs } of states)
+    if (subject.endsWith(':tokens')) {
+      if (tokens === undefined || remaining < tokens.remaining)
+        tokens = { counts: 'tokens', limit, remaining, resetMs };
+    } else if (requests === undefined || remaining < requests.remaining)
+      requests = { counts: 'requests', limit, remaining, resetMs };
+  const told = [requests, tokens].filter((one) => one !== undefined);
   call.set(standings, told);
   addReplyHeaders(call, call.format.rateHeaders(told, allowed ? undefined : retryMs));
 }

@@ -70,33 +70,38 @@ export class Shares {
   take(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict | undefined {
     const now = this.#clock.now();
     let slice = 0;
+    // Found once: a call may have limits of several levels.
+    const minutes: MinuteShare[] = [];
+    const held: SlotShare[] = [];
     for (const { subject, limit, cost } of rules) {
       const share = this.#minutes.get(subject);
       if (share?.limit !== limit || now >= share.until || share.free < Math.min(cost, limit))
         return undefined;
       ({ slice } = share);
+      minutes.push(share);
     }
     for (const { subject, limit } of slots) {
       const share = this.#slots.get(subject);
       if (share?.limit !== limit || share.free < 1) return undefined;
+      held.push(share);
     }
     if (slots.length > 0 && now >= (this.#line.slotsUntil?.() ?? Infinity)) return undefined;
     const states: RateState[] = [];
-    for (const { subject, limit, cost } of rules) {
-      const share = this.#minutes.get(subject);
-      if (share === undefined) continue;
+    for (let index = 0; index < minutes.length; index += 1) {
+      const share = minutes[index];
+      const rule = rules[index];
+      if (share === undefined || rule === undefined) continue;
+      const { subject, limit, cost } = rule;
       share.free -= Math.min(cost, limit);
       share.served += Math.min(cost, limit);
       states.push({ subject, limit, remaining: share.remaining + share.free, resetMs: share.resetAt - now });
     }
-    for (const { subject } of slots) {
-      const share = this.#slots.get(subject);
-      if (share === undefined) continue;
+    for (const share of held) {
       share.free -= 1;
       share.usedAt = now;
     }
-    const held = slots.map(({ subject }) => subject);
-    return { allowed: true, states, retryMs: 0, grant: this.grant(slice, held) };
+    const subjects = slots.map(({ subject }) => subject);
+    return { allowed: true, states, retryMs: 0, grant: this.grant(slice, subjects) };
   }
 
   /**
