@@ -2,6 +2,7 @@ import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { counted, holderOf, periods, periodStart, reservedAt } from './periods.ts';
 import { bucketOf, isEndUser, labelOf, spanOf, type Bucket, type HolderSeries } from './windows.ts';
+import type { Span } from '../../model/time-zones.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
@@ -143,15 +144,22 @@ export function chargesOf(
   const uncharged = new Set(fresh);
   const days = new Days();
   for (const one of settlements) {
-    const { keyId, owners = [], series = [], reservation, allotment, charged, record, refundOf } = one;
+    const {
+      keyId,
+      owners = noOwners,
+      series = noSeries,
+      reservation,
+      allotment,
+      charged,
+      record,
+      refundOf,
+    } = one;
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
     const at = refundOf ?? reservedAt(reservation ?? allotment?.id ?? '') ?? now;
     const sign = refundOf === undefined ? 1 : -1;
-    for (const holder of [keyId, ...owners])
-      if (!isEndUser(holder)) days.add(holder, at, sign * microDollars, sign * tokens);
-    for (const summed of series) days.addTo(summed, at, sign * microDollars, sign * tokens);
+    days.addAll([keyId, owners, series], at, sign * microDollars, sign * tokens);
   }
   return days.rows();
 }
@@ -171,28 +179,69 @@ export function drawsOf(
   return [...draws.values()];
 }
 
+const noOwners: readonly string[] = [];
+const noSeries: readonly HolderSeries[] = [];
+
 type Sum = { microDollars: number; tokens: number };
+
+/** A key, the owners of it and the series that are charged for a call. Calls of one key have the same lists. */
+type ChargedTo = readonly [keyId: string, owners: readonly string[], series: readonly HolderSeries[]];
 
 /** Sums by key or owner, and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
 class Days {
+  /** Sums of the latest call: most calls of a batch have the same holders. */
+  #latest: { readonly holders: ChargedTo; readonly span: Span; readonly sums: readonly Sum[] } | undefined;
   readonly #byHolder = new Map<string, Map<number, Sum>>();
   /** By holder, and by series. */
   readonly #series = new Map<string, Map<string, Map<number, Sum>>>();
   #day = 0;
 
-  add(holder: string, at: number, microDollars: number, tokens: number): void {
-    if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
-    let days = this.#byHolder.get(holder);
-    if (days === undefined) this.#byHolder.set(holder, (days = new Map()));
-    addTo(days, this.#day, microDollars, tokens);
+  /** Adds what a call is charged to all that it is charged to. */
+  addAll(holders: ChargedTo, at: number, microDollars: number, tokens: number): void {
+    let latest = this.#latest;
+    const isSame =
+      latest !== undefined &&
+      holders.every((one, index) => one === latest?.holders[index]) &&
+      at >= latest.span.start &&
+      at < latest.span.end;
+    if (latest === undefined || !isSame) latest = this.#latest = this.#find(holders, at);
+    for (const sum of latest.sums) {
+      sum.microDollars += microDollars;
+      sum.tokens += tokens;
+    }
   }
 
-  addTo({ holder, series }: HolderSeries, at: number, microDollars: number, tokens: number): void {
+  /** Returns the sums that a call at this time is added to, and the time in which others are added to the same. */
+  #find(holders: ChargedTo, at: number) {
+    const [keyId, owners, series] = holders;
+    const day = this.#dayOf(at);
+    let [start, end] = [day, day + dayLength];
+    const sums = [keyId, ...owners].flatMap((holder) => (isEndUser(holder) ? [] : this.#sumOf(holder, day)));
+    for (const one of series) {
+      const bucket = bucketOf(one.series, at);
+      [start, end] = [Math.max(start, bucket.start), Math.min(end, bucket.end)];
+      sums.push(this.#sumIn(one, bucket.start));
+    }
+    return { holders, span: { start, end }, sums };
+  }
+
+  #dayOf(at: number): number {
+    if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
+    return this.#day;
+  }
+
+  #sumOf(holder: string, day: number): Sum {
+    let days = this.#byHolder.get(holder);
+    if (days === undefined) this.#byHolder.set(holder, (days = new Map()));
+    return sumAt(days, day);
+  }
+
+  #sumIn({ holder, series }: HolderSeries, start: number): Sum {
     let all = this.#series.get(holder);
     if (all === undefined) this.#series.set(holder, (all = new Map()));
     let buckets = all.get(series);
     if (buckets === undefined) all.set(series, (buckets = new Map()));
-    addTo(buckets, bucketOf(series, at).start, microDollars, tokens);
+    return sumAt(buckets, start);
   }
 
   rows(): readonly ChargeRow[] {
@@ -217,13 +266,17 @@ class Days {
   }
 }
 
+/** Returns the sum at a time, which begins with nothing. */
+function sumAt(sums: Map<number, Sum>, since: number): Sum {
+  let total = sums.get(since);
+  if (total === undefined) sums.set(since, (total = { microDollars: 0, tokens: 0 }));
+  return total;
+}
+
 function addTo(sums: Map<number, Sum>, since: number, microDollars: number, tokens: number): void {
-  const total = sums.get(since);
-  if (total === undefined) sums.set(since, { microDollars, tokens });
-  else {
-    total.microDollars += microDollars;
-    total.tokens += tokens;
-  }
+  const total = sumAt(sums, since);
+  total.microDollars += microDollars;
+  total.tokens += tokens;
 }
 
 /** Rows of one period, the oldest first. */
