@@ -708,6 +708,31 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
     expect(await ask('ann', 90)).toContain('does not allow this call');
   });
 
+  test('a team has 10,000 end users in a period, and those of others are not among them', async () => {
+    const key = newKey();
+    const ask = (user: string, scope = `team_${key}`) => {
+      const owner = { id: `usr_${scope}_${user}`, name: user, scope };
+      return ledger.reserve(key, [{ ...daily(100), owner }], { microDollars: 1, tokens: 0 }).then(
+        () => 'served',
+        (error: Error) => error.message,
+      );
+    };
+    expect(await ask('first')).toBe('served');
+    const { database } = at(opened, 0);
+    const fill = `WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 9998)
+      INSERT INTO ledger_end_users (scope, until, holder)
+        SELECT scope, until, 'usr_' || number FROM ledger_end_users, numbers WHERE scope = 'team_${key}'`;
+    if (database.kind === 'postgres') await database.query(fill);
+    else database.connection.exec(fill);
+    expect(await ask('last')).toBe('served');
+    expect(await ask('beyond')).toMatch(/^Calls of 10,000 end users were made in this period/);
+    expect(await Promise.all([ask('first'), ask('last'), ask('beyond', `other_${key}`)])).toEqual([
+      'served',
+      'served',
+      'served',
+    ]);
+  });
+
   describe('an allotment', () => {
     const call = { microDollars: 10, tokens: 1 };
     const ahead = { microDollars: 90, tokens: 9 };
