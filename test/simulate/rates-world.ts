@@ -93,6 +93,12 @@ export class RatesWorld {
   readonly #time = new Timeline();
   readonly #isHealthy: boolean;
   readonly #isSlow: boolean;
+  /** One worker after the other gets most calls, so that another one holds what it needs. */
+  readonly #isFocused: boolean;
+  /** Calls last so long that they reach limits of calls at the same time. */
+  readonly #isCrowded: boolean;
+  #favourite: Worker | undefined;
+  #favouriteUntil = 0;
   readonly #counters: Counters;
   readonly #workers = new Map<number, Worker>();
   readonly #levels: Level[] = [];
@@ -110,6 +116,8 @@ export class RatesWorld {
     const chance = (this.#chance = new Chance(seed ^ 0x5bd1e995));
     this.#isHealthy = chance.is(0.6);
     this.#isSlow = chance.is(0.3);
+    this.#isFocused = chance.is(0.5);
+    this.#isCrowded = chance.is(0.4);
     const counters = counterKinds[kind];
     if (counters === undefined) throw new Error(`Nothing counts as ${kind}.`);
     this.#counters = counters({
@@ -175,16 +183,31 @@ export class RatesWorld {
 
   #callAgain(key: Key, end: number): void {
     const chance = this.#chance;
-    const pause = chance.is(0.02) ? chance.whole(300, 2_500) : chance.next() * 20;
+    // A burst comes at once.
+    const isBurst = this.#isFocused && chance.is(0.3);
+    const pause = isBurst ? 0 : chance.is(0.02) ? chance.whole(300, 2_500) : chance.next() * 20;
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
-      const worker = chance.of([...this.#workers.values()]);
+      const worker = this.#choose();
       // Clients do not know that a process stands still: what came meanwhile is the first that it sees.
       worker.clock.run(
         () => void this.#call(key, worker).catch((error: unknown) => (this.#broken ??= error)),
       );
       this.#callAgain(key, end);
     });
+  }
+
+  /** The worker of the next call. */
+  #choose(): Worker {
+    const chance = this.#chance;
+    const all = [...this.#workers.values()];
+    if (!this.#isFocused || chance.is(0.02)) return chance.of(all);
+    const isOver = this.#time.now >= this.#favouriteUntil || this.#favourite?.clock.isGone === true;
+    if (this.#favourite === undefined || isOver) {
+      this.#favourite = chance.of(all);
+      this.#favouriteUntil = this.#time.now + chance.whole(100, 900);
+    }
+    return this.#favourite;
   }
 
   async #call({ levels, most }: Key, worker: Worker): Promise<void> {
@@ -235,7 +258,8 @@ export class RatesWorld {
       this.#note(level);
       return inLevel;
     });
-    const length = chance.is(0.05) ? chance.whole(500, 4_000) : chance.whole(1, 200);
+    const usual = this.#isCrowded ? 900 : 200;
+    const length = chance.is(0.05) ? chance.whole(500, 4_000) : chance.whole(1, usual);
     worker.clock.after(length, () => this.#endCall({ levels, call, grant, tokens }));
   }
 
