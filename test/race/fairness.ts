@@ -17,10 +17,10 @@ export interface Refusal {
 }
 
 /** Time in ms around a refusal in which all looks must have found room for the call: calls that compete with it come and go meanwhile. */
-const around = 300;
+const around = 1_000;
 
 /** Longest time in ms without a look in which nothing is judged: what came and went meanwhile is not known. */
-const longestGap = 150;
+const longestGap = 500;
 
 /** Calls like the refused one for which there must have been room: some may wait at the same time. */
 const margin = 3;

@@ -385,8 +385,16 @@ async function runHeat({
     unsettled,
     unrecorded: Math.max(0, missing(records)) + difference,
     unfair,
-    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; ${watched.length} budgets, of the fullest ${fullest?.spent} of ${fullest?.budget.amount} spent; ${records.size} records, difference ${difference}${fairness}${told}${killed === undefined ? '' : losses}`,
+    line: `${answered} answered, ${refused} refused, ${othersOf(seen)} otherwise; ${watched.length} budgets, of the fullest ${fullest?.spent} of ${fullest?.budget.amount} spent; ${records.size} records, difference ${difference}${fairness}${told}${killed === undefined ? '' : losses}`,
   };
+}
+
+/** Tells how many calls had each other status; 0 is no answer. */
+function othersOf(seen: readonly Seen[]): string {
+  const counts = new Map<number, number>();
+  for (const { status } of seen)
+    if (status !== 200 && status !== 429) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return [...counts].map(([status, count]) => `${count} × ${status}`).join(', ') || '0';
 }
 
 /** Half are streams. Nobody leaves without an id where one gateway's calls are not counted. */
