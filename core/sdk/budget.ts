@@ -1,4 +1,5 @@
 /** Budgets of keys and of their owners. */
+import type { PriceRow } from '../settings/prices.ts';
 
 /**
  * How much may be spent in a period.
@@ -36,13 +37,27 @@ export interface HeldBudget extends Budget {
  * matches the requested model decides, else `factor`. Costs that are multiplied are rounded up to whole micro-dollars.
  *
  * @example
- * const pricing: PriceRule = { factor: 1.2, models: [{ model: 'internal/*', factor: 0 }] };
+ * const pricing: PriceRule = { factor: 1.2, models: [{ model: 'internal/*', factor: 0 }, { model: 'gpt-*', price: { input: 3, output: 15 } }] };
  */
 export interface PriceRule {
   /** Multiplies the cost: 0 to 1,000. Default 1. */
   readonly factor?: number;
-  /** Factors of models, by exact names and patterns with `*`. At most 200. */
-  readonly models?: readonly { readonly model: string; readonly factor: number }[];
+  /** Prices of models, by exact names and patterns with `*`. At most 200. */
+  readonly models?: readonly ModelPrice[];
+}
+
+/**
+ * The price of a model for a team or organisation: either a factor, or a row of prices as in the `prices` of the config. With a row a call is charged by
+ * what it has used, whatever the provider costs, also where that has no price. Services that the row does not name, what is kept at a provider
+ * and runs of tools are charged what they cost; the last two by `factor`.
+ *
+ * @example
+ * const price: ModelPrice = { model: 'gpt-*', price: { input: 3, output: 15 } };
+ */
+export interface ModelPrice {
+  readonly model: string;
+  readonly factor?: number;
+  readonly price?: PriceRow;
 }
 
 /**

@@ -47,7 +47,7 @@ export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
-export type { Budget, EndUserBudget, HeldBudget, PriceRule } from './budget.ts';
+export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
 export type { Owner, OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
 export { requirePackage } from './optional-package.ts';

@@ -283,6 +283,13 @@ export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-
 export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { attributionOf, endUserBudgets, endUserSeries, withEndUsers } from '../money/account/attribution.ts';
-export { chargedHolders } from '../money/ledger/charged-holders.ts';
-export { charged as chargedMicroDollars, factorFor, multiplied } from '../money/ledger/pricing.ts';
+export { chargedHolders, type ChargedHolders } from '../money/ledger/charged-holders.ts';
+export type { OwnRow } from '../money/prices/own-row.ts';
+export {
+  charged as chargedMicroDollars,
+  chargedFor,
+  factorFor,
+  multiplied,
+  priceFor,
+} from '../money/ledger/pricing.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

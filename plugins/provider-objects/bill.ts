@@ -1,5 +1,7 @@
-import type { JsonObject, TokenCounts, Usage } from 'sluice';
+import type { JsonObject, PriceRule, TokenCounts, Usage } from 'sluice';
 import {
+  chargedMicroDollars,
+  priceFor,
   sumUsage,
   type Channel,
   type Codec,
@@ -18,6 +20,8 @@ interface Sum {
   microDollars: number | undefined;
   /** The part of it that services cost. */
   services: number;
+  /** What owners of the key are charged where they have a price row of their own, before the share of a batch, and for services. */
+  own: readonly [tokens: number, services: number];
   price: JsonObject | undefined;
   upstreamModel: string;
 }
@@ -29,6 +33,8 @@ export interface Billing {
   readonly codec: CodecName;
   /** What the requests of a batch cost, as a share of what they cost by themselves. */
   readonly share: number;
+  /** The price rule of the owners of the key. */
+  readonly pricing: PriceRule | undefined;
   readonly tools: Pick<InternalTools, 'format' | 'prices'>;
 }
 
@@ -56,13 +62,16 @@ export class Bill {
     const model = this.#modelOf(answer.model) ?? this.#dearest(usage);
     const upstreamModel = channel.upstreamModel(model) ?? answer.model ?? model;
     const cost = tools.prices.cost(model, usage, { channel: channel.id, model: upstreamModel });
+    const { row } = priceFor(this.#billing.pricing, model);
+    const own = row?.charge({ usage, price: cost?.price }) ?? ([0, 0] as const);
     const sum = this.#sums.get(model);
     if (sum === undefined) {
       const { microDollars, price, services = 0 } = cost ?? {};
-      this.#sums.set(model, { usage, microDollars, price, services, upstreamModel });
+      this.#sums.set(model, { usage, microDollars, price, services, own, upstreamModel });
       return;
     }
     sum.usage = sumUsage(sum.usage, usage);
+    sum.own = [sum.own[0] + own[0], sum.own[1] + own[1]];
     if (cost === undefined) return;
     sum.microDollars = (sum.microDollars ?? 0) + cost.microDollars;
     sum.services += cost.services ?? 0;
@@ -73,17 +82,24 @@ export class Bill {
     const { object, share } = this.#billing;
     const { owner, kind, charge } = object;
     const format = kind.slice(0, kind.indexOf('/'));
-    return [...this.#sums].map(([model, { usage, microDollars, services, price, upstreamModel }], index) => {
+    return [...this.#sums].map(([model, sum], index) => {
+      const { usage, microDollars, services, price, upstreamModel, own } = sum;
       const { input, output, cacheRead, cacheWrite, reasoning, units } = usage;
       // What floating point adds to a product is nobody's cost. Services have no discount.
       const cost =
         microDollars === undefined
           ? undefined
           : Math.ceil((microDollars - services) * share - 1e-6) + services;
+      const { row, factor } = priceFor(this.#billing.pricing, model);
+      const charged =
+        row === undefined
+          ? chargedMicroDollars(cost ?? 0, factor)
+          : Math.ceil(own[0] * share - 1e-6) + own[1];
       return {
         ...(owner === '' ? {} : { keyId: owner }),
         ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),
-        charged: { microDollars: cost ?? 0, tokens: input + output },
+        charged: { microDollars: charged, tokens: input + output },
+        isPriced: true,
         record: {
           id: `${charge?.id ?? object.id}${index === 0 ? '' : `_${index + 1}`}`,
           at: now,
@@ -106,6 +122,7 @@ export class Bill {
           reasoning,
           ...(units === undefined ? {} : { units }),
           ...(cost === undefined ? {} : { microDollars: cost }),
+          ...(charged === (cost ?? 0) ? {} : { chargedMicroDollars: charged }),
           ...(price === undefined ? {} : { price: { ...price, batchShare: share } }),
           ms: Math.max(0, now - object.createdAt),
         },

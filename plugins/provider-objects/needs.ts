@@ -1,5 +1,5 @@
 import { isChat, type JsonObject, type ModelTraits, type Units } from 'sluice';
-import { sumUnits, type Codec, type Prices } from 'sluice/internal';
+import { sumUnits, type Codec, type OwnRow, type Prices } from 'sluice/internal';
 import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
 import { servicesOf } from '../quota/services.ts';
@@ -116,24 +116,26 @@ export function mostInput(
   return Math.min(inputLimit, within(input + images * imageTokens + unseen * inputLimit));
 }
 
-/** The most that such requests may come to at a model with these traits. */
+/** The most that such requests may come to at a model with these traits. `row`: prices of the owners of the key. */
 export function mostOf(
   model: string,
   needs: Needs,
   { imageTokens = mostOfImage, inputLimit = longest.context, outputLimit }: ModelTraits,
   prices: Prices,
+  row?: OwnRow,
 ): Most {
   const input = within(needs.input + needs.images * imageTokens + needs.unseen * inputLimit);
   const answers =
     outputLimit === undefined ? needs.open * longest.answer + needs.thinking : needs.open * outputLimit;
   const output = within(needs.output + answers);
   const { calls, units } = needs;
+  const bounds = { calls, longest: Math.min(input, needs.longest) };
   return {
     tokens: input + output,
-    microDollars: prices.most(model, input, output, units, {
-      calls,
-      longest: Math.min(input, needs.longest),
-    }),
+    microDollars:
+      row === undefined
+        ? prices.most(model, input, output, units, bounds)
+        : row.most([input, output, units], bounds, (others) => prices.serviceCost(model, others)),
   };
 }
 

@@ -30,7 +30,7 @@ export interface PollerOptions {
   readonly answerSize: number;
 }
 
-type Tools = Pick<InternalTools, 'catalog' | 'providerCalls' | 'format' | 'prices' | 'log'>;
+type Tools = Pick<InternalTools, 'apiKeys' | 'catalog' | 'providerCalls' | 'format' | 'prices' | 'log'>;
 
 /** After so many answers in a row that there is no such batch it is believed, and not before this time: what was just made may not be found. */
 const mostRefusals = 3;
@@ -186,11 +186,14 @@ export class Poller {
     sort: BatchSort,
   ): Promise<Bill> {
     const { seen, known, kind, id } = object;
+    const { apiKeys } = this.#tools;
+    const { pricing } = (object.owner === '' ? undefined : await apiKeys.effectiveById(object.owner)) ?? {};
     const bill = new Bill({
       object,
       channel: place.channel,
       codec: sort.codec(known),
       share: this.#options.shareOf(place.channel),
+      pricing,
       tools: this.#tools,
     });
     for (const line of sort.inline(seen)) {

@@ -1,7 +1,7 @@
 import { caller, GatewayError, type JsonObject } from 'sluice';
 import {
   chargedMicroDollars,
-  factorFor,
+  priceFor,
   isObject,
   noPriceError,
   noServicePriceError,
@@ -40,18 +40,20 @@ export async function reserved(
   let [tokens, microDollars] = [0, 0];
   for (const [model, needs] of Object.entries(await needsOf())) {
     const target = catalog.targets(model).find((one) => one.channel.id === channel.id);
-    const most = mostOf(model, needs, target?.traits ?? {}, prices);
-    if (isPriced && (most.microDollars === undefined || prices.unpriced(model))) throw noPriceError(model);
+    const { factor, row } = priceFor(key.pricing, model);
+    const most = mostOf(model, needs, target?.traits ?? {}, prices, row);
+    if (isPriced && row === undefined && (most.microDollars === undefined || prices.unpriced(model)))
+      throw noPriceError(model);
     const { services, ...units } = needs.units;
-    const unpriced = isPriced && services ? prices.unpricedService(model, services) : undefined;
+    const priced = services && row ? row.unnamed(services) : services;
+    const unpriced = isPriced && priced ? prices.unpricedService(model, priced) : undefined;
     if (unpriced !== undefined) throw noServicePriceError(model, unpriced);
     tokens += most.tokens;
-    const factor = factorFor(key.pricing, model);
     // Each model's answers are charged together. Batches have no discount for services.
-    const bare = mostOf(model, { ...needs, units }, target?.traits ?? {}, prices).microDollars ?? 0;
+    const bare = mostOf(model, { ...needs, units }, target?.traits ?? {}, prices, row).microDollars ?? 0;
     microDollars += chargedMicroDollars(
       Math.ceil(bare * shareOf(channel)) + (most.microDollars ?? 0) - bare,
-      factor,
+      row === undefined ? factor : 1,
     );
   }
   return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);

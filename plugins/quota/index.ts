@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import {
   CallClaims,
+  chargedMicroDollars,
   chargedHolders,
   noAmounts,
   sumOfAmounts,
@@ -89,21 +90,22 @@ export default definePlugin({
     const amountsOf = (call: Call, { requests: own, input, units, media }: Bound, dollars: boolean) => {
       const requests = own * (1 + mostHedges(call, settings.routing));
       const { tier: serviceTier, path = '' } = (dollars ? tierOf(call.bodyOutline) : undefined) ?? {};
-      if (serviceTier !== undefined && prices.unpricedTier(call.model, serviceTier))
+      const { row, factor } = accountOf(call).ownPrice(call.model);
+      if (row === undefined && serviceTier !== undefined && prices.unpricedTier(call.model, serviceTier))
         throw noTierPriceError(call.model, serviceTier, path);
       const possible = media && { input: media };
       return (written: number, services: Services | undefined): Amounts => {
-        const unpriced = dollars && services ? prices.unpricedService(call.model, services) : undefined;
+        const priced = services && row ? row.unnamed(services) : services;
+        const unpriced = dollars && priced ? prices.unpricedService(call.model, priced) : undefined;
         if (unpriced !== undefined) throw noServicePriceError(call.model, unpriced);
         // Each provider that is asked beside the first reads the input too, and may use the services.
         const read = requests * input;
         const all = services === undefined ? units : { ...units, services: times(services, requests) };
         const bounds = { calls: requests, longest: read, serviceTier, media: possible };
-        const cost = prices.most(call.model, read, written, all, bounds);
         const microDollars =
-          cost === undefined
-            ? undefined
-            : accountOf(call).chargeOf(call.model, { microDollars: cost, tokens: 0 }).amounts.microDollars;
+          row === undefined
+            ? multipliedBy(factor, prices.most(call.model, read, written, all, bounds))
+            : row.most([read, written, all], bounds, (others) => prices.serviceCost(call.model, others));
         if (microDollars === undefined && dollars) throw noPriceError(call.model);
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
@@ -259,6 +261,10 @@ function attributionFor(key: ApiKey | undefined, call: Call): ReturnType<typeof 
 /** True where no end user has a budget: each of them would need an allotment. */
 function hasNoEndUser(budgets: readonly HeldBudget[]): boolean {
   return budgets.every(({ owner }) => owner?.scope === undefined);
+}
+
+function multipliedBy(factor: number, microDollars: number | undefined): number | undefined {
+  return microDollars === undefined ? undefined : chargedMicroDollars(microDollars, factor);
 }
 
 function times(services: Services, factor: number): Services {

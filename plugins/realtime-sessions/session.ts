@@ -2,10 +2,12 @@ import { concat, concatMap, defer, from, throwError, type Observable, type Obser
 import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
 import {
   accountOf,
-  factorFor,
-  multiplied,
+  chargedFor,
+  chargedHolders,
+  chargedMicroDollars,
   Claim,
   noPriceError,
+  priceFor,
   sumUsage,
   tunnelWatch,
   type ApiKeys,
@@ -13,6 +15,7 @@ import {
   type Bookkeeper,
   type Call,
   type Catalog,
+  type ChargedHolders,
   type Expected,
   type Ledger,
   type Prices,
@@ -21,6 +24,8 @@ import {
   type TunnelWatch,
   type UsageRecord,
 } from 'sluice/internal';
+
+const nobody: ChargedHolders = { owners: [], series: [] };
 
 /** What sessions charge with. */
 export interface SessionTools {
@@ -83,13 +88,16 @@ export class Session {
     if (key === undefined || budgets.length === 0) return;
     const { prices, bookkeeper, lease } = this.#tools;
     const { input, output, units } = this.#expected();
-    const microDollars = prices.most(this.#model, input, output, units);
+    const { factor, row } = priceFor(key.pricing, this.#model);
+    const cost = row === undefined ? prices.most(this.#model, input, output, units) : undefined;
+    const microDollars =
+      row?.most([input, output, units ?? {}], {}, (others) => prices.serviceCost(this.#model, others)) ??
+      (cost === undefined ? undefined : chargedMicroDollars(cost, factor));
     if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
       throw noPriceError(this.#model);
     let reservation: Reservation;
     try {
-      const cost = { microDollars: microDollars ?? 0, tokens: input + output };
-      const most = multiplied(cost, factorFor(key.pricing, this.#model));
+      const most = { microDollars: microDollars ?? 0, tokens: input + output };
       reservation = await bookkeeper.reserve(key.id, budgets, most, lease);
     } catch (error) {
       if (error instanceof GatewayError) throw error;
@@ -248,16 +256,20 @@ export class Session {
       ...(cost === undefined ? {} : { microDollars: cost.microDollars, price: cost.price }),
     };
     this.#answeredAt = now;
-    const charged = { microDollars: cost?.microDollars ?? 0, tokens: input + output };
+    const own = { microDollars: cost?.microDollars ?? 0, tokens: input + output };
+    const { owners, series, pricing } = this.#key === undefined ? nobody : chargedHolders(this.#key);
+    const charged = chargedFor(priceFor(pricing, this.#model), own, [{ usage, price: cost?.price }]);
+    const isDifferent = charged.microDollars !== own.microDollars;
     accountOf(call).chargeApart({
       amounts: charged,
+      ...(isDifferent ? { cost: own.microDollars } : {}),
       usage,
       ...(cost === undefined ? {} : { price: cost.price }),
     });
     return {
       charged,
-      record,
-      ...(keyId === undefined ? {} : { keyId, owners: (this.#key?.owners ?? []).map(({ id }) => id) }),
+      record: isDifferent ? { ...record, chargedMicroDollars: charged.microDollars } : record,
+      ...(keyId === undefined ? {} : { keyId, owners, series }),
       ...(reservation === undefined ? {} : { reservation }),
     };
   }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import openai from '../../channels/openai.ts';
 import sora from '../../channels/sora.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';
 import type { OwnerView } from '../../plugins/admin/schemas/index.ts';
@@ -27,6 +28,12 @@ beforeAll(async () => {
         .end(JSON.stringify({ id: 's', object: 'video', ...state }));
       return;
     }
+    if (request.url.startsWith('/v1/images')) {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ created: 1, data: [{ b64_json: 'aGk=' }, { b64_json: 'aGk=' }] }));
+      return;
+    }
     const text = request.url + request.body.toString();
     const name = formatNames.find((format) => text.includes(`${format}-`)) ?? 'messages';
     const voice = voices[name];
@@ -41,15 +48,20 @@ beforeAll(async () => {
         .end(JSON.stringify(voice.whole('Hello.')));
   });
   const models = (name: FormatName): string[] => [`${name}-fine`, `${name}-endless`];
+  const unpriced = (name: FormatName): string => `${name}-unpriced`;
   gateway = await startGateway({
     adminPassword,
     plugins: [videoTasks({ poll: { first: 30, most: 50, patience: 500 }, fresh: 0 })],
     channels: [
-      ...formatNames.map((name) => voices[name].channel(upstream.url, { id: name, models: models(name) })),
+      ...formatNames.map((name) =>
+        voices[name].channel(upstream.url, { id: name, models: [...models(name), unpriced(name)] }),
+      ),
+      openai({ id: 'images', key: 's', baseUrl: `${upstream.url}/v1`, models: ['picture-1'] }),
       sora({ key: 's', baseUrl: `${upstream.url}/v1`, models: ['sora-2'] }),
     ],
     prices: {
       'sora-2': { perSecond: 0.1 },
+      'picture-1': { perImage: 0.04 },
       ...Object.fromEntries(formatNames.flatMap((name) => models(name).map((model) => [model, price]))),
     },
   });
@@ -154,6 +166,55 @@ describe('a team and its organisation', () => {
     await admin.ask('updateOwner', { id: team.id, body: { budgets: null, pricing: null } });
     await admin.ask('updateOwner', { id: acme.id, body: { pricing: { factor: 0 } } });
     expect((await call(key, 'messages', 'messages-fine', true)).status).toBe(200);
+  });
+
+  test('are charged by a price table of the team in each format, for models without a price too, for images and videos', async () => {
+    const team = await owner({
+      kind: 'team',
+      name: 'resellers',
+      budgets: [dollars(1e12)],
+      pricing: {
+        factor: 10,
+        models: [
+          { model: '*-fine', price: { input: 3_000, output: 10 } },
+          { model: '*-unpriced', price: { input: 1_000, output: 1_000, perCall: 0.001 } },
+          { model: 'picture-*', price: { perImage: 0.1 } },
+          { model: 'sora-2', price: { perSecond: 0.5 } },
+        ],
+      },
+    });
+    expect(team.pricing?.models?.[2]).toEqual({ model: 'picture-*', price: { perImage: 0.1 } });
+    const key = await keyOf({ team: team.id });
+    const own = { fine: 5 * 3_000 + 7 * 10, unpriced: 12 * 1_000 + 1_000 };
+    let charged = 0;
+    for (const format of formatNames)
+      for (const kind of ['fine', 'unpriced'] as const)
+        for (const stream of [false, true]) {
+          expect((await call(key, format, `${format}-${kind}`, stream)).status).toBe(200);
+          charged += own[kind];
+        }
+    const images = { model: 'picture-1', prompt: 'x', n: 2 };
+    expect((await fetchRaw(key, '/v1/images/generations', { body: images })).status).toBe(200);
+    const video = { model: 'sora-2', prompt: 'x', seconds: '8' };
+    expect((await fetchRaw(key, '/v1/videos', { body: video })).status).toBe(200);
+    await eventually(async () => expect(await spentBy(team.id)).toBe(charged + 200_000 + 4_000_000));
+    const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+    const seen = records.map(({ model, microDollars, chargedMicroDollars }) =>
+      JSON.stringify([model.replace(/^.*-/, ''), microDollars, chargedMicroDollars]),
+    );
+    expect(new Set(seen)).toEqual(
+      new Set([
+        JSON.stringify(['fine', cost, own.fine]),
+        JSON.stringify(['unpriced', undefined, own.unpriced]),
+        JSON.stringify(['1', 80_000, 200_000]),
+        JSON.stringify(['2', 800_000, 4_000_000]),
+      ]),
+    );
+    // What a call may come to is reserved by the table.
+    await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(charged + 4_200_000)] } });
+    expect((await call(key, 'messages', 'messages-unpriced', false)).status).toBe(429);
+    const { budgets } = await admin.ask('findOwner', { id: team.id });
+    expect(budgets[0]?.spent).toBe(charged + 4_200_000);
   });
 
   test('give each end user a budget of its own, which calls without an end user share', async () => {
@@ -332,6 +393,24 @@ describe('administration', () => {
     [{ kind: 'team', name: 'x', requestsPerMinute: 0 }, 'requestsPerMinute'],
     [{ kind: 'team', name: 'x', expiresAt: 1 }, 'expiresAt'],
     [{ kind: 'team', name: 'x', organisation: 'org_none' }, 'There is no organisation org_none'],
+    [{ kind: 'team', name: 'x', pricing: { models: [{ model: 'm' }] } }, 'must have a factor or a price'],
+    [
+      { kind: 'team', name: 'x', pricing: { models: [{ model: 'm', price: { input: 1 } }] } },
+      'price.output',
+    ],
+    [
+      {
+        kind: 'team',
+        name: 'x',
+        pricing: {
+          models: Array.from({ length: 200 }, (_, index) => ({
+            model: `m${index}`.padEnd(200, 'x'),
+            price: { input: 1, output: 1, services: { ['s'.repeat(80)]: 1 } },
+          })),
+        },
+      },
+      'must not be longer than 50000 characters',
+    ],
   ])('refuses what cannot be: %j', async (body, word) => {
     const { status, body: told } = await admin.refused('createOwner', { body });
     expect(status).toBe(400);

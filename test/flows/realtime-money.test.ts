@@ -101,6 +101,23 @@ describe('what a session is charged', () => {
     expect(await spent(key.id)).toBe(360);
   });
 
+  test.each([
+    [{ factor: 3 }, 6_000],
+    [{ models: [{ model: 'pri*', price: { input: 100, output: 1 } }] }, 10_050],
+  ])('by the price rule of the team, at each level and in rolling hours: %j', async (pricing, charged) => {
+    const hours = [{ unit: 'micro-dollar', period: 'hours', hours: 5, amount: 1e12 }] as const;
+    const team = await gateway.apiKeys.owners.create({ kind: 'team', name: 't', budgets: hours, pricing });
+    const key = await keyed({ team: team.id, budgets: hours });
+    const client = await open(key.value);
+    client.send(say({ type: 'response.created', response: { id: 'a' } }, responseDone('a', 100, 50)));
+    await expect.poll(() => records(key.id)).toHaveLength(1);
+    expect(await records(key.id)).toMatchObject([{ microDollars: 2_000, chargedMicroDollars: charged }]);
+    const { budgets = [] } = (await gateway.apiKeys.effectiveById(key.id)) ?? {};
+    const states = await openLedger(gateway.stores).states(key.id, budgets);
+    expect(states.map(({ spent: sum }) => sum)).toEqual([charged, charged]);
+    client.vanish();
+  });
+
   test('cached input at its price; transcriptions; nothing for an answer that failed without figures', async () => {
     const key = await keyed();
     const client = await open(key.value);

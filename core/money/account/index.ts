@@ -8,7 +8,8 @@ import type { Observing } from '../../sdk/followed-reply.ts';
 import { none, smaller } from '../ledger/amounts.ts';
 import type { Amounts } from '../../model/usage-record.ts';
 import type { ChargedHolders } from '../ledger/charged-holders.ts';
-import { factorFor, multiplied } from '../ledger/pricing.ts';
+import { chargedFor, priceFor, type OwnPrice } from '../ledger/pricing.ts';
+import type { PricedUsage } from '../prices/own-row.ts';
 import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { costOf, sumOfCharges, type Charge } from './charge.ts';
@@ -151,7 +152,7 @@ export class Account implements CallAccount, EndedCall {
       microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
       tokens: Math.ceil((usage.input + usage.output) * share),
     };
-    const priced = this.chargeOf(model, amounts);
+    const priced = this.chargeOf(model, amounts, [{ usage, price: cost?.price }], share);
     this.charge({
       ...priced,
       amounts: free === undefined ? priced.amounts : smaller(priced.amounts, free.most),
@@ -230,9 +231,22 @@ export class Account implements CallAccount, EndedCall {
     return this.#attribution;
   }
 
-  /** Returns the charge for what costs so much: the price rule of the owners of the key decides. */
-  chargeOf(model: string, cost: Amounts): Pick<Charge, 'amounts' | 'cost'> {
-    const amounts = multiplied(cost, factorFor(this.#holders.pricing, model));
+  /** Returns the price of a model for the owners of the key. */
+  ownPrice(model: string): OwnPrice {
+    return priceFor(this.#holders.pricing, model);
+  }
+
+  /**
+   * Returns the charge for what costs so much: the price rule of the owners of the key decides. `usages`: what they may have a price of their own
+   * for; `share`: the part of it that is charged.
+   */
+  chargeOf(
+    model: string,
+    cost: Amounts,
+    usages: readonly PricedUsage[] = [],
+    share = 1,
+  ): Pick<Charge, 'amounts' | 'cost'> {
+    const amounts = chargedFor(this.ownPrice(model), cost, usages, share);
     return amounts === cost ? { amounts } : { amounts, cost: cost.microDollars };
   }
 

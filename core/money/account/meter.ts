@@ -66,13 +66,20 @@ export abstract class ReplyMeter implements Observing {
   #charge(how: Ending): void {
     const account = accountOf(this.call);
     const { usage, parts, microDollars = 0 } = this.used(how);
-    const cost = sumOfCosts(parts.map((part) => account.priced(this.model, part, this.answered)));
+    const costs = parts.map((part) => account.priced(this.model, part, this.answered));
+    const cost = sumOfCosts(costs);
     const reservation = this.#claim?.handOver();
+    const { row } = account.ownPrice(this.model);
+    const priced = row && parts.map((part, index) => ({ usage: part, price: costs[index]?.price }));
     account.charge({
-      ...account.chargeOf(this.model, {
-        microDollars: cost?.microDollars ?? microDollars,
-        tokens: usage === undefined ? 0 : usage.input + usage.output,
-      }),
+      ...account.chargeOf(
+        this.model,
+        {
+          microDollars: cost?.microDollars ?? microDollars,
+          tokens: usage === undefined ? 0 : usage.input + usage.output,
+        },
+        priced,
+      ),
       ...(usage === undefined ? {} : { usage }),
       ...(cost?.price === undefined ? {} : { price: cost.price }),
       ...(reservation === undefined ? {} : { reservation }),

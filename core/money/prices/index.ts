@@ -57,6 +57,8 @@ export interface Prices {
   unpriced(model: string): boolean;
   /** The first of the services that has no price with this model, so that keys with a budget in dollars cannot use it. */
   unpricedService(model: string, services: Services): string | undefined;
+  /** The most that uses of services cost with a model, in micro-dollars. Those without a price cost nothing. */
+  serviceCost(model: string, services: Services): number;
   /** True for a service tier without a price at a channel of the model, so that keys with a budget in dollars cannot ask for it. */
   unpricedTier(model: string, serviceTier: string): boolean;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
@@ -159,6 +161,7 @@ export function createPrices(
     },
     unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
     unpricedService: (model, wanted) => services.unpriced(model, wanted),
+    serviceCost: (model, wanted) => services.cost(model, wanted).microDollars,
     unpricedTier(model, serviceTier) {
       const own = configured(model);
       const rows = own === undefined ? everywhere(model).rows : [own];

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { isAddressRange } from '../../model/addresses.ts';
 import { isTimeZone } from '../../model/time-zones.ts';
+import { rowSchema } from '../../settings/prices.ts';
 
 const limit = z.int('must be a whole number').min(1, 'must be at least 1').max(1e12, 'is too large');
 
@@ -56,13 +57,29 @@ const modelPattern = z
   .min(1, 'must not be empty')
   .max(200, 'must be at most 200 characters');
 
+/** Maximum length of the prices of models of one owner, as JSON: each process holds them all. */
+const maxPrices = 50_000;
+
+const isWithinLength = (models: unknown): boolean => JSON.stringify(models).length <= maxPrices;
+
+const modelPrice = z
+  .strictObject({
+    model: modelPattern,
+    factor: factor.exactOptional(),
+    price: rowSchema
+      .exactOptional()
+      .describe('as a row of `prices` in the config: dollars per million tokens'),
+  })
+  .refine((one) => (one.factor === undefined) !== (one.price === undefined), 'must have a factor or a price');
+
 /** Schema of the price rule of a team or organisation. */
 export const pricingField = z.strictObject({
   factor: factor.exactOptional(),
   models: z
-    .array(z.strictObject({ model: modelPattern, factor }))
+    .array(modelPrice)
     .min(1, 'must not be empty')
     .max(200, 'must have at most 200 entries')
+    .refine(isWithinLength, `must not be longer than ${maxPrices} characters as JSON`)
     .readonly()
     .exactOptional(),
 });

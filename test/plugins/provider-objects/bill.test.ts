@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject, Usage } from 'sluice';
+import type { JsonObject, PriceRule, Usage } from 'sluice';
 import type { ObjectCharge, ProviderObject } from 'sluice/internal';
 import type { Format } from '../../../core/sdk/format.ts';
 import { allFormats } from '../../../core/sdk/testing/formats.ts';
@@ -16,6 +16,7 @@ interface Setting {
   readonly owner?: string;
   readonly codec?: CodecName;
   readonly share?: number;
+  readonly pricing?: PriceRule;
   readonly charge?: Partial<ObjectCharge>;
   /** In place of the format that the codec names. */
   readonly format?: Format;
@@ -65,7 +66,7 @@ function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: S
     id: 'a',
     upstreamModel: (model: string) => there[model],
   } as unknown as Billing['channel'];
-  return new Bill({ object, channel, codec, share, tools });
+  return new Bill({ object, channel, codec, share, pricing: rest.pricing, tools });
 }
 
 const used = (input: number, output: number, model = 'cheap', more: JsonObject = {}) => ({
@@ -102,6 +103,7 @@ describe('the bill of a batch', () => {
       keyId: 'key_1',
       reservation: 'r1',
       charged: { microDollars: 20, tokens: 39 },
+      isPriced: true,
       record: {
         id: 'batch_1',
         at: 2_500,
@@ -128,6 +130,23 @@ describe('the bill of a batch', () => {
       },
     });
     expect(bill.settlements(500)[0]?.record?.ms).toBe(0);
+  });
+
+  test.each([
+    ['a factor', { factor: 1.5 }, 30],
+    ['a row of prices', { factor: 3, models: [{ model: 'ch*', price: { input: 2, output: 4 } }] }, 48],
+    ['nothing', { models: [{ model: 'cheap', factor: 0 }] }, 0],
+  ] as const)('is charged by the price rule of the owners of the key: %s', (_name, pricing, charged) => {
+    const bill = billOf({ pricing });
+    bill.add(used(10, 5));
+    bill.add(used(20, 4));
+    expect(bill.settlements(2_500)).toMatchObject([
+      {
+        charged: { microDollars: charged, tokens: 39 },
+        isPriced: true,
+        record: { microDollars: 20, chargedMicroDollars: charged },
+      },
+    ]);
   });
 
   test('has a record for each model, with ids of their own', () => {

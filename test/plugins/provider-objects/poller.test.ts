@@ -90,6 +90,7 @@ async function stage(answers: Readonly<Record<string, Answer>>) {
     },
   };
   const tools = {
+    apiKeys: { effectiveById: async () => undefined },
     catalog: { channels: [channel] },
     providerCalls: () => ({ call: testCall().call, end: () => {} }),
     format: (name: string) => (name === 'chat-completions' ? format : undefined),
