@@ -25,6 +25,7 @@ import {
   type UsageRecord,
 } from 'sluice/internal';
 
+/** Holders of budgets where no key is asked. */
 const nobody: ChargedHolders = { owners: [], series: [] };
 
 /** What sessions charge with. */

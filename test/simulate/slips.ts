@@ -91,9 +91,9 @@ export const slips: readonly Slip[] = [
   },
   {
     what: 'owners of a key are not charged',
-    file: 'ledger/sql.ts',
-    from: 'of [keyId, ...owners])',
-    to: 'of [keyId])',
+    file: 'ledger/charge-sums.ts',
+    from: '[keyId, ...owners].flatMap',
+    to: '[keyId].flatMap',
   },
   {
     what: 'what is reserved ahead for another key of the same owner is not recalled',

@@ -3,14 +3,8 @@ import type { PostgresSession } from '../../state/database/postgres.ts';
 import { none } from './amounts.ts';
 import type { AllotmentDraw, AllotmentReturns, Reservation } from './index.ts';
 import { periodStart, reservedAt } from './periods.ts';
-import {
-  ownerClaims,
-  standingAt,
-  windowsAt,
-  type ChargeRow,
-  type ClaimTable,
-  type StandingRow,
-} from './sql.ts';
+import { ownerClaims, standingAt, windowsAt, type ClaimTable, type StandingRow } from './sql.ts';
+import type { ChargeRow } from './charge-sums.ts';
 import type { Window } from './windows.ts';
 
 /** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */

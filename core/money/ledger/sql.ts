@@ -1,8 +1,8 @@
 import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
-import { counted, holderOf, periods, periodStart, reservedAt } from './periods.ts';
-import { bucketOf, isEndUser, labelOf, spanOf, type Bucket, type HolderSeries } from './windows.ts';
-import type { Span } from '../../model/time-zones.ts';
+import { ChargeSums, type ChargeRow } from './charge-sums.ts';
+import { counted, holderOf, periods, reservedAt } from './periods.ts';
+import { labelOf, spanOf, type Bucket, type HolderSeries } from './windows.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
@@ -84,9 +84,6 @@ export function bucketsOf(
   }));
 }
 
-/** Milliseconds of a day of UTC: it knows no other days. */
-const dayLength = 86_400_000;
-
 /** One row of {@link standingAt}. */
 export type StandingRow = Readonly<Record<string, unknown>>;
 
@@ -123,14 +120,8 @@ export function statesOf(
   });
 }
 
-/** One row to add to what is spent. */
-export type ChargeRow = readonly [
-  holder: string,
-  period: string,
-  since: number,
-  microDollars: number,
-  tokens: number,
-];
+const noOwners: readonly string[] = [];
+const noSeries: readonly HolderSeries[] = [];
 
 /**
  * What settlements add to what is spent, each row once and all in one order, so that processes that settle at the same time wait for each
@@ -142,7 +133,7 @@ export function chargesOf(
   now: number,
 ): readonly ChargeRow[] {
   const uncharged = new Set(fresh);
-  const days = new Days();
+  const sums = new ChargeSums();
   for (const one of settlements) {
     const {
       keyId,
@@ -159,9 +150,9 @@ export function chargesOf(
     if (microDollars === 0 && tokens === 0) continue;
     const at = refundOf ?? reservedAt(reservation ?? allotment?.id ?? '') ?? now;
     const sign = refundOf === undefined ? 1 : -1;
-    days.addAll([keyId, owners, series], at, sign * microDollars, sign * tokens);
+    sums.add([keyId, owners, series], at, sign * microDollars, sign * tokens);
   }
-  return days.rows();
+  return sums.rows();
 }
 
 /** What settlements take off each allotment, and what is free of it after the last of them. `fresh`: as in {@link chargesOf}. */
@@ -177,113 +168,6 @@ export function drawsOf(
     draws.set(id, { id, amounts: sum(draws.get(id)?.amounts ?? none, amounts), free });
   }
   return [...draws.values()];
-}
-
-const noOwners: readonly string[] = [];
-const noSeries: readonly HolderSeries[] = [];
-
-type Sum = { microDollars: number; tokens: number };
-
-/** A key, the owners of it and the series that are charged for a call. Calls of one key have the same lists. */
-type ChargedTo = readonly [keyId: string, owners: readonly string[], series: readonly HolderSeries[]];
-
-/** Sums by key or owner, and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
-class Days {
-  /** Sums of the latest call: most calls of a batch have the same holders. */
-  #latest: { readonly holders: ChargedTo; readonly span: Span; readonly sums: readonly Sum[] } | undefined;
-  readonly #byHolder = new Map<string, Map<number, Sum>>();
-  /** By holder, and by series. */
-  readonly #series = new Map<string, Map<string, Map<number, Sum>>>();
-  #day = 0;
-
-  /** Adds what a call is charged to all that it is charged to. */
-  addAll(holders: ChargedTo, at: number, microDollars: number, tokens: number): void {
-    let latest = this.#latest;
-    const isSame =
-      latest !== undefined &&
-      holders.every((one, index) => one === latest?.holders[index]) &&
-      at >= latest.span.start &&
-      at < latest.span.end;
-    if (latest === undefined || !isSame) latest = this.#latest = this.#find(holders, at);
-    for (const sum of latest.sums) {
-      sum.microDollars += microDollars;
-      sum.tokens += tokens;
-    }
-  }
-
-  /** Returns the sums that a call at this time is added to, and the time in which others are added to the same. */
-  #find(holders: ChargedTo, at: number) {
-    const [keyId, owners, series] = holders;
-    const day = this.#dayOf(at);
-    let [start, end] = [day, day + dayLength];
-    const sums = [keyId, ...owners].flatMap((holder) => (isEndUser(holder) ? [] : this.#sumOf(holder, day)));
-    for (const one of series) {
-      const bucket = bucketOf(one.series, at);
-      [start, end] = [Math.max(start, bucket.start), Math.min(end, bucket.end)];
-      sums.push(this.#sumIn(one, bucket.start));
-    }
-    return { holders, span: { start, end }, sums };
-  }
-
-  #dayOf(at: number): number {
-    if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
-    return this.#day;
-  }
-
-  #sumOf(holder: string, day: number): Sum {
-    let days = this.#byHolder.get(holder);
-    if (days === undefined) this.#byHolder.set(holder, (days = new Map()));
-    return sumAt(days, day);
-  }
-
-  #sumIn({ holder, series }: HolderSeries, start: number): Sum {
-    let all = this.#series.get(holder);
-    if (all === undefined) this.#series.set(holder, (all = new Map()));
-    let buckets = all.get(series);
-    if (buckets === undefined) all.set(series, (buckets = new Map()));
-    return sumAt(buckets, start);
-  }
-
-  rows(): readonly ChargeRow[] {
-    const holders = new Set([...this.#byHolder.keys(), ...this.#series.keys()]);
-    return [...holders].toSorted().flatMap((holder) => [...this.#daysOf(holder), ...this.#seriesOf(holder)]);
-  }
-
-  #daysOf(holder: string): readonly ChargeRow[] {
-    const days = this.#byHolder.get(holder);
-    if (days === undefined) return [];
-    return periods.flatMap((period) => {
-      const sums = new Map<number, Sum>();
-      for (const [day, { microDollars, tokens }] of days)
-        addTo(sums, periodStart(period, day), microDollars, tokens);
-      return rowsOf(holder, period, sums);
-    });
-  }
-
-  #seriesOf(holder: string): readonly ChargeRow[] {
-    const all = [...(this.#series.get(holder) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    return all.flatMap(([series, sums]) => rowsOf(holder, series, sums));
-  }
-}
-
-/** Returns the sum at a time, which begins with nothing. */
-function sumAt(sums: Map<number, Sum>, since: number): Sum {
-  let total = sums.get(since);
-  if (total === undefined) sums.set(since, (total = { microDollars: 0, tokens: 0 }));
-  return total;
-}
-
-function addTo(sums: Map<number, Sum>, since: number, microDollars: number, tokens: number): void {
-  const total = sumAt(sums, since);
-  total.microDollars += microDollars;
-  total.tokens += tokens;
-}
-
-/** Rows of one period, the oldest first. */
-function rowsOf(holder: string, period: string, sums: ReadonlyMap<number, Sum>): readonly ChargeRow[] {
-  return [...sums]
-    .toSorted(([one], [other]) => one - other)
-    .map(([since, { microDollars, tokens }]) => [holder, period, since, microDollars, tokens] as const);
 }
 
 function isAmount(value: number): boolean {
