@@ -2,7 +2,7 @@
 import type { PriceRule } from 'sluice';
 import {
   chargedMicroDollars,
-  factorFor,
+  priceFor,
   type InternalTools,
   type UsageFilter,
   type UsageLog,
@@ -61,13 +61,18 @@ export async function withCharged(
       if (rule.models === undefined) return withFactor(sum, rule.factor ?? 1);
       if ((left -= 1) < 0) return sum;
       const models = (await usageLog.sums({ ...filter, [by]: id }, 'model')).sums;
-      const total = models.reduce((all, one) => all + chargedFor(one, rule), 0);
-      return { ...sum, chargedMicroDollars: total };
+      const charged = models.map((one) => chargedFor(one, rule));
+      if (charged.includes(undefined)) return sum;
+      return { ...sum, chargedMicroDollars: charged.reduce<number>((all, one) => all + (one ?? 0), 0) };
     });
   }
   const rule = holder === undefined ? undefined : ruleOf(holder);
   if (rule === undefined) return sums;
-  if (by === 'model') return sums.map((sum) => ({ ...sum, chargedMicroDollars: chargedFor(sum, rule) }));
+  if (by === 'model')
+    return sums.map((sum) => {
+      const charged = chargedFor(sum, rule);
+      return charged === undefined ? sum : { ...sum, chargedMicroDollars: charged };
+    });
   return rule.models === undefined ? sums.map((sum) => withFactor(sum, rule.factor ?? 1)) : sums;
 }
 
@@ -75,9 +80,10 @@ function withFactor<Sum extends UsageSums>(sum: Sum, factor: number): Sum & Char
   return { ...sum, chargedMicroDollars: chargedMicroDollars(sum.microDollars, factor) };
 }
 
-/** What the calls of a model come to. */
-function chargedFor({ group, microDollars }: UsageSums, rule: PriceRule): number {
-  return chargedMicroDollars(microDollars, factorFor(rule, String(group)));
+/** Returns what the calls of a model come to. Undefined where they are charged by a price row, because sums do not tell all that it prices. */
+function chargedFor({ group, microDollars }: UsageSums, rule: PriceRule): number | undefined {
+  const { factor, row } = priceFor(rule, String(group));
+  return row === undefined ? chargedMicroDollars(microDollars, factor) : undefined;
 }
 
 async function inOrder(

@@ -142,8 +142,10 @@ function draftOf(
   if (cost !== undefined) {
     draft.microDollars = cost.microDollars;
     if (cost.price !== undefined) draft.price = cost.price;
-    if (chargedMicroDollars !== undefined) draft.chargedMicroDollars = chargedMicroDollars;
   }
+  // A model without a price may have one of the owners of the key.
+  if (chargedMicroDollars !== undefined && (cost !== undefined || chargedMicroDollars > 0))
+    draft.chargedMicroDollars = chargedMicroDollars;
   if (attribution?.tags !== undefined) draft.tags = attribution.tags;
   if (attribution?.endUser !== undefined) draft.endUser = attribution.endUser;
   const key = call.get(caller);

@@ -394,10 +394,7 @@ describe('administration', () => {
     [{ kind: 'team', name: 'x', expiresAt: 1 }, 'expiresAt'],
     [{ kind: 'team', name: 'x', organisation: 'org_none' }, 'There is no organisation org_none'],
     [{ kind: 'team', name: 'x', pricing: { models: [{ model: 'm' }] } }, 'must have a factor or a price'],
-    [
-      { kind: 'team', name: 'x', pricing: { models: [{ model: 'm', price: { input: 1 } }] } },
-      'price.output',
-    ],
+    [{ kind: 'team', name: 'x', pricing: { models: [{ model: 'm', price: { input: 1 } }] } }, 'price.output'],
     [
       {
         kind: 'team',
