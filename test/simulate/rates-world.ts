@@ -193,8 +193,37 @@ export class RatesWorld {
       worker.clock.run(
         () => void this.#call(key, worker).catch((error: unknown) => (this.#broken ??= error)),
       );
+      if (chance.is(0.01)) this.#takeAllSlots(key);
       this.#callAgain(key, end);
     });
+  }
+
+  /** As many calls at once as there are slots that no call uses, through one worker: others have to give back what they hold. */
+  #takeAllSlots(key: Key): void {
+    const now = this.#time.now;
+    const left = key.levels.map(({ calls, requests, peaks }) => {
+      const peak = Math.max(0, ...peaks.filter(({ at }) => at >= now - settleTime).map((one) => one.calls));
+      return Math.min(calls.limit - peak, this.#leftOf(requests));
+    });
+    const count = Math.min(...left);
+    if (count > 40) return;
+    const worker = this.#chance.of([...this.#workers.values()]);
+    for (let number = 0; number < count; number += 1)
+      worker.clock.run(
+        () => void this.#call(key, worker, 1).catch((error: unknown) => (this.#broken ??= error)),
+      );
+  }
+
+  /** What no call has used of a minute, however its slices are looked at, and none waits for. */
+  #leftOf({ limit, waiting, counted }: Minute): number {
+    const since = this.#time.now - minute - 2 * slice;
+    return counted.reduce(
+      (left, { until, amount, before, correctedAt }) =>
+        until <= since
+          ? left
+          : left - (correctedAt > this.#time.now - settleTime ? Math.max(before, amount) : amount),
+      limit - waiting,
+    );
   }
 
   /** The worker of the next call. */
@@ -210,9 +239,11 @@ export class RatesWorld {
     return this.#favourite;
   }
 
-  async #call({ levels, most }: Key, worker: Worker): Promise<void> {
+  async #call({ levels, most }: Key, worker: Worker, exact?: number): Promise<void> {
     const chance = this.#chance;
-    const cost = chance.whole(1, most);
+    // Some calls take all tokens that no call uses: what was counted ahead elsewhere has to be given back for them.
+    const left = chance.is(0.003) ? Math.min(...levels.map(({ tokens }) => this.#leftOf(tokens))) : 0;
+    const cost = exact ?? (left > 0 ? left : chance.whole(1, most));
     const rules = levels.flatMap(({ requests, tokens }): readonly RateRule[] => [
       { subject: requests.subject, limit: requests.limit, cost: 1 },
       { subject: tokens.subject, limit: tokens.limit, cost },
