@@ -373,7 +373,13 @@ describe('administration', () => {
       id: teams[1]!.id,
       body: { organisation: null, concurrency: null, name: 'three' },
     });
-    expect(changed).toEqual({ ...teams[1], name: 'three', organisation: undefined, concurrency: undefined });
+    expect(changed).toEqual({
+      ...teams[1],
+      name: 'three',
+      organisation: undefined,
+      concurrency: undefined,
+      version: expect.any(String) as unknown,
+    });
     await admin.ask('deleteOwner', { id: teams[0]!.id });
     await admin.ask('deleteOwner', { id: acme.id });
     expect((await admin.refused('findOwner', { id: acme.id })).status).toBe(404);
