@@ -30,16 +30,10 @@ export function usageHandlers(
 
   return {
     async listUsage({ query: { limit, after, sort, ...filter } }) {
-      if (sort !== 'time' && after !== undefined)
-        throw new GatewayError(
-          'invalid_value',
-          'A list sorted by duration or cost has one page: leave "after" out, and narrow the filter instead.',
-          { param: 'after' },
-        );
       const page =
         sort === 'time'
           ? await usageLog.page(filter, limit, after)
-          : await usageLog.largest(filter, sort === 'cost' ? 'microDollars' : 'ms', limit);
+          : await usageLog.largest(filter, sort === 'cost' ? 'microDollars' : 'ms', limit, after);
       return { ...page, records: await withNames(apiKeys, page.records) };
     },
     async findUsage({ id }) {

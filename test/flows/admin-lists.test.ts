@@ -70,7 +70,7 @@ describe('the usage log in the admin API', () => {
     expect((await table.text()).trim().split('\r\n')).toHaveLength(2);
   });
 
-  test('is sorted by duration and by cost on one page, with the names of keys', async () => {
+  test('is sorted by duration and by cost, in pages, with the names of keys', async () => {
     const [cheap, dear, slow] = ids;
     expect(await list({ sort: 'cost' })).toEqual([dear, cheap, slow]);
     const page = await admin.ask('listUsage', { query: { keyId, sort: 'duration', limit: 3 } });
@@ -79,6 +79,17 @@ describe('the usage log in the admin API', () => {
     expect(page.records).toMatchObject([{ keyName: 'Listed' }, { keyName: 'Listed' }, { keyName: 'Listed' }]);
     expect(page).not.toHaveProperty('next');
     expect(page).not.toHaveProperty('comparedSince');
+    for (const sort of ['duration', 'cost']) {
+      const pages: string[] = [];
+      for (let after: string | undefined, count = 0; count < 9; count += 1) {
+        const query = { keyId, sort, limit: 1, ...(after !== undefined && { after }) };
+        const { records, next } = await admin.ask('listUsage', { query });
+        pages.push(...records.map(({ id }) => id));
+        after = next;
+        if (after === undefined) break;
+      }
+      expect(pages).toEqual(await list({ sort }));
+    }
     expect(await list({ sort: 'time' })).toEqual(await list({}));
   });
 

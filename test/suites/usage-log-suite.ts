@@ -4,6 +4,7 @@ import type { UsageRecord } from '../../core/model/usage-record.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../core/money/usage-log/index.ts';
+import { makePartitions } from '../../core/money/usage-log/partitions.ts';
 import { Kinds } from '../../core/money/usage-log/kinds.ts';
 import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
@@ -394,7 +395,14 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     };
     // Costs are told apart by the records alone.
     expect(await pagesOf({ minMicroDollars: 1 })).toEqual([[], [], ['rare']]);
-    expect(await pagesOf({ keyId: 'rare' })).toEqual([['rare']]);
+    // An index of PostgreSQL finds those of a key; with SQLite the sums tell the hour, in which all are looked at.
+    expect(await pagesOf({ keyId: 'rare' })).toEqual(
+      stores.database.kind === 'postgres' ? [['rare']] : [[], [], ['rare']],
+    );
+    expect(await bounded.page({ minMicroDollars: 1 }, 5)).toMatchObject({
+      records: [],
+      searchedSince: expect.toSatisfy((at: number) => at > newYear + 2_000),
+    });
     // The unique index of ids needs no walk.
     expect(await bounded.page({ id: 'rare' }, 5)).toMatchObject({ records: [{ id: 'rare' }] });
     expect(await bounded.page({}, 5)).toMatchObject({ records: { length: 5 } });
@@ -513,7 +521,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       expect(await log.largest({}, 'ms', 1)).toEqual({ records: [rest] });
     });
 
-    test('are found in all slices, and tell which records were not compared', async () => {
+    test('are found far back by an index, and a list of smaller ones tells which records were not compared', async () => {
       await insert(
         usageRecord('longest', { ms: 1_000_000 }),
         ...Array.from({ length: 12_000 }, (_, index) =>
@@ -522,13 +530,75 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       );
       expect(idsOf((await log.largest({}, 'ms', 3)).records)).toEqual(['longest', 'r08999', 'r08998']);
       const bounded = openUsageLog(stores, { slices: 2 });
-      const { records, comparedSince = 0 } = await bounded.largest({}, 'ms', 2);
-      expect(idsOf(records)).toEqual(['r08999', 'r08998']);
+      const { records, comparedSince = 0 } = await bounded.largest({}, 'ms', 3);
+      // A server makes the indexes of its partitions when it makes partitions.
+      const hasIndex = stores.database.kind === 'sqlite';
+      expect(idsOf(records)).toEqual(
+        hasIndex ? ['longest', 'r08999', 'r08998'] : ['r08999', 'r08998', 'r08997'],
+      );
       expect(comparedSince).toBeGreaterThan(newYear);
       expect(idsOf((await bounded.largest({ until: comparedSince }, 'ms', 2)).records)).toEqual([
         'longest',
         expect.any(String),
       ]);
+      if (stores.database.kind === 'sqlite') return;
+      await makePartitions(stores.database, 30);
+      const indexed = openUsageLog(stores, { slices: 2 });
+      const found = await indexed.largest({}, 'ms', 3);
+      expect(idsOf(found.records)).toEqual(['longest', 'r08999', 'r08998']);
+      expect(found).not.toHaveProperty('comparedSince');
+    });
+
+    test.each(['ms', 'microDollars'] as const)(
+      'by %s follow each other over pages, without a gap and none twice',
+      async (by) => {
+        const { database } = stores;
+        await stores.ready();
+        if (database.kind === 'postgres') await makePartitions(database, 30);
+        // Many have the same value, as calls of a fixed price do, and some of the same value come at the same time.
+        const values = [0, 100_000, ...Array.from({ length: 7 }, () => 40_000), 9_000_000];
+        const records = Array.from({ length: 7_600 }, (_, index) =>
+          usageRecord(`r${String(index).padStart(4, '0')}`, {
+            at: newYear + Math.floor(index / 5) * 60_000,
+            model: index % 7 === 0 ? 'seventh' : 'other',
+            [by]: values[(index * 7) % 10],
+          }),
+        );
+        await insert(...records);
+        const order = (one: UsageRecord, other: UsageRecord): number =>
+          (other[by] ?? 0) - (one[by] ?? 0) || other.at - one.at || (other.id > one.id ? 1 : -1);
+        const sorted = records.toSorted(order);
+        const bounded = openUsageLog(stores, { slices: 1 });
+        const walk = async (asked: UsageLog, filter: UsageFilter): Promise<string[]> => {
+          const seen: string[] = [];
+          let after: string | undefined;
+          let last: Awaited<ReturnType<UsageLog['largest']>>;
+          do {
+            last = await asked.largest(filter, by, 499, after);
+            seen.push(...idsOf(last.records));
+            after = last.next;
+          } while (after !== undefined);
+          return seen;
+        };
+        expect(await walk(log, {})).toEqual(idsOf(sorted));
+        const seventh = sorted.filter(({ model }) => model === 'seventh');
+        expect(await walk(log, { model: 'seventh' })).toEqual(idsOf(seventh));
+        const isIndexed = (record: UsageRecord): boolean =>
+          database.kind === 'postgres' || (record[by] ?? 0) >= (by === 'ms' ? 30_000 : 100_000);
+        const expected = idsOf(sorted.filter(isIndexed));
+        expect((await walk(bounded, {})).slice(0, expected.length)).toEqual(expected);
+        const late = { since: newYear + 30 * 60_000, until: newYear + 1_100 * 60_000 };
+        const inTime = sorted.filter((one) => isIndexed(one) && one.at >= late.since && one.at < late.until);
+        expect((await walk(bounded, late)).slice(0, inTime.length)).toEqual(idsOf(inTime));
+      },
+    );
+
+    test('go on at a place that is one of their own', async () => {
+      for (const after of ['', '1', '1.2', '_1_', 'a_1_x', '1_1_"'])
+        await expect(log.largest({}, 'ms', 1, after)).rejects.toMatchObject({
+          code: 'invalid_value',
+          param: 'after',
+        });
     });
   });
 

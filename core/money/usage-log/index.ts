@@ -43,20 +43,24 @@ export type UsageMeasure = 'ms' | 'microDollars';
 /** The largest records of a filter, the largest first, without captured bodies. */
 export interface LargestUsage {
   readonly records: readonly UsageRecord[];
+  /** Cursor of the following page, which has smaller records. A page of a filter that few records fit may be short, or empty, and have one. */
+  readonly next?: string;
   /**
    * Time of the oldest records that were compared, in milliseconds since 1970; absent when all records of the filter were. To compare older
-   * ones, ask again with this time as `until`.
+   * ones, ask again with this time as `until`. Only where no index of the measure has the records.
    */
   readonly comparedSince?: number;
 }
 
 /**
- * A page of records, newest first and without captured bodies. `next` is the cursor of the following page. One page reads 250,000 records
+ * A page of records, newest first and without captured bodies. `next` is the cursor of the following page. One page reads 20,000 records
  * at most: where few of them fit the filter it is shorter than its limit, or empty, and has a cursor all the same.
  */
 export interface UsagePage {
   readonly records: readonly UsageRecord[];
   readonly next?: string;
+  /** Time of the oldest records that were looked at, where the page has looked at as many as it may. Older ones follow with `next`. */
+  readonly searchedSince?: number;
 }
 
 /** What the calls of one group come to. */
@@ -147,10 +151,10 @@ export interface UsageLog {
   /** Throws GatewayError `invalid_value` when `after` is no cursor. */
   page(filter: UsageFilter, limit: number, after?: string): Promise<UsagePage>;
   /**
-   * Returns the records with the longest duration or the highest cost, newest first among equals. Compares the newest 250,000 records of
-   * the filter's time range at most.
+   * Returns the records with the longest duration or the highest cost, newest first among equals. Throws GatewayError `invalid_value` when
+   * `after` is no cursor.
    */
-  largest(filter: UsageFilter, by: UsageMeasure, limit: number): Promise<LargestUsage>;
+  largest(filter: UsageFilter, by: UsageMeasure, limit: number, after?: string): Promise<LargestUsage>;
   /** One record with all that is known of it, captured bodies included. */
   find(id: string): Promise<UsageRecord | undefined>;
   /**

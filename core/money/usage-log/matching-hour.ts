@@ -1,7 +1,7 @@
 /** An hour that is looked into for a list. */
 
-/** An hour that has records of a filter, and how many records a look into it reads. */
+/** An hour that has records of a filter, and how many of them the sums know. */
 export interface MatchingHour {
   readonly start: number;
-  readonly records: number;
+  readonly calls: number;
 }

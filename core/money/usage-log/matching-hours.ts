@@ -4,6 +4,7 @@ import type { Ask } from '../../state/database/long-reads.ts';
 import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import { subjectHours } from './subject-hours.ts';
+import { slice } from './questions.ts';
 import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
@@ -40,65 +41,78 @@ export async function* matchingHours(
     [since, until, ...values],
   );
   const waiting = unsummed.map(({ start }) => Number(start));
-  const startsOf = async (level: number, first: number, end: number): Promise<number[]> => {
-    const sums = totalsIn({ level, since: first, until: end }, filter, ['start']);
+  const hoursOf = async (level: number, first: number, end: number): Promise<Found[]> => {
+    const sums = totalsIn({ level, since: first, until: end }, filter, ['start', 'calls']);
     const rows = await ask(
-      `SELECT DISTINCT start FROM (${sums.sql}) AS sums ORDER BY start DESC`,
+      `SELECT start, SUM(calls) AS calls FROM (${sums.sql}) AS sums GROUP BY start ORDER BY start DESC`,
       sums.values,
     );
-    return rows.map(({ start }) => Number(start));
+    return rows.map((row) => ({ start: Number(row['start']), calls: Number(row['calls']) }));
   };
   const isOfKey = filter.keyId !== undefined;
-  // Days first, of which there are fewer sums than of hours.
-  const stretches = isOfKey ? [undefined] : await startsOf(4, Math.floor(since / day) * day, until);
+  // Days first, of which there are fewer sums than of hours. The index by keys has hours alone: the latest first, which are enough for most.
+  const stretches = isOfKey ? ofWeeks(from, until) : await hoursOf(4, Math.floor(since / day) * day, until);
   for (const stretch of stretches) {
-    const hours =
-      stretch === undefined
-        ? await startsOf(5, from, until)
-        : await startsOf(3, Math.max(from, stretch), Math.min(until, stretch + day));
-    // The index by keys reads the records of the key alone.
-    const totals = stretch === undefined ? new Map<number, number>() : await totalsOf(ask, stretch);
-    for (const start of hours) {
-      while (waiting[0] !== undefined && waiting[0] >= start) {
-        const next = waiting.shift() ?? start;
-        if (next > start) yield { start: next, records: 0 };
+    const [first, end] = isOfKey
+      ? [stretch.start, stretch.end ?? until]
+      : [Math.max(from, stretch.start), Math.min(until, stretch.start + day)];
+    const hours = await hoursOf(isOfKey ? 5 : 3, first, end);
+    for (const one of hours) {
+      while (waiting[0] !== undefined && waiting[0] >= one.start) {
+        const next = waiting.shift() ?? one.start;
+        if (next > one.start) yield { start: next, calls: 0 };
       }
-      yield { start, records: totals.get(start) ?? 0 };
+      yield one;
     }
   }
-  for (const start of waiting) yield { start, records: 0 };
+  for (const start of waiting) yield { start, calls: 0 };
 }
 
-/** Number of all records in the hours of a day. */
-async function totalsOf(ask: Ask, start: number): Promise<ReadonlyMap<number, number>> {
-  const sums = totalsIn({ level: 1, since: start, until: start + day }, {}, ['start', 'calls']);
-  const rows = await ask(
-    `SELECT start, SUM(calls) AS calls FROM (${sums.sql}) AS sums GROUP BY start`,
-    sums.values,
-  );
-  return new Map(rows.map((row) => [Number(row['start']), Number(row['calls'])]));
+/** A time that has records, or that is looked into for such. */
+interface Found extends MatchingHour {
+  readonly end?: number;
 }
 
-/** A stretch of time in which there are records of a filter in every hour, and how many records a look into it reads. */
+/** Divides a time into stretches of one week, four weeks and the rest, the latest first. */
+function ofWeeks(since: number, until: number): readonly Found[] {
+  const latest = Math.floor(Math.min(until, Date.now()) / day) * day;
+  const starts = [latest - 7 * day, latest - 28 * day, since].map((start) => Math.max(since, start));
+  return starts
+    .map((start, index) => ({ start, end: starts[index - 1] ?? until, calls: 0 }))
+    .filter(({ start, end }) => start < end);
+}
+
+/** A stretch of time in which there are records of a filter. */
 export interface Stretch {
   readonly since: number;
   readonly until: number;
-  readonly records: number;
 }
 
-/** Joins hours that follow each other, until they have a slice of records: one look at them costs less than one at each. */
+/** Maximum number of hours that are joined. */
+const mostJoined = 24;
+
+/**
+ * Joins hours that follow each other, because one look at them costs less than one at each. With `wanted`, hours are joined across those
+ * without records, until they have so many calls: that is for indexes that find the records of the filter alone.
+ */
 export async function* joinedHours(
   hours: AsyncIterable<MatchingHour>,
-  slice: number,
+  wanted: number | undefined,
 ): AsyncGenerator<Stretch> {
-  let current: Stretch | undefined;
-  for await (const { start, records } of hours) {
-    if (current !== undefined && current.since === start + hour && current.records + records <= slice) {
-      current = { since: start, until: current.until, records: current.records + records };
-      continue;
+  let current: (Stretch & { readonly calls: number }) | undefined;
+  for await (const { start, calls } of hours) {
+    if (current !== undefined) {
+      const isNear =
+        wanted === undefined
+          ? current.since === start + hour && current.until - start <= mostJoined * hour
+          : current.calls < wanted && current.calls + calls <= slice;
+      if (isNear) {
+        current = { since: start, until: current.until, calls: current.calls + calls };
+        continue;
+      }
+      yield current;
     }
-    if (current !== undefined) yield current;
-    current = { since: start, until: start + hour, records };
+    current = { since: start, until: start + hour, calls };
   }
   if (current !== undefined) yield current;
 }

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../state/database/index.ts';
 import { PostgresError } from '../../state/database/postgres-error.ts';
 import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
+import { creationOf, lackingIndexes, partitionIndexes } from './partition-indexes.ts';
 
 const day = 86_400_000;
 
@@ -27,13 +28,6 @@ const long = { patience: 600_000 } as const;
 
 /** Any number that no other lock of this database has. */
 const advisoryLock = 5_717_440_151_031;
-
-const indexes: Readonly<Record<Table, readonly string[]>> = {
-  // The id alone: the record of a call that is written again has the same time.
-  usage_records: ['UNIQUE {} (id)', '{} (at)', '{} (hashtext(key_id), at)'],
-  usage_details: ['UNIQUE {} (at, id)'],
-  usage_attempts: ['UNIQUE {} (at, id, number)'],
-};
 
 /** A partition with records of a time; `until` is exclusive. */
 export interface Partition {
@@ -107,6 +101,28 @@ export async function makePartitions(
         return;
     }
   }
+  await addIndexes(database, now);
+}
+
+/** Maximum number of pages of a partition in use whose indexes are made all the same, because that takes less than a second. */
+const mostPages = 8_000;
+
+/**
+ * Makes the indexes that partitions of an older version lack. Writers wait for it, so that a large partition gets them when its time has
+ * been over for a day.
+ */
+async function addIndexes(database: PostgresDatabase, now: number): Promise<void> {
+  const lacking = await database.query(lackingIndexes, [], long);
+  if (lacking.length === 0) return;
+  const partitions = await partitionsOf(database, 'usage_records');
+  for (const { name, number, pages } of lacking) {
+    const until = partitions.find((one) => one.name === name)?.until ?? 0;
+    if (until + day > now && Number(pages) > mostPages) continue;
+    const isDone = await changing(database, async (session) => {
+      await session.query(creationOf('usage_records', Number(number), String(name)), [], long);
+    });
+    if (!isDone) return;
+  }
 }
 
 /** Removes the partitions that end before a time; returns how many records they had. Those that are in use stay until the next time. */
@@ -178,10 +194,8 @@ async function addPartition(
 
 async function createTable(session: PostgresSession, table: Table, name: string): Promise<void> {
   await session.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)`, [], long);
-  for (const [index, text] of indexes[table].entries()) {
-    const [unique, columns] = text.startsWith('UNIQUE') ? ['UNIQUE ', text.slice(10)] : ['', text.slice(3)];
-    await session.query(`CREATE ${unique}INDEX ${name}_${index} ON ${name} ${columns}`, [], long);
-  }
+  for (const number of partitionIndexes[table].keys())
+    await session.query(creationOf(table, number, name), [], long);
 }
 
 async function columnsOf(session: PostgresSession, table: Table): Promise<string> {

@@ -9,8 +9,8 @@ import { subjectKinds, subjectLevel } from './subjects.ts';
 const hourStart = `at - at % ${hour}`;
 
 /**
- * Gives the hours from the newest to the oldest in which there may be records of a filter that names an owner, a tag or an end user, and how
- * many records each has of everybody. The rarest kind that the filter names is looked for.
+ * Gives the hours from the newest to the oldest in which there may be records of a filter that names an owner, a tag or an end user. The rarest
+ * kind that the filter names is looked for.
  */
 export async function* subjectHours(
   ask: Ask,
@@ -43,19 +43,5 @@ export async function* subjectHours(
     ...waiting.map(({ start }) => Number(start)),
     ...found.map(({ start }) => Number(start) * minute),
   ]);
-  const records = await recordsIn(ask, starts);
-  for (const start of [...starts].toSorted((one, other) => other - one))
-    yield { start, records: records.get(start) ?? 0 };
-}
-
-/** Number of all records in the hours of a time. */
-async function recordsIn(ask: Ask, starts: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
-  if (starts.size === 0) return new Map();
-  let [first, last] = [Number.MAX_SAFE_INTEGER, 0];
-  for (const start of starts) [first, last] = [Math.min(first, start), Math.max(last, start)];
-  const rows = await ask(
-    'SELECT start, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? AND start <= ? GROUP BY start',
-    [Math.floor(first / minute), Math.floor(last / minute)],
-  );
-  return new Map(rows.map(({ start, calls }) => [Number(start) * minute, Number(calls)]));
+  for (const start of [...starts].toSorted((one, other) => other - one)) yield { start, calls: 0 };
 }

@@ -41,7 +41,7 @@ function narrowed(log: UsageLog, scope: Scope): UsageLog {
   return {
     ...log,
     page: (filter, limit, after) => log.page(narrow(filter), limit, after),
-    largest: (filter, by, limit) => log.largest(narrow(filter), by, limit),
+    largest: (filter, by, limit, after) => log.largest(narrow(filter), by, limit, after),
     sums: (filter, grouping, options) => log.sums(narrow(filter), grouping, options),
     each: (filter) => log.each(narrow(filter)),
     failedAttempts: async () => new Map(),

@@ -46,9 +46,7 @@ export const usageQuery = z.strictObject({
   sort: z
     .enum(['time', 'duration', 'cost'], 'must be time, duration or cost')
     .default('time')
-    .describe(
-      'Order: newest, longest or most expensive first. By duration and cost there is one page, and the newest 250,000 records of the time range are compared at most: see comparedSince.',
-    ),
+    .describe('Order: newest, longest or most expensive first.'),
 });
 
 /** A time zone in a query. */
@@ -183,12 +181,17 @@ export const usagePage = z.object({
     .string()
     .optional()
     .describe(
-      'Cursor of the next page; absent on the last. One page reads 250,000 records at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
+      'Cursor of the next page; absent on the last. One page reads 20,000 records at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
+    ),
+  searchedSince: time
+    .optional()
+    .describe(
+      'Time of the oldest records that were looked at, where the page has looked at as many as it may. Older ones follow with next.',
     ),
   comparedSince: time
     .optional()
     .describe(
-      'With sort by duration or cost: time of the oldest records that were compared; absent when all were. To compare older records, ask again with this time as until.',
+      'With sort by duration or cost, where no index has the records: time of the oldest that were compared; absent when all were. To compare older records, ask again with this time as until. With SQLite these are calls of less than 30 seconds or 0.1 dollars; with PostgreSQL all calls, until partitions of an older version have their indexes.',
     ),
 });
 

@@ -77,4 +77,19 @@ export const usageOwnerSteps: readonly Step[] = [
         END
       $$;`,
   },
+  {
+    name: 'usage-log-7',
+    // Partitions of a server get the same indexes from `money/usage-log/partitions.ts`. The values are those of `record-indexes.ts`.
+    isAddition: true,
+    sqlite: `
+      CREATE INDEX usage_records_kind ON usage_records (kind, at);
+      CREATE INDEX usage_records_failures ON usage_records (at) WHERE status >= 400;
+      CREATE INDEX usage_records_ms ON usage_records (ms) WHERE ms >= 30000;
+      CREATE INDEX usage_records_micro_dollars ON usage_records (micro_dollars) WHERE micro_dollars >= 100000;
+      DROP VIEW usage_calls;
+      ${ownedCalls.replace(', r.tags', ', r.kind, r.tags')}`,
+    postgres: ownedCalls
+      .replace('CREATE VIEW', 'CREATE OR REPLACE VIEW')
+      .replace('r.end_user', 'r.end_user, r.kind'),
+  },
 ];

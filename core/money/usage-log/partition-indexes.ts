@@ -1,0 +1,42 @@
+/** Indexes of partitions, and how those from before there were some of them get theirs. */
+import type { Ask } from '../../state/database/long-reads.ts';
+
+/** Indexes of each partition, by the table. The place in the list is part of an index's name. */
+export const partitionIndexes = {
+  // The id alone: the record of a call that is written again has the same time.
+  usage_records: [
+    'UNIQUE {} (id)',
+    '{} (at)',
+    '{} (hashtext(key_id), at)',
+    // By hours, so that equal entries are stored once.
+    '{} (kind, (at / 3600000))',
+    '{} (at) WHERE status >= 400',
+    '{} (ms)',
+    '{} (micro_dollars)',
+  ],
+  usage_details: ['UNIQUE {} (at, id)'],
+  usage_attempts: ['UNIQUE {} (at, id, number)'],
+} as const;
+
+/** Place in the list from which on partitions of older versions have no indexes. */
+export const firstAdded = 3;
+
+/** Partitions of records with the number of one of the added indexes that they lack, and how many pages of 8 KiB they have. */
+export const lackingIndexes = `SELECT c.relname AS name, n AS number, c.relpages AS pages
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+  CROSS JOIN generate_series(${firstAdded}, ${partitionIndexes.usage_records.length - 1}) AS numbers (n)
+  WHERE i.inhparent = to_regclass('usage_records') AND NOT EXISTS (
+    SELECT 1 FROM pg_index x JOIN pg_class made ON made.oid = x.indexrelid
+    WHERE x.indrelid = c.oid AND x.indisvalid AND made.relname = c.relname || '_' || n)`;
+
+/** True while a partition lacks some. */
+export async function lacksIndexes(ask: Ask): Promise<boolean> {
+  return (await ask(`${lackingIndexes} LIMIT 1`, [])).length > 0;
+}
+
+/** The statement that makes an index of a partition. */
+export function creationOf(table: keyof typeof partitionIndexes, number: number, partition: string): string {
+  const text = partitionIndexes[table][number] ?? '';
+  const [unique, columns] = text.startsWith('UNIQUE') ? ['UNIQUE ', text.slice(10)] : ['', text.slice(3)];
+  return `CREATE ${unique}INDEX IF NOT EXISTS ${partition}_${number} ON ${partition} ${columns}`;
+}

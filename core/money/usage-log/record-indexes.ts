@@ -1,0 +1,70 @@
+/** The indexes of records by kind, failure, duration and cost, and whether a database has them already. */
+import type { Database } from '../../state/database/index.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import type { UsageFilter, UsageMeasure } from './index.ts';
+import type { Source } from './narrowing.ts';
+import { lacksIndexes } from './partition-indexes.ts';
+
+/** Smallest values that the indexes of SQLite have: all calls in them would cost as much as the rest of the writing. */
+const floors: Readonly<Record<Database['kind'], Readonly<Record<UsageMeasure, number>>>> = {
+  sqlite: { ms: 30_000, microDollars: 100_000 },
+  postgres: { ms: Number.NEGATIVE_INFINITY, microDollars: Number.NEGATIVE_INFINITY },
+};
+
+/** How long a database that lacks indexes is not asked again, and one that has them, in milliseconds. */
+const pauses = { lacking: 10_000, made: 600_000 } as const;
+
+const columns = { ms: 'ms', microDollars: 'micro_dollars' } as const;
+
+/** A condition that an index of a measure serves. */
+export interface Measured extends Source {
+  readonly index: string;
+}
+
+/** What is known of the indexes of a database. */
+export interface RecordIndexes {
+  /** False while older partitions of a server have none yet. */
+  areMade(): Promise<boolean>;
+  /** The smallest value that the index of a measure has. */
+  floor(by: UsageMeasure): number;
+  /** The condition of a measure's index for a filter that has a lower bound of it. */
+  measured(by: UsageMeasure, filter: UsageFilter): Measured | undefined;
+}
+
+/** Looks after the indexes of a database. */
+export function createRecordIndexes(kind: Database['kind'], ask: Ask): RecordIndexes {
+  let made: Promise<boolean> | undefined;
+  const look = async (): Promise<boolean> => {
+    const isMade = !(await lacksIndexes(ask));
+    setTimeout(() => (made = undefined), isMade ? pauses.made : pauses.lacking).unref();
+    return isMade;
+  };
+  return {
+    async areMade() {
+      if (kind === 'sqlite') return true;
+      made ??= look();
+      try {
+        return await made;
+      } catch (error) {
+        made = undefined;
+        throw error;
+      }
+    },
+    floor: (by) => floors[kind][by],
+    measured(by, filter) {
+      const least = by === 'ms' ? filter.minMs : filter.minMicroDollars;
+      const most = by === 'ms' ? filter.maxMs : filter.maxMicroDollars;
+      if (least === undefined || least < floors[kind][by]) return undefined;
+      return {
+        sql: `${indexed(kind, by)} AND ${columns[by]} >= ?${most === undefined ? '' : ` AND ${columns[by]} <= ?`}`,
+        values: [least, ...(most === undefined ? [] : [most])],
+        index: `usage_records_${columns[by]}`,
+      };
+    },
+  };
+}
+
+/** The condition of the index itself, in its own words. */
+export function indexed(kind: Database['kind'], by: UsageMeasure): string {
+  return kind === 'sqlite' ? `${columns[by]} >= ${floors.sqlite[by]}` : `${columns[by]} IS NOT NULL`;
+}
