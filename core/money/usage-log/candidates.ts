@@ -9,7 +9,7 @@ import type { RecordIndexes } from './record-indexes.ts';
 /** Records that an index finds: all that fit a filter are among them. */
 export interface Candidates {
   /** Conditions of `usage_records`, of which one holds. */
-  readonly any: readonly Source[];
+  readonly oneOf: readonly Source[];
   /** Its name in SQLite. */
   readonly index: string;
 }
@@ -47,7 +47,7 @@ export async function offerFor(
     for (const by of ['ms', 'microDollars'] as const) {
       const found = indexes.measured(by, filter);
       if (found !== undefined)
-        within.push((since, until) => ({ any: [timed(found, since, until)], index: found.index }));
+        within.push((since, until) => ({ oneOf: [timed(found, since, until)], index: found.index }));
     }
   }
   if (within.length === 0) return undefined;
@@ -65,15 +65,15 @@ export async function offerFor(
 }
 
 /** Counts candidates, up to one more than are read together. */
-async function countOf(ask: Ask, kind: Database['kind'], { any, index }: Candidates): Promise<number> {
+async function countOf(ask: Ask, kind: Database['kind'], { oneOf, index }: Candidates): Promise<number> {
   const told = kind === 'sqlite' ? ` INDEXED BY ${index}` : '';
   // One by one: a server would look up all that several have before it counts.
-  const counts = any.map(
+  const counts = oneOf.map(
     ({ sql }) => `SELECT * FROM (SELECT 1 AS one FROM usage_records${told} WHERE ${sql} LIMIT ?) AS found`,
   );
   const [row] = await ask(
     `SELECT COUNT(*) AS count FROM (${counts.join(' UNION ALL ')}) AS candidates`,
-    any.flatMap(({ values }) => [...values, slice + 1]),
+    oneOf.flatMap(({ values }) => [...values, slice + 1]),
   );
   return Number(row?.['count']);
 }
@@ -86,11 +86,11 @@ function timed({ sql, values }: Source, since: number, until: number): Source {
 export function ofKey(keyId: string): Within {
   // As the index has it; a whole id would make the index three times as large.
   const source = { sql: 'hashtext(key_id) = hashtext(?)', values: [keyId] };
-  return (since, until) => ({ any: [timed(source, since, until)], index: '' });
+  return (since, until) => ({ oneOf: [timed(source, since, until)], index: '' });
 }
 
 const ofFailures: Within = (since, until) => ({
-  any: [timed({ sql: 'status >= 400', values: [] }, since, until)],
+  oneOf: [timed({ sql: 'status >= 400', values: [] }, since, until)],
   index: 'usage_records_failures',
 });
 
@@ -108,7 +108,7 @@ function ofKinds(kinds: readonly number[], kind: Database['kind']): Within {
     const one = (sql: string, values: readonly number[]): Source =>
       timed({ sql: sql + hours.sql, values: [...values, ...hours.values] }, since, until);
     return {
-      any: [...(kinds.length === 0 ? [] : [one(`kind IN (${ofAny})`, kinds)]), one('kind IS NULL', [])],
+      oneOf: [...(kinds.length === 0 ? [] : [one(`kind IN (${ofAny})`, kinds)]), one('kind IS NULL', [])],
       index: 'usage_records_kind',
     };
   };

@@ -193,9 +193,12 @@ async function addPartition(
 }
 
 async function createTable(session: PostgresSession, table: Table, name: string): Promise<void> {
-  await session.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)`, [], long);
-  for (const number of partitionIndexes[table].keys())
-    await session.query(creationOf(table, number, name), [], long);
+  const statements = [...partitionIndexes[table].keys()].map((number) => creationOf(table, number, name));
+  await session.query(
+    `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS); ${statements.join('; ')}`,
+    [],
+    long,
+  );
 }
 
 async function columnsOf(session: PostgresSession, table: Table): Promise<string> {

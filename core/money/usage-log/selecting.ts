@@ -74,14 +74,14 @@ function foundIn(
 ): { readonly found: Source; readonly condition?: Source } {
   const nothing = { sql: '', values: [] };
   if (among === undefined) return { found: nothing };
-  const { any, index } = among;
-  const values = any.flatMap((one) => one.values);
+  const { oneOf, index } = among;
+  const values = oneOf.flatMap((one) => one.values);
   if (kind === 'postgres')
     return {
       found: nothing,
-      condition: { sql: `(${any.map(({ sql }) => `(${sql})`).join(' OR ')})`, values },
+      condition: { sql: `(${oneOf.map(({ sql }) => `(${sql})`).join(' OR ')})`, values },
     };
-  const parts = any.map(
+  const parts = oneOf.map(
     ({ sql }) => `SELECT at AS in_at, id AS in_id FROM usage_records INDEXED BY ${index} WHERE ${sql}`,
   );
   return { found: { sql: `(${parts.join(' UNION ALL ')}) AS found CROSS JOIN `, values } };
