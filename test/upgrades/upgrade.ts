@@ -47,10 +47,10 @@ try {
 }
 
 async function upgrade(): Promise<boolean> {
-  const database = (await postgres.createDatabase('hasty')).replace(/\?.*/, '');
-  const stores = { database, redis: redis.url };
-  const old = await prepare(tree, stores);
-  const fresh = await prepare(root, stores);
+  const database = await postgres.createDatabase();
+  // Old versions do not know the patience that a busy machine needs.
+  const old = await prepare(tree, { database: database.replace(/\?.*/, ''), redis: redis.url });
+  const fresh = await prepare(root, { database, redis: redis.url });
   await old.start();
   const before = await administer(old.url, adminPassword);
   const keys = await makeKeys(before);
@@ -184,7 +184,7 @@ async function backUpAndRestore(
   try {
     fresh.run('backup', file);
     say('the database is saved');
-    const database = (await postgres.createDatabase('hasty')).replace(/\?.*/, '');
+    const database = await postgres.createDatabase();
     const restored = await prepare(root, { database, redis: redis.url });
     restored.run('restore', file);
     await restored.start();
