@@ -33,8 +33,8 @@ const [short, middle, long] = [3 * day, 9 * day, 27 * day];
 export const longestFold = long;
 
 /**
- * Folds of what has many rows a day, finer ones first. Thirty days of 50,000 keys are 1,500,000 days of keys, and about a fifth as many sums of
- * folds. `usage_folds` says which there are. Their numbers differ from those of all levels.
+ * Folds of what has many rows a day, finer ones first. Thirty days of 50,000 keys are 1,500,000 sums of days, and 400,000 of folds at most.
+ * `usage_folds` says which there are. Their numbers differ from those of all levels.
  */
 export const folds: readonly Fold[] = [
   ...foldsOf(
