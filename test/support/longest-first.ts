@@ -35,7 +35,6 @@ export const longest: readonly string[] = [
   'test/browser/views.test.ts',
   'test/house/pages.test.ts',
   'test/core/money/usage-log/usage-log.test.ts',
-  'test/plugins/mcp/conformance-client.test.ts',
   'test/plugins/telemetry/failures.test.ts',
   'test/flows/announced-stop.test.ts',
   'test/plugins/telemetry/stopping.test.ts',

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { playScenario, type Scenario } from '../../support/mcp/conformance-client.ts';
+import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
 
 /* The published conformance suite of MCP, against the gateway as a client of servers. */
 
@@ -7,7 +9,19 @@ const suite = new URL(
   '../../../node_modules/@modelcontextprotocol/conformance/dist/index.js',
   import.meta.url,
 ).pathname;
-const client = new URL('../../support/mcp/conformance-client.ts', import.meta.url).pathname;
+const script = new URL('../../support/mcp/conformance-command.js', import.meta.url).pathname;
+
+/** Plays the scenarios that the suite's clients ask for. */
+let player: ScriptedUpstream;
+beforeAll(async () => {
+  player = await startUpstream(({ body }, response) => {
+    playScenario(JSON.parse(String(body)) as Scenario).then(
+      () => response.end('done'),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    );
+  });
+});
+afterAll(() => player.close());
 
 /** Runs the suite and returns what it prints. */
 function run(...args: string[]): Promise<string> {
@@ -18,7 +32,15 @@ function run(...args: string[]): Promise<string> {
   });
 }
 
-const command = `"${process.execPath}" --conditions=sluice-source "${client}"`;
+function play(scenario: string): Promise<string> {
+  return run(
+    'client',
+    '--command',
+    `"${process.execPath}" "${script}" ${player.url}`,
+    '--scenario',
+    scenario,
+  );
+}
 
 /** What the gateway does not do as a client. */
 const notDone = new Map([
@@ -64,14 +86,14 @@ const scenarios = [
 // Side by side, because each of them is two processes that mostly wait.
 describe.concurrent('the gateway as a client of a server', () => {
   test.each(scenarios)('passes %s', async (scenario) => {
-    const output = await run('client', '--command', command, '--scenario', scenario);
+    const output = await play(scenario);
     expect(output).toMatch(/Passed: \d+\/\d+, 0 failed/);
     // A busy machine reconnects later than the suite likes.
     if (scenario !== 'sse-retry') expect(output).toContain('OVERALL: PASSED');
   });
 
   test.each([...notDone])('does not do %s', async (scenario, why) => {
-    const output = await run('client', '--command', command, '--scenario', scenario);
+    const output = await play(scenario);
     expect(output).toContain('OVERALL: FAILED');
     expect(output).toContain(why);
   });

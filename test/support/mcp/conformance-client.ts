@@ -1,8 +1,4 @@
-/*
- * The gateway as a client of MCP servers, as the conformance suite starts it: `node conformance-client.ts URL`, with the scenario in the
- * environment. Starts a gateway with that server in its config, signs in where the scenario wants a person to, and uses all tools of the
- * server through the gateway's endpoint.
- */
+/* The gateway as a client of the MCP servers of the conformance suite. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import demo from '../../../channels/demo/index.ts';
 import { openServices } from '../../../core/upstream/services.ts';
@@ -11,13 +7,34 @@ import { startGateway } from '../gateway.ts';
 
 type Server = NonNullable<NonNullable<Parameters<typeof mcp>[0]>['servers']>[string];
 
-const url = process.argv.at(-1) ?? '';
-const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
-const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as Record<string, string>;
-const { client_id: clientId, client_secret: clientSecret, private_key_pem: privateKey } = context;
+/** A scenario of the suite. */
+export interface Scenario {
+  readonly name: string;
+  /** Address of the suite's MCP server. */
+  readonly url: string;
+  /** Credentials that the suite gives to clients. */
+  readonly context: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts a gateway with the server of a scenario in its config, signs in where the scenario wants a person to, and uses all tools of the
+ * server through the gateway's endpoint.
+ */
+export async function playScenario(asked: Scenario): Promise<void> {
+  const server = async (scope?: string): Promise<Server> => ({
+    url: asked.url,
+    protocol: '2025',
+    connection: 'session',
+    oauth: await oauth(asked, scope),
+  });
+  const scope = await useTools(asked, await server());
+  if (scope === undefined) return;
+  const missing = await useTools(asked, await server(scope));
+  if (missing !== undefined) throw new Error(`The scope "${missing}" is still missing.`);
+}
 
 /** Operators know the authorization server of their MCP server; the suite starts one on a port of its own. */
-async function issuer(): Promise<string> {
+async function issuerOf({ url }: Scenario): Promise<string> {
   const { origin, pathname } = new URL(url);
   const metadata = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
   const { authorization_servers: servers } = (await metadata.json()) as { authorization_servers: string[] };
@@ -25,7 +42,7 @@ async function issuer(): Promise<string> {
 }
 
 /** Does what `sluice login mcp URL` does, with a person who agrees to everything. */
-async function signIn(scope?: string): Promise<string> {
+async function signIn({ name, url, context }: Scenario, scope?: string): Promise<string> {
   const http = openServices();
   const browse = (text: string): void => void fetch(/https?:\S+/.exec(text)?.[0] ?? '');
   const clientMetadata = 'https://conformance-test.local/client-metadata.json';
@@ -33,9 +50,9 @@ async function signIn(scope?: string): Promise<string> {
     const grant = await mcp.spec.signIn?.({
       address: url,
       scope,
-      clientId,
-      clientSecret,
-      ...(scenario === 'auth/basic-cimd' ? { clientMetadata } : {}),
+      clientId: context['client_id'],
+      clientSecret: context['client_secret'],
+      ...(name === 'auth/basic-cimd' ? { clientMetadata } : {}),
       http,
       tell: browse,
     });
@@ -45,16 +62,19 @@ async function signIn(scope?: string): Promise<string> {
   }
 }
 
-async function oauth(scope?: string): Promise<Extract<Server, { url: string }>['oauth']> {
-  if (!scenario.startsWith('auth/')) return undefined;
-  if (!scenario.startsWith('auth/client-credentials')) return { signIn: await signIn(scope) };
+async function oauth(asked: Scenario, scope?: string): Promise<Extract<Server, { url: string }>['oauth']> {
+  const { name, context } = asked;
+  const { client_id: clientId = '', client_secret: clientSecret, private_key_pem: privateKey } = context;
+  if (!name.startsWith('auth/')) return undefined;
+  if (!name.startsWith('auth/client-credentials')) return { signIn: await signIn(asked, scope) };
+  const issuer = await issuerOf(asked);
   return privateKey === undefined
-    ? { clientId: clientId ?? '', clientSecret, issuer: await issuer() }
-    : { clientId: clientId ?? '', privateKey, algorithm: 'ES256', issuer: await issuer() };
+    ? { clientId, clientSecret, issuer }
+    : { clientId, privateKey, algorithm: 'ES256', issuer };
 }
 
 /** Uses all tools once. Returns the scope that the gateway's token lacks, or undefined. */
-async function useTools(server: Server): Promise<string | undefined> {
+async function useTools({ name: scenario }: Scenario, server: Server): Promise<string | undefined> {
   const gateway = await startGateway({ channels: [demo()], plugins: [mcp({ servers: { suite: server } })] });
   const client = new Client(
     { name: 'suite', version: '1' },
@@ -68,11 +88,8 @@ async function useTools(server: Server): Promise<string | undefined> {
     await client.connect(transport);
     const { tools } = await client.listTools();
     for (const { name } of tools)
-      console.error(
-        JSON.stringify(
-          await client.callTool({ name, arguments: scenario === 'tools_call' ? { a: 5, b: 3 } : {} }),
-        ),
-      );
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, as a person would
+      await client.callTool({ name, arguments: scenario === 'tools_call' ? { a: 5, b: 3 } : {} });
     const scope = scopeOf(JSON.stringify(gateway.lines));
     if (tools.length > 0 || !scenario.startsWith('auth/') || scope !== undefined) return scope;
     throw new Error(`The gateway has no tools: ${JSON.stringify(gateway.lines.slice(-5))}`);
@@ -88,16 +105,4 @@ async function useTools(server: Server): Promise<string | undefined> {
 
 function scopeOf(text: string): string | undefined {
   return /needs the scope \\?"([^"\\]+)/.exec(text)?.[1];
-}
-
-const server = async (scope?: string): Promise<Server> => ({
-  url,
-  protocol: '2025',
-  connection: 'session',
-  oauth: await oauth(scope),
-});
-const scope = await useTools(await server());
-if (scope !== undefined) {
-  const missing = await useTools(await server(scope));
-  if (missing !== undefined) throw new Error(`The scope "${missing}" is still missing.`);
 }
