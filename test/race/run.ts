@@ -27,6 +27,8 @@ export interface RaceOptions {
   readonly database?: string;
   /** Redis that the gateways share. Default: none. */
   readonly redis?: SharedStoreSettings;
+  /** Leaves out the heats of one key alone. Default: false. */
+  readonly levelsOnly?: boolean;
   readonly say?: (line: string) => void;
 }
 
@@ -60,6 +62,7 @@ export async function race({
   calls,
   database,
   redis,
+  levelsOnly = false,
   say = () => {},
 }: RaceOptions): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-race-'));
@@ -94,9 +97,14 @@ export async function race({
       say(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
       return outcome;
     };
+    const ofOneKey = levelsOnly
+      ? []
+      : [
+          await heat(`${total} calls, ${count} gateways`, { keys: [first] }),
+          await heat(`${total} calls, a provider that ignores limits`, { keys: [second], ignoring: true }),
+        ];
     const outcomes = [
-      await heat(`${total} calls, ${count} gateways`, { keys: [first] }),
-      await heat(`${total} calls, a provider that ignores limits`, { keys: [second], ignoring: true }),
+      ...ofOneKey,
       await heat(`${total} calls of four keys of one team, budgets at three levels`, levels),
       await heat(`${total} calls of four such keys, one of ${count} gateways killed`, {
         ...others,
