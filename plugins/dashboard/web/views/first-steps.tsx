@@ -5,11 +5,11 @@ import type { ChannelView, KeyWithValue } from '../../../admin/schemas/index.ts'
 import { api } from '../parts/api.ts';
 import { configApi } from '../parts/config-api.ts';
 import { sayChanged } from '../parts/config-words.ts';
-import { Copy } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { useMay } from '../parts/may.ts';
 import { addressOf } from '../parts/router.ts';
 import { duration } from '../parts/text.ts';
+import { CallStep } from './call-step.tsx';
 import { ConfigForm } from './config-form.tsx';
 import { KeyForm } from './key-form.tsx';
 import { OnceOnly } from './key-once.tsx';
@@ -262,42 +262,6 @@ function KeyStep({
         />
       )}
       {isShown && made !== undefined && <OnceOnly made={made} onClose={() => setShown(false)} />}
-    </>
-  );
-}
-
-function CallStep({
-  secret,
-  channels,
-}: {
-  readonly secret: string | undefined;
-  readonly channels: readonly ChannelView[];
-}) {
-  const model = channels.flatMap(({ models }) => models).find((name) => !name.includes('*')) ?? 'MODEL';
-  const command = (key: string): string =>
-    [
-      `curl ${location.origin}/v1/chat/completions \\`,
-      `  -H "authorization: Bearer ${key}" \\`,
-      `  -H "content-type: application/json" \\`,
-      `  -d '${JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }).replaceAll("'", String.raw`'\''`)}'`,
-    ].join('\n');
-  return (
-    <>
-      <p>
-        Send this from a terminal, or use the <a href={addressOf('playground')}>playground</a>. The step is
-        done as soon as the call arrives.
-      </p>
-      {/* The key was shown once: the page has it until it is left, and copies it without showing it. */}
-      <pre className="sample">{command('$SLUICE_KEY')}</pre>
-      <div className="row">
-        <Copy
-          text={command(secret ?? '$SLUICE_KEY')}
-          label={secret === undefined ? 'Copy' : 'Copy with your key'}
-        />
-        <span className="row muted small" role="status">
-          <span className="dot pulse" aria-hidden="true" /> Waiting for a call
-        </span>
-      </div>
     </>
   );
 }
