@@ -209,9 +209,17 @@ export async function makeKey(
   return secret;
 }
 
+/** True where people look at the pictures: with `npm run fuzz`, or where they ask for them. */
+const isLookedAt = everything || process.env['SLUICE_PICTURES'] !== undefined;
+
+/** Themes and widths in which views are tried. Two of the four show what is wrong with colours, and with widths. */
+export const looks = (['light', 'dark'] as const)
+  .flatMap((colorScheme) => [1280, 390].map((width) => ({ colorScheme, width })))
+  .filter(({ colorScheme, width }) => isLookedAt || (colorScheme === 'light') === (width === 1280));
+
 /** Takes a picture where pictures are wanted, once what moves has come to rest. */
 export async function takePicture(page: Page, name: string): Promise<void> {
-  if (!everything && process.env['SLUICE_PICTURES'] === undefined) return;
+  if (!isLookedAt) return;
   await page.waitForTimeout(400);
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });

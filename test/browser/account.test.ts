@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stepAt } from '../../core/state/users/totp.ts';
 import { withoutChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
-import { goTo, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+import { goTo, looks, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
 import { appCode } from './_totp.ts';
 
 const skipped = withoutChromium();
@@ -52,18 +52,6 @@ async function signIn(page: Page, password: string, code?: string): Promise<void
   }
   await page.getByRole('navigation', { name: 'Views' }).waitFor();
 }
-
-const looks = [
-  { colorScheme: 'light', width: 1280 },
-  { colorScheme: 'dark', width: 390 },
-  // Two show what is wrong; people look at all four.
-  ...(process.env['SLUICE_PICTURES'] === undefined
-    ? []
-    : ([
-        { colorScheme: 'dark', width: 1280 },
-        { colorScheme: 'light', width: 390 },
-      ] as const)),
-] as const;
 
 /** Looks at what a page shows in both themes and widths; returns what is wrong. */
 async function lookAt(page: Page, name: string): Promise<string[]> {

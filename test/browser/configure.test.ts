@@ -13,6 +13,7 @@ import {
   goTo,
   pagePlugin,
   password,
+  looks,
   startDashboard,
   takePicture,
   violations,
@@ -246,10 +247,6 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await page.getByText('Alert acknowledged').waitFor();
     expect(complaints).toEqual([]);
   });
-
-  const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-    [1280, 390].map((width) => ({ colorScheme, width })),
-  );
 
   test.each(looks)(
     'break no rule of accessibility and fit, $colorScheme, $width pixels wide',

@@ -1,10 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutChromium } from '../support/chromium.ts';
-import { goTo, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+import { goTo, looks, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
 
 const skipped = withoutChromium();
-const phone = { width: 390, height: 800 };
 
 let dashboard: Dashboard;
 
@@ -241,10 +240,6 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     expect(await table.locator('tbody tr').count()).toBeLessThan(80);
     expect(await table.getAttribute('aria-rowcount')).toBe('10001');
   });
-
-  const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-    [1280, phone.width].map((width) => ({ colorScheme, width })),
-  );
 
   test.each(looks)(
     'break no rule of accessibility, $colorScheme, $width pixels wide',

@@ -2,7 +2,15 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
-import { goTo, makeKey, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+import {
+  goTo,
+  looks,
+  makeKey,
+  startDashboard,
+  takePicture,
+  violations,
+  type Dashboard,
+} from './_dashboard.ts';
 
 const skipped = withoutChromium();
 
@@ -76,10 +84,6 @@ afterAll(async () => {
 const calls = (page: Page): Locator => page.getByRole('table', { name: 'Calls' }).locator('tbody tr');
 
 describe.skipIf(skipped !== undefined)(`the views of the dashboard ${skipped ?? ''}`, () => {
-  const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-    [1280, 390].map((width) => ({ colorScheme, width })),
-  );
-
   test.each(looks)(
     'break no rule of accessibility and fit, $colorScheme, $width pixels wide',
     async ({ colorScheme, width }) => {
