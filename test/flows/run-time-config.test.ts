@@ -96,7 +96,7 @@ describe.each(newDatabases())(
       },
     );
 
-    test.skipIf(onOne !== undefined)(
+    test.skipIf(onOne !== undefined || !everything)(
       'a connection that was open before a change makes one more call as before, and is closed with it',
       async () => {
         const gateway = await gatewayOn(await url());
@@ -143,7 +143,7 @@ describe.each(newDatabases())(
       expect(one.lines('reloaded: the workers before finish what they have').length).toBeLessThan(many / 2);
     });
 
-    test.skipIf(onOne !== undefined)(
+    test.skipIf(onOne !== undefined || !everything)(
       'an entry whose id the file takes later is shadowed, and serves again without',
       async () => {
         const gateway = await gatewayOn(await url());
