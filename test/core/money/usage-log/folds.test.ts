@@ -8,6 +8,7 @@ import { openStores, type Stores } from '../../../../core/state/stores.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { insertRecords, usageRecord } from '../../../suites/usage-log-suite.ts';
 import { temporaryDatabase } from '../../state/support.ts';
+import { everything } from '../../../support/tries.ts';
 
 const missing = withoutPostgres();
 const hour = 3_600_000;
@@ -156,13 +157,17 @@ describe('on an SQLite file', () => {
   foldsSuite(temporaryDatabase);
 });
 
-describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' : `, ${missing}`}`, () => {
-  let server: TestPostgres;
+// Slow there: on PostgreSQL with `npm run fuzz` alone.
+describe.skipIf(missing !== undefined || !everything)(
+  `on Postgres${missing === undefined ? '' : `, ${missing}`}`,
+  () => {
+    let server: TestPostgres;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(() => server?.close());
+    beforeAll(async () => {
+      server = await startPostgres();
+    });
+    afterAll(() => server?.close());
 
-  foldsSuite(() => server.createDatabase());
-});
+    foldsSuite(() => server.createDatabase());
+  },
+);
