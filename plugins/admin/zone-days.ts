@@ -1,9 +1,8 @@
 /** Days of a named time zone. */
 import { GatewayError } from 'sluice';
+import { beginningOf, offsetsOf, type OffsetAt } from './zone-clock.ts';
 
-const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
+const day = 86_400_000;
 
 /** A day of a zone. Times are in milliseconds since 1970; `until` is exclusive. */
 export interface ZoneDay {
@@ -25,51 +24,26 @@ export function daysOf(zone: string, since: number, until: number): readonly Zon
     throw new GatewayError('invalid_value', `since is too early: more than ${mostDays} days.`, {
       param: 'since',
     });
-  const offsetAt = offsetsOf(zone);
+  const offsetAt = clockOf(zone);
   const days: ZoneDay[] = [];
   // As if the zone's clock were one of UTC.
   let local = Math.floor((since + offsetAt(since)) / day) * day;
-  let start = midnight(local, offsetAt);
+  let start = beginningOf(local, offsetAt);
   while (start < until) {
     local += day;
-    const end = midnight(local, offsetAt);
+    const end = beginningOf(local, offsetAt);
     days.push({ date: new Date(local - day).toISOString().slice(0, 10), since: start, until: end });
     start = end;
   }
   return days;
 }
 
-/** When a day begins. Where clocks go forward at midnight it begins an hour later on them. */
-function midnight(local: number, offsetAt: (at: number) => number): number {
-  const before = local - offsetAt(local - day / 2);
-  const after = local - offsetAt(local + day / 2);
-  const isReached = (at: number): boolean => at + offsetAt(at) >= local;
-  const [earlier, later] = [Math.min(before, after), Math.max(before, after)];
-  return isReached(earlier) ? earlier : later;
-}
-
-/** Returns how far the clocks of a zone are ahead of UTC at a time, in milliseconds. */
-function offsetsOf(zone: string): (at: number) => number {
-  let format: Intl.DateTimeFormat;
+function clockOf(zone: string): OffsetAt {
   try {
-    format = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-    });
+    return offsetsOf(zone);
   } catch {
     throw new GatewayError('invalid_value', `There is no time zone ${zone.slice(0, 100)}.`, {
       param: 'zone',
     });
   }
-  return (at) => {
-    const whole = Math.floor(at / minute) * minute;
-    const parts = new Map(format.formatToParts(whole).map(({ type, value }) => [type, Number(value)]));
-    const of = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
-    return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute')) - whole;
-  };
 }

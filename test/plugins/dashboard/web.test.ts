@@ -4,6 +4,7 @@ import { differences } from '../../../plugins/dashboard/web/parts/differences.ts
 import { changesOf, draftOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
 import { fieldOf } from '../../../plugins/dashboard/web/parts/limits-draft.ts';
 import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
+import { startOf } from '../../../plugins/dashboard/web/parts/zone-time.ts';
 import { wires } from '../../../plugins/dashboard/web/parts/wires.ts';
 import type { KeyView } from '../../../plugins/admin/schemas/index.ts';
 
@@ -221,6 +222,15 @@ describe('the playground', () => {
   });
 });
 
+test.each([
+  ['America/Santiago', '2026-09-06', '2026-09-06T04:00Z'],
+  ['America/Santiago', '2026-09-07', '2026-09-07T03:00Z'],
+  ['Asia/Beirut', '2026-03-29', '2026-03-28T22:00Z'],
+  ['Europe/Berlin', '2026-03-30', '2026-03-29T22:00Z'],
+])('in %s the day %s begins at %s, also where midnight is skipped', (zone, date, start) => {
+  expect(startOf(zone, date)).toBe(Date.parse(start));
+});
+
 test('tells an administrator what somebody else has changed meanwhile', () => {
   const budget = { unit: 'micro-dollar', period: 'month', amount: 5_000_000, spent: 1 };
   const before = { version: 'v1', name: 'a', budgets: [budget], lastUsedAt: 1 };
@@ -235,4 +245,9 @@ test('tells an administrator what somebody else has changed meanwhile', () => {
     'Requests per minute is now 7',
   ]);
   expect(differences(before, { ...before, budgets: [{ ...budget, spent: 2 }], note: '' })).toEqual([]);
+  const zoned = { ...before, budgets: [{ ...budget, timeZone: 'Europe/Berlin' }] };
+  expect(differences(before, zoned)).toEqual(['Budgets is now $5 per month (Europe/Berlin)']);
+  // Keys in a list have it, a key that is read by its id has not.
+  const listed = { ...before, spent: { since: 1, calls: 2, microDollars: 3 } };
+  expect(differences(listed, before)).toEqual([]);
 });

@@ -1,8 +1,9 @@
 /** Describes what differs between two states of a thing. */
 
-/** Members that say nothing about an edit. */
+/** Members that say nothing about an edit, or that only lists have. */
 const unedited: ReadonlySet<string> = new Set([
   'version',
+  'spent',
   'lastUsedAt',
   'lastSignInAt',
   'oldSecret',
@@ -27,8 +28,9 @@ function textOf(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'empty';
   if (Array.isArray(value)) return value.length === 0 ? 'empty' : value.map(textOf).join(', ');
   if (typeof value !== 'object') return String(value);
-  const { unit, amount, period, hours } = value as Readonly<Record<string, unknown>>;
+  const { unit, amount, period, hours, timeZone } = value as Readonly<Record<string, unknown>>;
   if (typeof amount !== 'number') return JSON.stringify(value);
   const money = unit === 'token' ? `${amount} tokens` : `$${amount / 1e6}`;
-  return `${money} per ${period === 'hours' ? `${String(hours)} hours` : String(period)}`;
+  const zone = timeZone === undefined ? '' : ` (${String(timeZone)})`;
+  return `${money} per ${period === 'hours' ? `${String(hours)} hours` : String(period)}${zone}`;
 }

@@ -1,4 +1,5 @@
 /** Days of a named time zone. */
+import { beginningOf, offsetsOf } from '../../../admin/zone-clock.ts';
 
 /** The time zone of the browser. */
 export const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -15,31 +16,14 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** Returns how far the clocks of a zone are ahead of UTC at a time, in milliseconds. */
-function offsetAt(zone: string, at: number): number {
-  const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-  }).formatToParts(at);
-  const of = (type: string): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
-  const minute = 60_000;
-  const local = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'));
-  return local - Math.floor(at / minute) * minute;
-}
-
 /** Returns the date in a zone at a time: `2026-03-29`. */
 export function dateIn(zone: string, at: number): string {
-  return new Date(at + offsetAt(zone, at)).toISOString().slice(0, 10);
+  return new Date(at + offsetsOf(zone)(at)).toISOString().slice(0, 10);
 }
 
 /** Returns a time that reads in the browser's zone as another reads in a zone: for axes, which know the browser's alone. */
 export function asWallClock(zone: string, at: number): number {
-  return new Date(new Date(at + offsetAt(zone, at)).toISOString().slice(0, 19)).getTime();
+  return new Date(new Date(at + offsetsOf(zone)(at)).toISOString().slice(0, 19)).getTime();
 }
 
 /** Returns a time to the minute, as clocks of a zone show it. */
@@ -51,7 +35,5 @@ export function clockIn(zone: string, at: number): string {
 export function startOf(zone: string, date: string, later = 0): number | undefined {
   const start = Date.parse(`${date}T00:00:00Z`);
   if (Number.isNaN(start)) return undefined;
-  const local = start + later * 86_400_000;
-  // The offset may be another at the beginning of the day than at the same time in UTC.
-  return local - offsetAt(zone, local - offsetAt(zone, local));
+  return beginningOf(start + later * 86_400_000, offsetsOf(zone));
 }
