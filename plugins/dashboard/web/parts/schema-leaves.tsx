@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import { Field } from './fields.tsx';
 import { isHidden, isMembers, type JsonSchema } from './json-schema.ts';
+import { namedSecret, secretSources } from './secret-forms.ts';
 import { ago } from './text.ts';
 
 /** One value in a form. */
@@ -144,17 +145,11 @@ export function JsonLeaf({ label, schema, value, onChange, problem }: LeafProps)
   );
 }
 
-const sources = [
-  ['text', 'Text'],
-  ['env', 'Environment variable'],
-  ['file', 'File'],
-] as const;
-type Source = (typeof sources)[number][0];
-
-/** A secret: typed anew, kept as it is stored, or read from the environment or a file that the config file allows. */
+/** A secret: typed anew, kept as it is stored, or named by a reference that the config file allows. */
 export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProps) {
   const [stored, setStored] = useState<unknown>();
-  const source: Source = isMembers(value) ? (typeof value['file'] === 'string' ? 'file' : 'env') : 'text';
+  const named = namedSecret(value);
+  const source = named?.form ?? 'text';
   if (isHidden(value)) {
     const { last4, setAt } = value;
     return (
@@ -185,7 +180,7 @@ export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProp
       </Field>
     );
   }
-  const text = isMembers(value) ? value[source] : value;
+  const text = named === undefined ? value : named.name;
   const isAddress = schema.secret === 'url' && source === 'text';
   return (
     <Field label={label} hint={hintOf(schema)} problem={problem}>
@@ -197,7 +192,7 @@ export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProp
               value={source}
               onChange={({ target }) => onChange(target.value === 'text' ? '' : { [target.value]: '' })}
             >
-              {sources.map(([name, title]) => (
+              {secretSources.map(([name, title]) => (
                 <option key={name} value={name}>
                   {title}
                 </option>
@@ -210,9 +205,7 @@ export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProp
             autoComplete={source === 'text' && !isAddress ? 'new-password' : 'off'}
             spellCheck={false}
             value={typeof text === 'string' ? text : ''}
-            placeholder={
-              source === 'env' ? 'OPENAI_KEY' : source === 'file' ? '/run/secrets/openai' : undefined
-            }
+            placeholder={named?.example}
             onChange={({ target }) => onChange(source === 'text' ? target.value : { [source]: target.value })}
           />
           {stored !== undefined && (

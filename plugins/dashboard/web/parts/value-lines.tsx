@@ -1,5 +1,6 @@
 /** Values of the configuration for people: a line for each member, and what differs between two of them. */
 import { isHidden, isMembers } from './json-schema.ts';
+import { namedSecret } from './secret-forms.ts';
 import { ago } from './text.ts';
 
 /** Returns a single value as a text. */
@@ -8,8 +9,8 @@ function textOf(value: unknown): string {
     const when = value.setAt === undefined ? '' : `, set ${ago(value.setAt)}`;
     return `secret ${value.last4 === '' ? '' : `…${value.last4}`}${when}`;
   }
-  if (isMembers(value) && typeof value['env'] === 'string') return `environment variable ${value['env']}`;
-  if (isMembers(value) && typeof value['file'] === 'string') return `file ${value['file']}`;
+  const named = namedSecret(value);
+  if (named !== undefined) return `${named.title.toLowerCase()} ${named.name}`;
   if (Array.isArray(value))
     return value.length === 0 ? 'none' : value.map((entry) => textOf(entry)).join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -18,8 +19,7 @@ function textOf(value: unknown): string {
 /** Returns the members of a value with their paths. Lists and secrets count as one. */
 function linesOf(value: unknown, path = ''): readonly (readonly [string, string])[] {
   const isOne = !isMembers(value) || isHidden(value) || Object.keys(value).length === 0;
-  const isReference = isMembers(value) && /^(?:env|file)$/.test(Object.keys(value).join());
-  if (isOne || isReference) return [[path, textOf(value)]];
+  if (isOne || namedSecret(value) !== undefined) return [[path, textOf(value)]];
   return Object.entries(value).flatMap(([name, entry]) =>
     linesOf(entry, path === '' ? name : `${path}.${name}`),
   );
