@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stepAt } from '../../core/state/users/totp.ts';
 import { withoutChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
-import { goTo, looks, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
+import { goTo, login, looks, startDashboard, takePicture, violations, type Dashboard } from './_dashboard.ts';
 import { appCode } from './_totp.ts';
 
 const skipped = withoutChromium();
@@ -110,7 +110,7 @@ afterAll(async () => {
 
 describe.skipIf(skipped !== undefined)(`one's own account ${skipped ?? ''}`, () => {
   test('has a name, a password, a second factor and sessions, and signs out everywhere', async () => {
-    const { page, complaints } = await dashboard.openAnother({ stranger: true });
+    const { page, context, complaints } = await dashboard.openAnother({ stranger: true });
     await signIn(page, first);
     await page.getByRole('link', { name: 'Your account' }).click();
     await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
@@ -194,8 +194,17 @@ describe.skipIf(skipped !== undefined)(`one's own account ${skipped ?? ''}`, () 
     await page.getByRole('table', { name: 'Models' }).getByText('demo-thinking').waitFor();
     expect(await page.getByRole('columnheader', { name: 'Channels' }).count()).toBe(0);
     await goTo(page, 'Usage log');
-    await expect.poll(() => page.getByRole('table', { name: 'Calls' }).locator('tbody tr').count()).toBe(1);
+    const calls = page.getByRole('table', { name: 'Calls' }).locator('tbody tr');
+    await expect.poll(() => calls.count()).toBe(1);
     expect(await violations(page)).toEqual([]);
+
+    // Her session ends without her, and somebody else signs in: nothing that she has read is left.
+    await context.clearCookies();
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await login(page);
+    await goTo(page, 'Usage log');
+    await calls.first().waitFor();
+    expect(await calls.count()).toBe(5);
   });
 
   test('is not shown to the admin password, which has none', async () => {

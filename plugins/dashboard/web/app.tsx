@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, type FunctionComponent } from 'react';
 import type { Session } from '../../admin/schemas/index.ts';
 import { api, whenSignedOut } from './parts/api.ts';
+import { endSession } from './parts/end-session.ts';
 import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
 import type { Operation } from './parts/may.ts';
@@ -63,13 +64,7 @@ export function App() {
   const queries = useQueryClient();
   const place = usePlace();
   const session = useQuery({ queryKey: ['session'], queryFn: api.session, staleTime: Infinity });
-  useEffect(
-    () =>
-      whenSignedOut(() => {
-        queries.setQueryData(['session'], null);
-      }),
-    [queries],
-  );
+  useEffect(() => whenSignedOut(() => endSession(queries)), [queries]);
   if (session.data === undefined) {
     return (
       <main className="login">
@@ -142,8 +137,7 @@ function Rail({
   const leave = async (): Promise<void> => {
     const left = await api.logout().catch(() => undefined);
     if (left?.location !== undefined) window.location.assign(left.location);
-    queries.setQueryData(['session'], null);
-    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+    endSession(queries);
   };
   return (
     <header className="rail" ref={rail}>

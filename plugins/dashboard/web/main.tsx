@@ -11,7 +11,8 @@ startTheme();
 const queries = new QueryClient({
   defaultOptions: {
     // Whether the machine has a network says nothing about the gateway, which may run on it.
-    mutations: { networkMode: 'always' },
+    // What was sent is forgotten at once: passwords, keys, tokens and codes are among it.
+    mutations: { networkMode: 'always', gcTime: 0 },
     queries: {
       networkMode: 'always',
       staleTime: 5_000,

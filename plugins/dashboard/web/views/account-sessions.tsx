@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { Confirm } from '../parts/dialog.tsx';
+import { endSession } from '../parts/end-session.ts';
 import { Await } from '../parts/states.tsx';
 import { exactly, toTheMinute } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -20,10 +21,7 @@ export function OwnSessions() {
   });
   const endAll = useMutation({
     mutationFn: () => api.endOwnSessions(),
-    onSuccess: () => {
-      queries.setQueryData(['session'], null);
-      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
-    },
+    onSuccess: () => endSession(queries),
   });
   return (
     <section className="card" aria-label="Sessions">
