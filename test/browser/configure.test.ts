@@ -42,6 +42,8 @@ beforeAll(async () => {
     // In this process: each change of the configuration would start a worker otherwise.
     const { url, key, close } = await startGateway({
       adminPassword: password,
+      // Any variable that is always there.
+      runtimeConfig: { env: ['PATH'] },
       prices: { 'in-the-file': { input: 1, output: 2 } },
       channels: [demo()],
       plugins: [
@@ -90,11 +92,11 @@ const channel = (name: string, more = {}) => ({
   },
 });
 
-const call = (key: string): Promise<Response> =>
+const call = (key: string, model = 'falls-back'): Promise<Response> =>
   fetch(`${fresh.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'falls-back', messages: [{ role: 'user', content: 'falls-back' }] }),
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'falls-back' }] }),
   });
 
 const entries = (page: Page) => page.getByRole('table', { name: 'Entries' }).locator('tbody tr');
@@ -137,6 +139,11 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     expect(await guide.count()).toBe(0);
+    // A call that fails later opens no step again.
+    expect((await call(key, 'nobody-has-it')).status).toBe(404);
+    await expect
+      .poll(() => ask(page, 'GET', 'usage?limit=1'))
+      .toMatchObject({ records: [{ model: 'nobody-has-it' }] });
     await goTo(page, 'First steps');
     await page.getByText('Make the first call (done)').waitFor();
     expect(complaints).toEqual([]);
@@ -152,6 +159,29 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     expect(await file.innerText()).toMatch(/channels\[0\]/);
     expect(await file.getByRole('button', { name: 'Edit' }).count()).toBe(0);
     await page.keyboard.press('Escape');
+
+    // A secret that is named by a reference, which stays when something else is changed.
+    await entries(page)
+      .filter({ has: page.getByText('us', { exact: true }) })
+      .click();
+    const us = page.getByRole('dialog', { name: 'us', exact: true });
+    const editUs = page.getByRole('dialog', { name: 'Edit us' });
+    const key = editUs.getByLabel('key', { exact: true });
+    await us.getByRole('button', { name: 'Edit' }).click();
+    await editUs.getByRole('button', { name: 'Replace key' }).click();
+    await editUs.getByLabel('Where key is read from').selectOption({ label: 'Secret manager' });
+    await key.fill('env:PATH');
+    await editUs.getByRole('button', { name: 'Save' }).click();
+    await us.getByText('secret manager env:PATH').waitFor();
+    await us.getByRole('button', { name: 'Edit' }).click();
+    expect(await key.inputValue()).toBe('env:PATH');
+    await editUs.getByLabel('models', { exact: true }).fill('falls-back\nof-us');
+    await editUs.getByRole('button', { name: 'Save' }).click();
+    await us.getByText('falls-back, of-us').waitFor();
+    const stored = await ask<{ value: object }>(page, 'GET', 'config/entries/channel:us');
+    expect(stored.value).toMatchObject({ options: { key: { from: 'env:PATH' } } });
+    await page.keyboard.press('Escape');
+
     await entries(page).filter({ hasText: 'eu' }).click();
     const sheet = page.getByRole('dialog', { name: 'eu', exact: true });
     await sheet.getByText(/secret …1234/).waitFor();

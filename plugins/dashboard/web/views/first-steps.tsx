@@ -1,7 +1,7 @@
 /** First steps: a provider, an API key and the first call, each done by itself once the gateway has it. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
-import type { ChannelView, KeyWithValue } from '../../../admin/schemas/index.ts';
+import type { ChannelView, KeyWithValue, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { configApi } from '../parts/config-api.ts';
 import { sayChanged } from '../parts/config-words.ts';
@@ -34,6 +34,16 @@ const lookEvery = 2_000;
 const providersOf = (channels: readonly ChannelView[] = []): readonly ChannelView[] =>
   channels.filter(({ kind }) => kind !== 'demo');
 
+const isAnswer = (call: UsageRecordView | undefined): boolean => call !== undefined && call.status < 400;
+
+/** Returns the newest call; where it has failed, one that was answered, if there is any. */
+async function findCall(): Promise<{ readonly call?: UsageRecordView | undefined }> {
+  const [newest] = (await api.usage({ limit: '1' }, undefined)).records;
+  if (newest === undefined || isAnswer(newest)) return { call: newest };
+  const [answered] = (await api.usage({ limit: '1', outcome: 'ok' }, undefined)).records;
+  return { call: answered ?? newest };
+}
+
 /** How far a gateway is. With `isOpen` each step is looked at until it is done. */
 function useSteps(isOpen: boolean) {
   const every = (isDone: boolean): number | false => (isOpen && !isDone ? lookEvery : false);
@@ -49,12 +59,12 @@ function useSteps(isOpen: boolean) {
   });
   const calls = useQuery({
     queryKey: ['usage', 'first'],
-    queryFn: () => api.usage({ limit: '1' }, undefined),
-    refetchInterval: ({ state }) => every((state.data?.records[0]?.status ?? 500) < 400),
+    queryFn: findCall,
+    refetchInterval: ({ state }) => every(isAnswer(state.data?.call)),
   });
   const providers = providersOf(channels.data?.channels);
   const [key] = keys.data?.keys ?? [];
-  const [call] = calls.data?.records ?? [];
+  const call = calls.data?.call;
   const isKnown = channels.data !== undefined && keys.data !== undefined && calls.data !== undefined;
   return { isKnown, channels: channels.data?.channels ?? [], providers, key, call };
 }
@@ -70,9 +80,9 @@ function FreshCard({ hasBegun }: { readonly hasBegun: boolean }) {
   const { isKnown, providers, call } = useSteps(false);
   const isFresh = isKnown && providers.length === 0 && call === undefined;
   useEffect(() => {
-    // It stays when the first step is done.
-    if (isFresh && !hasBegun) remember('begun');
-  }, [isFresh, hasBegun]);
+    // It stays when the first step is done. A gateway in use is not looked at again: that would take three requests with each overview.
+    if (isKnown && !hasBegun) remember(isFresh ? 'begun' : 'closed');
+  }, [isKnown, isFresh, hasBegun]);
   if (!isKnown || !(hasBegun || isFresh)) return null;
   return (
     <section className="card" aria-label="First steps">
@@ -115,7 +125,7 @@ export function FirstSteps() {
 function Steps() {
   const { providers, channels, key, call } = useSteps(true);
   const [made, setMade] = useState<KeyWithValue>();
-  const isAnswered = call !== undefined && call.status < 400;
+  const isAnswered = isAnswer(call);
   return (
     <ol className="steps">
       <Step number={1} title="Add a provider" isDone={providers.length > 0}>
