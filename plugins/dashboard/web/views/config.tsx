@@ -38,6 +38,14 @@ export function Config() {
   const { enabled = true, revision = 0, running = 0 } = pages.data?.pages.at(-1) ?? {};
   const canMake = mayChange && enabled && forms.data?.kinds.includes(kind) === true;
   const [form, setForm] = useState<'create' | ConfigEntryView>();
+  // A new option may be any that has no entry: a search shows only a part of the entries.
+  const isPartOfOptions = kind === 'plugin' && search !== '';
+  const options = useQuery({
+    queryKey: ['config', 'entries', 'options'],
+    queryFn: () => configApi.list({ kind: 'plugin' }, undefined),
+    enabled: isPartOfOptions,
+  });
+  const taken = isPartOfOptions ? options.data?.entries : rows;
   const opened = rows.find(({ id, origin }) => `${origin}:${id}` === query.get('entry'));
   const open = (entry?: ConfigEntryView): void =>
     changeQuery({ entry: entry && `${entry.origin}:${entry.id}` });
@@ -130,12 +138,12 @@ export function Config() {
           onFailed={refresh}
         />
       )}
-      {form !== undefined && (
+      {form !== undefined && (form !== 'create' || taken !== undefined) && (
         <ConfigForm
           kind={kind}
           entry={form === 'create' ? undefined : form}
           forms={forms.data ?? noForms}
-          taken={rows.map(({ name }) => name)}
+          taken={(taken ?? []).map(({ name }) => name)}
           onClose={() => setForm(undefined)}
           onSaved={(name, result) => {
             setForm(undefined);
