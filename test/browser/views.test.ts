@@ -239,10 +239,11 @@ describe.skipIf(skipped !== undefined)(`the usage log of the dashboard ${skipped
       } else if (url.searchParams.get('after') === '5.') {
         url.searchParams.delete('after');
         await route.continue({ url: url.href });
-      } else await route.fulfill({ json: { records: [], next: '5.' } });
+      } else await route.fulfill({ json: { records: [], next: '5.', searchedSince: 5 } });
     });
     await goTo(page, 'Usage log');
     await page.getByText('No recent call fits this filter').waitFor();
+    await page.getByText(/^Searched back to /).waitFor();
     await page.getByRole('button', { name: 'Search older calls' }).click();
     await expect.poll(() => calls(page).count()).toBeGreaterThan(2);
     expect(await page.getByText('were not compared').count()).toBe(0);

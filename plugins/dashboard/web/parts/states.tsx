@@ -12,7 +12,7 @@ export function Loading({ what }: { readonly what: string }) {
   );
 }
 
-/** What is shown where nothing is, with what to do about it. */
+/** Stands in the place of an empty list, with what to do about it. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="state">
@@ -23,7 +23,7 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
-/** What is shown where data could not be had. */
+/** Stands in the place of data that could not be loaded. */
 export function Failed({ error, again }: { readonly error: Error; readonly again?: () => void }) {
   return (
     <div className="state" role="alert">
@@ -71,19 +71,42 @@ export function Await<T>({
   );
 }
 
+interface Paged {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+}
+
+/** Button for the next page of a list; nothing after the last. */
+export function MoreButton({
+  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  label = 'Show more',
+}: {
+  readonly query: Paged;
+  readonly label?: string;
+}) {
+  if (!hasNextPage) return null;
+  return (
+    <button
+      type="button"
+      className="button small"
+      disabled={isFetchingNextPage}
+      onClick={() => void fetchNextPage()}
+    >
+      {isFetchingNextPage ? 'Loading…' : label}
+    </button>
+  );
+}
+
 /** Foot of a list whose pages come from the server: how many are shown, and a button for more. */
 export function More({
-  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  query,
   count,
   one,
   many,
   children,
 }: {
-  readonly query: {
-    readonly hasNextPage: boolean;
-    readonly isFetchingNextPage: boolean;
-    readonly fetchNextPage: () => unknown;
-  };
+  readonly query: Paged;
   readonly count: number;
   readonly one: string;
   readonly many: string;
@@ -93,16 +116,7 @@ export function More({
   return (
     <div className="table-foot">
       {counted(count)} {count === 1 ? one : many}
-      {hasNextPage && (
-        <button
-          type="button"
-          className="button small"
-          disabled={isFetchingNextPage}
-          onClick={() => void fetchNextPage()}
-        >
-          {isFetchingNextPage ? 'Loading…' : 'Show more'}
-        </button>
-      )}
+      <MoreButton query={query} />
       {children}
     </div>
   );

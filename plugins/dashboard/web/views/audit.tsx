@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
-import { Await, Empty } from '../parts/states.tsx';
+import { Await, Empty, More } from '../parts/states.tsx';
 import { count, exactly, when } from '../parts/text.ts';
 
 const actions: Readonly<Record<AuditEntry['action'], string>> = {
@@ -112,7 +112,7 @@ function Change({ entry: { before = {}, after = {} } }: { readonly entry: AuditE
   );
 }
 
-/** Who changed what, and when. */
+/** Changes with their actors and times, newest first. */
 export function Audit() {
   const audit = useInfiniteQuery({
     queryKey: ['audit'],
@@ -142,19 +142,7 @@ export function Audit() {
                   rowId={({ id }) => id}
                   sortable={false}
                 />
-                <div className="table-foot">
-                  {count(entries.length)} {entries.length === 1 ? 'entry' : 'entries'}
-                  {audit.hasNextPage && (
-                    <button
-                      type="button"
-                      className="button small"
-                      disabled={audit.isFetchingNextPage}
-                      onClick={() => void audit.fetchNextPage()}
-                    >
-                      {audit.isFetchingNextPage ? 'Loading…' : 'Show more'}
-                    </button>
-                  )}
-                </div>
+                <More query={audit} count={entries.length} one="entry" many="entries" />
               </>
             );
           }}

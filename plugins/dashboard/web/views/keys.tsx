@@ -9,7 +9,7 @@ import { Segments } from '../parts/fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { SearchBox } from '../parts/typed.tsx';
-import { Await, Empty, More } from '../parts/states.tsx';
+import { Await, Empty, More, MoreButton } from '../parts/states.tsx';
 import { ago, brief, exactly, money } from '../parts/text.ts';
 import { BulkActions } from './key-bulk.tsx';
 import { KeyDetail } from './key-detail.tsx';
@@ -128,8 +128,9 @@ export function Keys() {
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
-    // All pages would be read again: once there are several, only on demand.
-    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? 10_000 : false),
+    // On demand alone once there are several pages, which would all be read again, and by spend, which sums 30 days of all keys.
+    refetchInterval: ({ state }) =>
+      sort === 'created' && state.data?.pages.length === 1 ? 10_000 : false,
   });
   const wanted = query.get('key');
   const listed = keys.data?.pages.flatMap((page) => page.keys).find(({ id }) => id === wanted);
@@ -198,14 +199,7 @@ export function Keys() {
             return all.length === 0 && keys.hasNextPage ? (
               <Empty title="None of the newest keys has this in its name, note or id">
                 <p>Type three characters to search all keys at once.</p>
-                <button
-                  type="button"
-                  className="button"
-                  disabled={keys.isFetchingNextPage}
-                  onClick={() => void keys.fetchNextPage()}
-                >
-                  {keys.isFetchingNextPage ? 'Searching…' : 'Search older keys'}
-                </button>
+                <MoreButton query={keys} label="Search older keys" />
               </Empty>
             ) : all.length === 0 && sort === 'spend' ? (
               <Empty title="No key that is left was used in the last 30 days" />

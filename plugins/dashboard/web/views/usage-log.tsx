@@ -6,7 +6,7 @@ import { Breakable, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
-import { Await, Empty } from '../parts/states.tsx';
+import { Await, Empty, More, MoreButton } from '../parts/states.tsx';
 import { count, duration, exactly, money, when } from '../parts/text.ts';
 import { SearchBox } from '../parts/typed.tsx';
 import { CallDetail } from './call-detail.tsx';
@@ -29,9 +29,9 @@ const narrowing = [
   'statusClass',
   'id',
 ] as const;
-/** Records in a page, and in a list by duration or cost, which is one page. */
+/** Records in a page by time, and in one by duration or cost, which costs the gateway more. */
 const pageSize = '100';
-const listSize = '500';
+const sortedPageSize = '500';
 /** Filters by a number: their name in the address and in the API, and how many of the API's units are one of the page's. */
 const numbers = [
   ['minSeconds', 'minMs', 1_000],
@@ -151,9 +151,8 @@ export function UsageLog() {
   const sort = orderOf(query);
   const usage = useInfiniteQuery({
     queryKey: ['usage', wish, sort],
-    // An order by duration or cost has one page: a longer one.
     queryFn: ({ pageParam }) =>
-      api.usage({ ...wish, sort, limit: sort === 'time' ? pageSize : listSize }, pageParam),
+      api.usage({ ...wish, sort, limit: sort === 'time' ? pageSize : sortedPageSize }, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
@@ -195,29 +194,16 @@ export function UsageLog() {
         <Await query={usage} what="the usage log">
           {({ pages }) => {
             const records = pages.flatMap((page) => page.records);
-            const comparedSince = pages[0]?.comparedSince;
-            const more = usage.hasNextPage && (
-              <button
-                type="button"
-                className="button small"
-                disabled={usage.isFetchingNextPage}
-                onClick={() => void usage.fetchNextPage()}
-              >
-                {usage.isFetchingNextPage
-                  ? 'Loading…'
-                  : records.length === 0
-                    ? 'Search older calls'
-                    : 'Show more'}
-              </button>
-            );
-            const compared =
-              comparedSince === undefined
-                ? undefined
-                : `Calls before ${exactly(comparedSince)} were not compared: choose an earlier time.`;
-            return records.length === 0 && (usage.hasNextPage || compared !== undefined) ? (
+            const { searchedSince, comparedSince } = pages.at(-1) ?? {};
+            const notes = [
+              searchedSince !== undefined && `Searched back to ${exactly(searchedSince)}.`,
+              comparedSince !== undefined &&
+                `Calls before ${exactly(comparedSince)} were not compared: choose an earlier time.`,
+            ].filter((note) => note !== false);
+            return records.length === 0 && (usage.hasNextPage || notes.length > 0) ? (
               <Empty title="No recent call fits this filter">
-                {more}
-                {compared !== undefined && <p>{compared}</p>}
+                <MoreButton query={usage} label="Search older calls" />
+                {notes.length > 0 && <p>{notes.join(' ')}</p>}
               </Empty>
             ) : records.length === 0 ? (
               <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
@@ -242,11 +228,9 @@ export function UsageLog() {
                   }}
                   onOpen={({ id }) => changeQuery({ call: id })}
                 />
-                <div className="table-foot">
-                  {count(records.length)} {records.length === 1 ? 'call' : 'calls'}
-                  {more}
-                  {compared}
-                </div>
+                <More query={usage} count={records.length} one="call" many="calls">
+                  {notes.join(' ')}
+                </More>
               </>
             );
           }}
