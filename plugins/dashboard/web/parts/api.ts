@@ -59,7 +59,7 @@ export class ApiError extends Error {
 export type UsageWish = Readonly<Record<string, string | undefined>>;
 
 /** Filter of API keys, and the length of a page. */
-export interface KeysWish {
+interface KeysWish {
   readonly search?: string | undefined;
   readonly owner?: string | undefined;
   readonly limit?: number | undefined;
@@ -75,7 +75,7 @@ export interface Credentials {
 }
 
 /** Fields of a user that the page sets; null takes the organisation away. */
-export interface UserFields {
+interface UserFields {
   readonly name?: string;
   readonly role?: UserView['role'];
   readonly organisation?: string | null;
@@ -83,7 +83,7 @@ export interface UserFields {
 }
 
 /** Fields of a new user. */
-export type NewUserFields = Omit<UserFields, 'organisation'> & {
+type NewUserFields = Omit<UserFields, 'organisation'> & {
   readonly email: string;
   readonly organisation?: string;
 };

@@ -14,7 +14,7 @@ export function Badge({
   return <span className={`badge ${kind}`}>{children}</span>;
 }
 
-/** What the client saw, with our own code when it failed. */
+/** Status that the client saw, with the gateway's code where the call failed. */
 export function Status({
   status,
   code,
@@ -92,8 +92,8 @@ function periodOf({ period, hours, timeZone }: BudgetStateView): string {
   return timeZone === undefined ? periods[period] : `${periods[period]} (${timeZone})`;
 }
 
-/** How much of a budget is spent, and how much running calls have claimed. */
-export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
+/** How much of a budget is spent, and how much running calls have reserved. */
+function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
   const { amount, spent, reserved, unit } = budget;
   const period = periodOf(budget);
   const show = unit === 'token' ? brief : money;
@@ -103,7 +103,7 @@ export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
   const exact =
     unit === 'token' ? `${count(spent)} of ${count(amount)} tokens` : `${money(spent)} of ${money(amount)}`;
   return (
-    <div className="budget" title={`${exact} spent ${period}, ${show(reserved)} claimed by running calls`}>
+    <div className="budget" title={`${exact} spent ${period}, ${show(reserved)} reserved`}>
       <span className="text">
         <span>
           {show(spent)} <span className="muted">of {show(amount) + what}</span>
@@ -169,7 +169,7 @@ export function ModelTags({
   return models === undefined ? <span className="muted">all</span> : <Tags values={models} most={most} />;
 }
 
-/** Whether a key may be used. */
+/** Shows whether a key may be used. */
 export function KeyState({ state }: { readonly state: KeyView['state'] }) {
   return <Badge kind={state === 'valid' ? 'good' : state === 'expired' ? 'warn' : ''}>{state}</Badge>;
 }

@@ -11,7 +11,7 @@ import type {
 import { ask, at, queryOf } from './api.ts';
 
 /** Filter of entries. */
-export interface ConfigWish {
+interface ConfigWish {
   readonly kind: ConfigEntryView['kind'];
   readonly search?: string;
 }

@@ -18,7 +18,7 @@ export function oneOf(kind: ConfigEntryView['kind']): string {
   return kinds.find(([name]) => name === kind)?.[2] ?? kind;
 }
 
-/** What a name means, by kind. */
+/** Meaning of a name, by kind. */
 export const nameHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
   channel: 'Id of the channel.',
   alias: 'The other name by which clients ask for the model.',
@@ -35,7 +35,7 @@ export function sayChanged(what: string, { applied }: ConfigChanged): void {
 }
 
 /** Problems of an entry at their fields, and those that belong to none. */
-export interface FoundProblems {
+interface FoundProblems {
   readonly at: PathProblems;
   readonly others: readonly string[];
 }

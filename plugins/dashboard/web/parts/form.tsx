@@ -62,9 +62,14 @@ export function FormDialog<Draft>({
   form,
   onClose,
   children,
+  kind = '',
+  danger = false,
 }: {
   readonly title: string;
   readonly action: string;
+  readonly kind?: '' | 'narrow';
+  /** True where the action takes something away. */
+  readonly danger?: boolean;
   readonly form: Form<Draft>;
   readonly onClose: () => void;
   readonly children: ReactNode;
@@ -73,13 +78,19 @@ export function FormDialog<Draft>({
   return (
     <Dialog
       title={title}
+      kind={kind}
       onClose={onClose}
       bottom={
         <>
           <button type="button" className="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" form={id} className="button primary" disabled={form.isPending}>
+          <button
+            type="submit"
+            form={id}
+            className={`button primary${danger ? ' danger' : ''}`}
+            disabled={form.isPending}
+          >
             {action}
           </button>
         </>

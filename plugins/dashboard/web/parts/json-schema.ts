@@ -26,7 +26,7 @@ export function isMembers(value: unknown): value is Members {
 }
 
 /** A secret as the gateway shows it. */
-export interface HiddenSecret {
+interface HiddenSecret {
   readonly secret: true;
   readonly last4: string;
   readonly setAt?: number;

@@ -8,6 +8,7 @@ import {
   type LimitsDraft,
   type Problems,
 } from './limits-draft.ts';
+import { localTime } from './text.ts';
 
 /** A key while it is typed. */
 export interface KeyDraft extends LimitsDraft {
@@ -30,11 +31,6 @@ export function draftOf(key: KeyView | undefined): KeyDraft {
     member: key?.member ?? '',
     tags: key?.tags?.join(' ') ?? '',
   };
-}
-
-function localTime(at: number): string {
-  const date = new Date(at);
-  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** Reads the fields of the form. */

@@ -27,7 +27,7 @@ import {
 export type PathProblems = Readonly<Record<string, string>>;
 
 /** A part of the form. */
-export interface PartProps {
+interface PartProps {
   readonly label: string;
   /** Empty for the whole value. */
   readonly path: string;

@@ -48,18 +48,22 @@ export function percent(part: number, all: number): string {
   return `${value !== 0 && value < 10 ? value.toFixed(1) : Math.round(value)}%`;
 }
 
-/** When something was, short for today, with the day otherwise. */
+/** Returns a time in short: the time of day for today, with the day otherwise. */
 export function when(at: number): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return isToday ? clock.format(date) : `${day.format(date)} ${clock.format(date)}`;
 }
 
-/** When something was, with everything. */
+/** Returns a time with everything. */
 export const exactly = (at: number): string => full.format(new Date(at));
 
 /** A date and time of day, to the minute. */
 export const toTheMinute = (at: number): string => minute.format(new Date(at));
+
+/** Returns a time as a field for date and time has it. */
+export const localTime = (at: number): string =>
+  new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 
 /** Seconds since 1970 below a chart whose marks are so many seconds apart: the time of day, and the day where one begins. */
 export function axisTime(time: number, step: number): string {

@@ -1,12 +1,12 @@
 /** A user's second factor: set up by a QR code, confirmed by a code, removed by another. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { RecoveryCodes, SecondFactorView, UserView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { Copy } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
+import { FormDialog, useForm } from '../parts/form.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
 import { ShownOnce } from '../parts/shown-once.tsx';
 import { say } from '../parts/toasts.tsx';
@@ -79,7 +79,7 @@ export function SecondFactor({ user }: { readonly user: UserView }) {
             refresh();
           }}
         >
-          <p>From then on the password alone signs you in. Type a code of your app, or a recovery code.</p>
+          <p>After this you sign in with the password only. Type a code of your app, or a recovery code.</p>
         </CodeDialog>
       )}
       {recovery !== undefined && (
@@ -112,48 +112,26 @@ function CodeDialog<Answer>({
   readonly onDone: (answer: Answer) => void;
   readonly children: ReactNode;
 }) {
-  const [code, setCode] = useState('');
-  const sending = useMutation({
-    mutationFn: () => send(code.trim()),
-    meta: { quiet: true },
-    onSuccess: onDone,
+  const form = useForm({
+    initial: () => ({ code: '' }),
+    read({ code }) {
+      const typed = code.trim();
+      return typed === '' ? { problems: { code: 'must not be empty' } } : { value: typed };
+    },
+    save: send,
+    onSaved: onDone,
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    sending.mutate();
-  };
   return (
-    <Dialog
-      title={title}
-      kind="narrow"
-      onClose={onClose}
-      bottom={
-        <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            form="code-form"
-            className={`button primary${danger ? ' danger' : ''}`}
-            disabled={sending.isPending || code.trim() === ''}
-          >
-            {action}
-          </button>
-        </>
-      }
-    >
+    <FormDialog title={title} action={action} kind="narrow" danger={danger} form={form} onClose={onClose}>
       {children}
-      <form id="code-form" onSubmit={submit}>
-        <TextField
-          label="Code"
-          autoComplete="one-time-code"
-          autoFocus
-          value={code}
-          problem={sending.error?.message}
-          onChange={setCode}
-        />
-      </form>
-    </Dialog>
+      <TextField
+        label="Code"
+        autoComplete="one-time-code"
+        autoFocus
+        value={form.draft.code}
+        problem={form.problems.code}
+        onChange={(code) => form.set({ code })}
+      />
+    </FormDialog>
   );
 }

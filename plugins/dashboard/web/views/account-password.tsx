@@ -1,9 +1,11 @@
 /** A user's change of its password. */
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import type { FormEvent } from 'react';
 import type { UserView } from '../../../admin/schemas/index.ts';
-import { api, ApiError } from '../parts/api.ts';
+import { api } from '../parts/api.ts';
 import { TextField } from '../parts/fields.tsx';
+import { useForm, type Form } from '../parts/form.tsx';
+import { NewPasswordFields, readNewPassword } from '../parts/new-password.tsx';
 import { say } from '../parts/toasts.tsx';
 
 const empty = { current: '', password: '', again: '' };
@@ -11,30 +13,22 @@ const empty = { current: '', password: '', again: '' };
 /** Changes the password; the other sessions end. */
 export function ChangePassword({ user }: { readonly user: UserView }) {
   const queries = useQueryClient();
-  const [draft, setDraft] = useState(empty);
-  const [differs, setDiffers] = useState(false);
-  const save = useMutation({
-    mutationFn: () => api.changePassword(draft.current, draft.password),
-    meta: { quiet: true },
-    onSuccess: (session) => {
+  const form: Form<typeof empty> = useForm({
+    initial: () => empty,
+    read: readNewPassword<typeof empty>,
+    save: ({ current, password }: typeof empty) => api.changePassword(current, password),
+    onSaved(session) {
       queries.setQueryData(['session'], session);
       void queries.invalidateQueries({ queryKey: ['own-sessions'] });
-      setDraft(empty);
+      form.set(empty);
       say('Your password is changed, and your other sessions are over.');
     },
   });
-  const set = (name: keyof typeof empty) => (value: string) => {
-    setDiffers(false);
-    save.reset();
-    setDraft((before) => ({ ...before, [name]: value }));
-  };
+  const { draft, problems, set } = form;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const isSame = draft.password === draft.again;
-    setDiffers(!isSame);
-    if (isSame) save.mutate();
+    form.submit();
   };
-  const isOfCurrent = save.error instanceof ApiError && save.error.param === 'current';
   return (
     <section className="card" aria-label="Password">
       <header>
@@ -50,33 +44,17 @@ export function ChangePassword({ user }: { readonly user: UserView }) {
               type="password"
               autoComplete="current-password"
               value={draft.current}
-              problem={isOfCurrent ? save.error?.message : undefined}
-              onChange={set('current')}
+              problem={problems.current}
+              onChange={(current) => set({ current })}
             />
             <div className="grid halves">
-              <TextField
-                label="New password"
-                type="password"
-                autoComplete="new-password"
-                hint="At least 12 characters."
-                value={draft.password}
-                problem={isOfCurrent ? undefined : save.error?.message}
-                onChange={set('password')}
-              />
-              <TextField
-                label="The same again"
-                type="password"
-                autoComplete="new-password"
-                value={draft.again}
-                problem={differs ? 'The two passwords differ.' : undefined}
-                onChange={set('again')}
-              />
+              <NewPasswordFields form={form} />
             </div>
             <div className="row">
               <button
                 type="submit"
                 className="button primary"
-                disabled={save.isPending || draft.current === '' || draft.password === ''}
+                disabled={form.isPending || draft.current === '' || draft.password === ''}
               >
                 Change password
               </button>

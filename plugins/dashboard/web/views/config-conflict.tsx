@@ -5,7 +5,7 @@ import { ago } from '../parts/text.ts';
 import { Differences } from '../parts/value-lines.tsx';
 
 /** The entry as it is now, and who changed it. */
-export interface Conflict {
+interface Conflict {
   readonly now: ConfigEntryView;
   readonly actor: string;
 }

@@ -1,23 +1,22 @@
 /** View in which an invited user sets a password. */
-import { useMutation } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { api } from '../parts/api.ts';
-import { TextField } from '../parts/fields.tsx';
+import { useForm } from '../parts/form.tsx';
 import { Mark } from '../parts/icons.tsx';
+import { NewPasswordFields, readNewPassword, type NewPasswordDraft } from '../parts/new-password.tsx';
 
 /** Takes the password of whoever holds the token of an invitation, and leads to the login. */
 export function Invitation({ token }: { readonly token: string }) {
-  const [password, setPassword] = useState('');
-  const [again, setAgain] = useState('');
-  const [differs, setDiffers] = useState(false);
-  const accept = useMutation({
-    mutationFn: () => api.acceptInvitation(token, password),
-    meta: { quiet: true },
+  const [isSet, setDone] = useState(false);
+  const form = useForm({
+    initial: () => ({ password: '', again: '' }),
+    read: readNewPassword<NewPasswordDraft>,
+    save: ({ password }: NewPasswordDraft) => api.acceptInvitation(token, password),
+    onSaved: () => setDone(true),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setDiffers(password !== again);
-    if (password === again) accept.mutate();
+    form.submit();
   };
   return (
     <main className="login">
@@ -26,7 +25,7 @@ export function Invitation({ token }: { readonly token: string }) {
           <Mark />
           <span>Sluice</span>
         </h1>
-        {accept.isSuccess ? (
+        {isSet ? (
           <>
             <p role="status">Your password is set.</p>
             <a className="button primary" href="#/overview">
@@ -35,25 +34,8 @@ export function Invitation({ token }: { readonly token: string }) {
           </>
         ) : (
           <>
-            <TextField
-              label="New password"
-              hint="At least 12 characters."
-              problem={accept.error?.message}
-              type="password"
-              autoComplete="new-password"
-              autoFocus
-              value={password}
-              onChange={setPassword}
-            />
-            <TextField
-              label="The same again"
-              problem={differs ? 'The two passwords differ.' : undefined}
-              type="password"
-              autoComplete="new-password"
-              value={again}
-              onChange={setAgain}
-            />
-            <button type="submit" className="button primary" disabled={accept.isPending}>
+            <NewPasswordFields form={form} autoFocus />
+            <button type="submit" className="button primary" disabled={form.isPending}>
               Set password
             </button>
           </>

@@ -5,7 +5,7 @@ import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { addressOf } from '../parts/router.ts';
-import { useMay } from '../parts/session.ts';
+import { useMay } from '../parts/may.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { brief, count } from '../parts/text.ts';
 
@@ -21,11 +21,11 @@ const price = (name: string, title: string): Column<ModelView> => ({
     model.price?.[name] === undefined ? <span className="muted">–</span> : dollars(model.price[name]),
 });
 
-/** Where a row comes from. */
+/** Origins of a row, in words. */
 const sourceOf = (row: Readonly<Record<string, unknown>>): string =>
   typeof row['source'] === 'string' ? row['source'] : 'config';
 
-/** What one of several channels charges. */
+/** Price at one of several channels. */
 const inAndOut = (row: Readonly<Record<string, unknown>> | undefined): string =>
   row === undefined ? 'no price' : `${dollars(row['input'])} → ${dollars(row['output'])}`;
 

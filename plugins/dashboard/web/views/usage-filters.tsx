@@ -3,8 +3,9 @@ import { api } from '../parts/api.ts';
 import { Field } from '../parts/fields.tsx';
 import { KeyPicker } from '../parts/key-picker.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
+import { useMay } from '../parts/may.ts';
 import { changeQuery } from '../parts/router.ts';
-import { useMay } from '../parts/session.ts';
+import { localTime } from '../parts/text.ts';
 import { TextFilter } from '../parts/typed.tsx';
 
 const hour = 3_600_000;
@@ -42,8 +43,7 @@ const rarer = [
 function fieldTime(text: string): string {
   if (!text.endsWith('Z')) return text;
   const at = Date.parse(text);
-  if (Number.isNaN(at)) return '';
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  return Number.isNaN(at) ? '' : localTime(at);
 }
 
 /** Filters and order of the usage log. Their values are in the address. */
