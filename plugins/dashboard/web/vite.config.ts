@@ -5,7 +5,7 @@ import { constants, gzipSync } from 'node:zlib';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
-/** What the page may weigh, compressed, in bytes. */
+/** Maximum size of the page, compressed, in bytes. */
 const allowed = 200 * 1024;
 
 /** Writes each file compressed beside itself, prints what the page weighs, and fails the build when that is too much. */

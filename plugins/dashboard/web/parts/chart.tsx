@@ -143,7 +143,7 @@ export function Chart({
   );
 }
 
-/** What the colours of a chart mean. */
+/** Explains the colours of a chart. */
 export function Legend({ series }: { readonly series: readonly Series[] }) {
   return (
     <div className="legend" aria-hidden="true">

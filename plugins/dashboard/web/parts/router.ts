@@ -1,6 +1,6 @@
 import { useMemo, useSyncExternalStore } from 'react';
 
-/** Where the page is: `#/usage?model=x` is the view `usage` with a query. */
+/** View that the page shows: `#/usage?model=x` is the view `usage` with a query. */
 export interface Place {
   readonly view: string;
   readonly query: URLSearchParams;

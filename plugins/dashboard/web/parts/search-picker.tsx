@@ -15,7 +15,7 @@ export interface Choice {
   readonly note?: string | undefined;
 }
 
-/** What users of a picker say of it. */
+/** Properties of a picker that its users set. */
 export interface PickerProps {
   readonly label: string;
   readonly value: string;

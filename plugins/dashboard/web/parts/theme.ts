@@ -36,7 +36,7 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** What is chosen now. */
+/** Theme that is chosen now. */
 export function useTheme(): Theme {
   return useSyncExternalStore(watch, stored);
 }

@@ -27,7 +27,7 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** Where {@link say} shows. Screen readers are told as well. */
+/** Shows the messages of {@link say}. Screen readers are told as well. */
 export function Toasts() {
   const shown = useSyncExternalStore(watch, () => toasts);
   return (

@@ -4,7 +4,7 @@ export interface Turn {
   readonly text: string;
 }
 
-/** What a playground call is made of, before a format spells it. */
+/** Parts of a playground call, before a format encodes it. */
 export interface Question {
   /** Texts before the prompt, the oldest first. */
   readonly turns: readonly Turn[];
@@ -23,7 +23,7 @@ export interface WireRequest {
   readonly body: unknown;
 }
 
-/** What one JSON value of an answer adds for a reader. */
+/** Text that one JSON value of a response adds for a reader. */
 export interface Piece {
   readonly text?: string;
   readonly thinking?: string;

@@ -1,4 +1,4 @@
-/** What users do with their own sign-in: name, password, second factor and sessions. */
+/** A user's own account: name, password, second factor and sessions. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { UserView } from '../../../admin/schemas/index.ts';

@@ -69,7 +69,7 @@ export function Alerts() {
               <div className="card">
                 {listed.length === 0 ? (
                   <Empty title={shown === 'open' ? 'No open alerts' : 'No past alerts'}>
-                    {shown === 'open' && <p>Everything that the gateway watches is as it should be.</p>}
+                    {shown === 'open' && <p>No problems found.</p>}
                   </Empty>
                 ) : (
                   <ul className="alerts" aria-label={shown === 'open' ? 'Open alerts' : 'Past alerts'}>

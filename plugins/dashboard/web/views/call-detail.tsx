@@ -148,7 +148,7 @@ function Fact({ name, value }: { readonly name: string; readonly value: ReactNod
   );
 }
 
-/** Where the time went: in the gateway, waiting for the first byte, and answering. */
+/** Bar of the time of a call: in the gateway, until the first byte, and until the last. */
 function Timeline({ record: { ms, firstMs, gatewayMs } }: { readonly record: UsageRecordView }) {
   const gateway = Math.min(gatewayMs ?? 0, ms);
   const first = Math.min(Math.max(firstMs ?? ms, gateway), ms);
@@ -202,7 +202,7 @@ function Tokens({ record }: { readonly record: UsageRecordView }) {
             .map(([name, value]) => (
               <Fact key={name} name={name} value={count(value)} />
             ))}
-          {estimated === true && <Fact name="Counted by" value="the gateway: the provider told nothing" />}
+          {estimated === true && <Fact name="Counted by" value="the gateway. The provider sent no usage." />}
         </dl>
         <dl className="facts">
           <Fact

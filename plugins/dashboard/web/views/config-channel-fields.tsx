@@ -43,7 +43,7 @@ export function ChannelFields({
   const members = isMembers(options) ? options : {};
   return (
     <>
-      <Field label="Kind" hint={isNew ? undefined : 'With another kind the key must be given anew.'}>
+      <Field label="Kind" hint={isNew ? undefined : 'Enter the key again when you change the kind.'}>
         {(props) => (
           <select
             {...props}

@@ -14,7 +14,7 @@ const states = {
   refused: ['bad', 'refused'],
 } as const;
 
-/** What a state means. */
+/** Meaning of a state. */
 export const stateWords: Readonly<Record<ConfigEntryView['state'], string | undefined>> = {
   active: undefined,
   disabled: 'It is switched off: the gateway does not use it.',

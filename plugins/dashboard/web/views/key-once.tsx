@@ -24,7 +24,7 @@ export function OnceOnly({ made, onClose }: { readonly made: KeyWithValue; reado
   );
 }
 
-/** What is allowed but looks like a mistake. */
+/** Warnings about what is allowed but looks like a mistake. */
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
   if (warnings.length === 0) return null;
   return (

@@ -1,4 +1,4 @@
-/** What the address says about sums: their time, time zone and groups. */
+/** Reads time, time zone and groups of sums from the address. */
 import { dateIn, isZone, ownZone, startOf } from '../parts/zone-time.ts';
 
 /** By what calls are summed, with its name in the singular. */

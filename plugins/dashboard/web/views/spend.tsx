@@ -1,4 +1,4 @@
-/** Calls and cost by whoever or whatever they belong to, compared with the period before. */
+/** Sums calls and cost by owner, key, tag, end user, model or channel, and compares them with the period before. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { UsageSumsList } from '../../../admin/schemas/index.ts';
@@ -90,7 +90,7 @@ function narrowingOf(query: URLSearchParams): Readonly<Record<string, string | u
   return Object.fromEntries(filters.map((name) => [name, query.get(name) || undefined]));
 }
 
-/** What the sums do not tell. */
+/** Limits of the sums that are shown. */
 function Notes({ list, days }: { readonly list: UsageSumsList; readonly days: UsageSumsList | undefined }) {
   return (
     <>
