@@ -86,6 +86,7 @@ export async function startServer(
     await apiKeys.load();
   } catch (error) {
     await stores.close();
+    await config.secrets?.close();
     throw error;
   }
   if (stores.database.kind === 'postgres' && stores.database.pooling === 'transaction')
@@ -97,10 +98,10 @@ export async function startServer(
   const close = async (): Promise<void> => {
     runtimeConfig?.close();
     secretsFollower?.stop();
-    await config.secrets?.close();
     await gateway?.close();
     await closeSurroundings(surroundings);
     await stores.close();
+    await config.secrets?.close();
   };
   try {
     const store = await openRuntimeConfigStore(stores);
@@ -170,7 +171,7 @@ export async function startServer(
   }
 }
 
-/** What was read until now is in force. It is read again from time to time. */
+/** Puts in force what was read until now, and reads it again from time to time. A gateway without references needs no follower. */
 function followSecrets(
   { secrets, settings }: LoadedConfig,
   { processes, upkeep, log }: Surroundings,
@@ -178,6 +179,7 @@ function followSecrets(
 ): SecretsFollower | undefined {
   if (secrets === undefined) return undefined;
   secrets.built();
+  if (secrets.standing().references === 0) return undefined;
   onRead?.();
   return new SecretsFollower({ secrets, refresh: settings.secrets.refresh, processes, upkeep, log, onRead });
 }

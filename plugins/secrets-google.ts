@@ -157,8 +157,8 @@ function reasonOf(error: unknown): string {
     readonly message?: string;
     readonly response?: { readonly status?: number; readonly data?: { readonly error?: unknown } };
   };
-  const told = response?.data?.error;
-  if (typeof told === 'string') return told.slice(0, 100);
+  const reason = response?.data?.error;
+  if (typeof reason === 'string') return reason.slice(0, 100);
   if (response?.status !== undefined) return `status ${response.status}`;
   return typeof code === 'string' ? code : (message ?? 'it failed').slice(0, 200);
 }

@@ -1,6 +1,6 @@
 import { ConfigError, importConfig, type LoadedConfig } from '../config/config.ts';
 import { inspectWithSecrets, loadConfig } from '../config/load-config.ts';
-import type { KnownSecret } from '../config/secrets/index.ts';
+import type { KnownSecret } from '../config/secrets/known.ts';
 import { lentPackages } from '../config/installation/resolve.ts';
 import { maskSecrets } from '../log.ts';
 import { databaseOf } from '../config/database-of.ts';

@@ -3,8 +3,10 @@ import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError, configFile, type LoadedConfig } from '../config/config.ts';
 import { loadServedConfig } from '../config/load-config.ts';
+import type { KnownSecret } from '../config/secrets/known.ts';
 import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, maskSecrets } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
@@ -44,9 +46,11 @@ const link = new PrimaryLink({
 });
 
 async function start(order: StartOrder): Promise<void> {
+  let secrets: LoadedConfig['secrets'];
   try {
     const before = filesOf(configFile(order.config));
     const config = await loadServedConfig(order.config, { known: order.secrets, log });
+    ({ secrets } = config);
     const workers = countOf(config);
     const problems = problemsOf(config, order);
     if (problems.length > 0) throw new ConfigError(problems);
@@ -71,7 +75,10 @@ async function start(order: StartOrder): Promise<void> {
     giveBackMemory(server);
     collectSeldom();
   } catch (error) {
-    link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));
+    // A source may have logged in at its manager: it logs out, for which the primary does not wait for long.
+    await Promise.race([secrets?.close(), pause(grace)]);
+    const known = [...(order.secrets ?? []), ...(secrets?.known() ?? [])];
+    link.send({ type: 'failed', problems: await whyNot(order, known, error) }, () => process.exit(1));
   }
 }
 
@@ -159,9 +166,13 @@ async function factsOf(
 }
 
 /** Every reason why it cannot start: the first step that fails knows only its own. */
-async function whyNot({ config, secrets }: StartOrder, error: unknown): Promise<readonly string[]> {
+async function whyNot(
+  { config }: StartOrder,
+  known: readonly KnownSecret[],
+  error: unknown,
+): Promise<readonly string[]> {
   if (!(error instanceof ConfigError)) return [explain(error)];
-  const { problems } = await examine(config, secrets).catch((failure: unknown) => ({
+  const { problems } = await examine(config, known).catch((failure: unknown) => ({
     problems: [explain(failure)],
   }));
   return [...new Set([...error.problems, ...problems].map(maskSecrets))];

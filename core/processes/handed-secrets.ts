@@ -1,26 +1,27 @@
 /** Secrets that workers have read: the next workers start with them where a secret manager is down. They stay in memory. */
-import type { KnownSecret } from '../config/secrets/index.ts';
+import { keyOfKnown, type KnownSecret } from '../config/secrets/known.ts';
 
 /** Most secrets that are kept, and their texts together, in characters: configurations before may have had others. */
 const most = { secrets: 1_000, characters: 8 * 1024 * 1024 };
 
-/** The newest value of each secret. */
+/** The newest value of each secret, by the options of its source and its reference. */
 export class HandedSecrets {
   readonly #known = new Map<string, KnownSecret>();
 
   add(known: readonly KnownSecret[]): void {
     for (const one of known) {
-      const before = this.#known.get(one.reference);
+      const key = keyOfKnown(one);
+      const before = this.#known.get(key);
       if (before !== undefined && before.readAt > one.readAt) continue;
       // Behind those that were added before.
-      this.#known.delete(one.reference);
-      this.#known.set(one.reference, one);
+      this.#known.delete(key);
+      this.#known.set(key, one);
     }
     let characters = 0;
     for (const { text } of this.#known.values()) characters += text.length;
-    for (const [reference, { text }] of this.#known) {
+    for (const [key, { text }] of this.#known) {
       if (this.#known.size <= most.secrets && characters <= most.characters) return;
-      this.#known.delete(reference);
+      this.#known.delete(key);
       characters -= text.length;
     }
   }

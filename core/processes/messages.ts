@@ -1,7 +1,7 @@
 /** Messages between the primary process and its workers. */
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
-import type { KnownSecret } from '../config/secrets/index.ts';
+import type { KnownSecret } from '../config/secrets/known.ts';
 import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
 

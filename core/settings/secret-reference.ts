@@ -31,7 +31,7 @@ export function parseSecretReference(text: string): SecretReference | undefined 
   };
 }
 
-/** What stands around a reference in the values of a config file. No reference has angle brackets. */
+/** Finds the references in the values of a config file. No reference has angle brackets. */
 const mark = /sluice-secret<([^<>]{1,1024})>/g;
 
 /**

@@ -67,8 +67,8 @@ export function askVault(
       );
     if (status !== 200) {
       const errors = errorsOf(answer.text());
-      const told = advice[status] ?? 'see the log of Vault';
-      throw new VaultRefusal(status, `Vault at ${host} answered ${status}${errors}: ${told}`);
+      const whatToDo = advice[status] ?? 'see the log of Vault';
+      throw new VaultRefusal(status, `Vault at ${host} answered ${status}${errors}: ${whatToDo}`);
     }
     try {
       return answer.json();
@@ -82,8 +82,8 @@ export function askVault(
 function errorsOf(text: string): string {
   try {
     const { errors } = JSON.parse(text) as { readonly errors?: unknown };
-    const told = Array.isArray(errors) ? errors.filter((one) => typeof one === 'string').join('; ') : '';
-    return told === '' ? '' : ` (${told.slice(0, 200)})`;
+    const all = Array.isArray(errors) ? errors.filter((one) => typeof one === 'string').join('; ') : '';
+    return all === '' ? '' : ` (${all.slice(0, 200)})`;
   } catch {
     return '';
   }

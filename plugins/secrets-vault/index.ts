@@ -62,7 +62,7 @@ export default defineSecrets({
         try {
           return await read(request, shown);
         } catch (error) {
-          if (!isRefused(error, token, shown)) throw error;
+          if (!(await wantsOtherToken(error, token, shown, request.signal))) throw error;
           return read(request, await token.get(request.signal));
         }
       },
@@ -70,9 +70,14 @@ export default defineSecrets({
   },
 });
 
-/** True where another token may be taken: Vault answers 403 also for one that has ended. */
-function isRefused(error: unknown, token: VaultToken, shown: string): boolean {
-  return error instanceof VaultRefusal && error.status === 403 && token.refused(shown);
+/** True for a refusal after which the read is tried with another token. Vault answers 403 for a missing policy and for a token that has ended. */
+async function wantsOtherToken(
+  error: unknown,
+  token: VaultToken,
+  shown: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return error instanceof VaultRefusal && error.status === 403 && token.replaces(shown, signal);
 }
 
 async function askForMount(ask: AskVault, { name, signal }: SecretRequest, token: string): Promise<Place> {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { secret, type SecretTools } from 'sluice';
-import type { AskVault } from './ask.ts';
+import { VaultRefusal, type AskVault } from './ask.ts';
 
 const mountPath = z
   .string()
@@ -40,8 +40,8 @@ const longestPause = 24 * 60 * 60_000;
 /** A token for requests. */
 export interface VaultToken {
   get(signal: AbortSignal): Promise<string>;
-  /** Vault did not take the token. Returns true where there may be another one. */
-  refused(token: string): boolean;
+  /** Drops a token with which Vault has refused a read, unless the token is still good. Returns true where {@link get} has another one. */
+  replaces(token: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Returns tokens as the option says. */
@@ -87,7 +87,7 @@ function givenToken(token: string, ask: AskVault, { log, onClose }: SecretTools)
       if (isFirst && timer === undefined) later(shortestPause);
       return token;
     },
-    refused: () => false,
+    replaces: async () => false,
   };
 }
 
@@ -107,7 +107,7 @@ class LoginToken implements VaultToken {
   constructor(auth: Exclude<Auth, { kind: 'token' }>, ask: AskVault, { onClose }: SecretTools) {
     this.#auth = auth;
     this.#ask = ask;
-    onClose(() => this.#revoke());
+    onClose(() => this.#token && this.#revoke(this.#token.value));
   }
 
   async get(signal: AbortSignal): Promise<string> {
@@ -119,9 +119,26 @@ class LoginToken implements VaultToken {
     return this.#token.value;
   }
 
-  refused(token: string): boolean {
-    if (this.#token?.value === token) this.#token = undefined;
+  /** Vault is asked first, because each login takes one of the uses that a secret id may have. */
+  async replaces(token: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#token?.value !== token) return true;
+    if (await this.#isGood(token, signal)) return false;
+    if (this.#token?.value === token) {
+      this.#token = undefined;
+      // It may be good all the same, where no policy lets it look itself up.
+      void this.#revoke(token);
+    }
     return true;
+  }
+
+  /** True unless Vault says that the token is not good. */
+  async #isGood(token: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#ask({ path: 'auth/token/lookup-self', token, signal });
+      return true;
+    } catch (error) {
+      return !(error instanceof VaultRefusal && error.status === 403);
+    }
   }
 
   async #logIn(signal: AbortSignal): Promise<LoggedIn> {
@@ -139,11 +156,9 @@ class LoginToken implements VaultToken {
     return { value, renewAt: seconds === 0 ? Infinity : Date.now() + (seconds * 1_000 * 2) / 3 };
   }
 
-  /** Leaves no token behind: each start makes one. */
-  async #revoke(): Promise<void> {
-    const known = this.#token;
-    if (known === undefined) return;
-    const request = { method: 'POST', path: 'auth/token/revoke-self', json: {}, token: known.value } as const;
+  /** Revokes a token, because each start makes one. */
+  async #revoke(token: string): Promise<void> {
+    const request = { method: 'POST', path: 'auth/token/revoke-self', json: {}, token } as const;
     await this.#ask({ ...request, signal: AbortSignal.timeout(1_000) }).catch(() => {});
   }
 }

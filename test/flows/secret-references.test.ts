@@ -61,6 +61,7 @@ beforeAll(async () => {
     { key: canary('old') },
     { key: canary('vault'), number: 5, nested: {}, blank: ' ', large: 'x'.repeat(70_000) },
   ]);
+  manager.secrets.set('secret/hook', [{ url: `${provider.url}/${canary('path')}/v1`, part: canary('part') }]);
   manager.secrets.set('secret/gone', [{ key: canary('gone') }, undefined]);
   manager.secrets.set('kv1/single', [{ token: `${canary('single')}\n` }]);
 });
@@ -114,6 +115,10 @@ describe('secrets that the config names by reference', () => {
           headers: { set: { authorization: `Bearer ${secretFrom('vault:secret/llm/openai#key')}!` } },
         }),
         channel('number', 'vault:secret/llm/openai#number'),
+        channel('hook', 'vault:kv1/single', { baseUrl: secretFrom('vault:secret/hook#url') }),
+        channel('part', 'vault:kv1/single', {
+          baseUrl: `${provider.url}/${secretFrom('vault:secret/hook#part')}/v1`,
+        }),
       ],
     });
     for (const id of ['newest', 'older', 'single', 'within', 'number'])
@@ -132,6 +137,9 @@ describe('secrets that the config names by reference', () => {
     expect(entries.find(({ name }) => name === 'newest')).toMatchObject({
       origin: 'file',
       value: { options: { key: { from: 'vault:secret/llm/openai#key' } } },
+    });
+    expect(entries.find(({ name }) => name === 'hook')).toMatchObject({
+      value: { options: { baseUrl: { from: 'vault:secret/hook#url' } } },
     });
     expect(JSON.stringify([entries, gateway.lines])).not.toContain('canary');
   });

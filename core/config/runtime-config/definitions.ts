@@ -42,6 +42,11 @@ export class RuntimeDefinitions {
     return this.#config.secrets?.referenceOf(text);
   }
 
+  /** True for a text that contains a secret which the config file or an entry names by reference. */
+  hasSecret(text: string): boolean {
+    return this.#config.secrets?.isWithin(text) === true;
+  }
+
   /** Returns the channel kind of a name. */
   kind(name: string): Promise<ChannelKind | undefined> {
     if (!/^[a-z0-9][a-z0-9-]{0,99}$/.test(name)) return Promise.resolve(undefined);

@@ -17,7 +17,7 @@ import {
   type OptionPlace,
   type RuntimeDefinitions,
 } from './definitions.ts';
-import { resolveReferences } from './references.ts';
+import { readReferences, resolveReferences, sharedReader } from './references.ts';
 
 /** How an entry stands beside the file. `refused`: it does not fit, for the reason. */
 export interface EntryState {
@@ -72,7 +72,9 @@ export async function mergeRuntime(
   definitions: RuntimeDefinitions,
 ): Promise<Merged> {
   const merging = new Merging(file, definitions);
-  for (const entry of inOrder(snapshot)) {
+  const entries = inOrder(snapshot);
+  await Promise.all(entries.map((entry) => merging.read(entry)));
+  for (const entry of entries) {
     // oxlint-disable-next-line no-await-in-loop -- in order
     await merging.add(entry);
   }
@@ -81,6 +83,7 @@ export async function mergeRuntime(
 
 class Merging {
   readonly #file: FileConfig;
+  readonly #secrets: Pick<Secrets, 'get'>;
   readonly #definitions: RuntimeDefinitions;
   readonly #states = new Map<RuntimeEntry, EntryState>();
   readonly #problems: string[] = [];
@@ -90,13 +93,27 @@ class Merging {
 
   constructor(file: FileConfig, definitions: RuntimeDefinitions) {
     this.#file = file;
+    this.#secrets = sharedReader(file.secrets);
     this.#definitions = definitions;
+  }
+
+  /** Reads the secrets of an entry that is going to be used. {@link add} finds them read. */
+  async read(entry: RuntimeEntry): Promise<void> {
+    const { kind, value, enabled } = entry;
+    if (!enabled || value === undefined || (kind !== 'channel' && kind !== 'plugin')) return;
+    if ((await fileHas(this.#file, this.#definitions, entry)) !== undefined) return;
+    const schema = await this.#definitions.schemaOf(entry, value);
+    await readReferences(value, schema, this.#readable);
   }
 
   async add(entry: RuntimeEntry): Promise<void> {
     const state = await this.#stateOf(entry);
     this.#states.set(entry, state);
     if (state.state === 'refused' && state.reason !== undefined) this.#problems.push(state.reason);
+  }
+
+  get #readable() {
+    return { settings: this.#file.settings, secrets: this.#secrets };
   }
 
   merged(): Merged {
@@ -131,7 +148,7 @@ class Merging {
         `${where}: its value cannot be opened. Give all gateways the SLUICE_SECRET of the one that wrote it, or write it anew.`,
       ];
     const schema = await this.#definitions.schemaOf(entry, entry.value);
-    const resolved = await resolveReferences(entry.value, schema, this.#file, where);
+    const resolved = await resolveReferences(entry.value, schema, this.#readable, where);
     if ('problem' in resolved) return [resolved.problem];
     const { value } = resolved;
     if (kind === 'channel') {

@@ -4,15 +4,18 @@ import type { JsonValue } from '../../model/json.ts';
 import { matchesName } from '../../sdk/name-patterns.ts';
 import type { runtimeConfigSchema } from '../../settings/runtime-config.ts';
 import { parseSecretReference, type SecretReference } from '../../settings/secret-reference.ts';
-import { Secrets } from '../secrets/index.ts';
+import { Secrets, startTime } from '../secrets/index.ts';
 import { mapSecrets, referenceOf } from './secret-values.ts';
 
 /** Settings that say what run-time entries may refer to, and who reads it. */
 interface Readable {
   readonly settings: { readonly runtimeConfig: z.output<typeof runtimeConfigSchema> };
   /** Absent: variables and files alone are read. */
-  readonly secrets?: Pick<Secrets, 'get'>;
+  readonly secrets?: Reader;
 }
+
+/** Reads the secrets that references stand for. */
+type Reader = Pick<Secrets, 'get'>;
 
 type EntryReference = NonNullable<ReturnType<typeof referenceOf>>;
 
@@ -29,7 +32,7 @@ export async function resolveReferences(
 ): Promise<{ readonly value: JsonValue } | { readonly problem: string }> {
   const found = referencesOf(schema, value);
   if (found.size === 0) return { value };
-  const reader = secrets ?? new Secrets({ timeout: 1_000 });
+  const reader = secrets ?? ownReader();
   const texts = new Map<string, string>();
   for (const [path, reference] of found) {
     const { form, name } = reference;
@@ -44,10 +47,7 @@ export async function resolveReferences(
     const got = await reader.get(parsed);
     if ('problem' in got)
       return {
-        problem:
-          form === 'from'
-            ? `${where}: option "${path.replace(/^options\./, '')}": ${shown} cannot be used: ${got.problem}.`
-            : `${where}: ${shown} is not set, cannot be read, or is too large.`,
+        problem: `${where}: option "${path.replace(/^options\./, '')}": ${shown} cannot be used: ${got.problem}.`,
       };
     texts.set(path, got.text);
   }
@@ -59,6 +59,40 @@ export async function resolveReferences(
       (_, path) => texts.get(path) ?? '',
     ),
   };
+}
+
+/** Returns a reader that reads each reference once, and gives up on all that are not read {@link startTime} after the first read began. */
+export function sharedReader(secrets: Reader = ownReader()): Reader {
+  let signal: AbortSignal | undefined;
+  const reads = new Map<string, ReturnType<Reader['get']>>();
+  return {
+    get: (reference) => {
+      signal ??= AbortSignal.timeout(startTime);
+      const read = reads.get(reference.text) ?? secrets.get(reference, signal);
+      reads.set(reference.text, read);
+      return read;
+    },
+  };
+}
+
+/** Reads the references of a value that the config file lists. With a {@link sharedReader}, {@link resolveReferences} finds them read. */
+export async function readReferences(
+  value: JsonValue,
+  schema: z.ZodType,
+  { settings: { runtimeConfig }, secrets }: Required<Readable>,
+): Promise<void> {
+  const allowed = [...referencesOf(schema, value).values()].flatMap((reference) => {
+    const parsed = parsedReference(reference);
+    return parsed !== undefined && listThatLacks(reference, parsed, runtimeConfig) === undefined
+      ? [parsed]
+      : [];
+  });
+  await Promise.all(allowed.map((one) => secrets.get(one)));
+}
+
+/** Returns a reader of variables and files alone. */
+function ownReader(): Reader {
+  return new Secrets({ timeout: 1_000 });
 }
 
 /** Returns the references of a value by their paths. */

@@ -1,6 +1,7 @@
 /** Views of entries for the admin API: those of the file and those of the run-time part, without their secrets. */
 import { basename } from 'node:path';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { walkSecrets } from '../../settings/secret-walk.ts';
 import type { EntryName } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';
 import { shapeOf, type RuntimeDefinitions } from './definitions.ts';
@@ -22,10 +23,16 @@ export async function viewOf(
   secretsAt: Readonly<Record<string, number>> = {},
 ): Promise<JsonValue> {
   const schema = await definitions.schemaOf(named, value);
-  return mapSecrets(schema, value, (text, path) => {
+  const shown = (text: string, path: string): JsonValue => {
     const reference = definitions.secretReference(text);
     return reference === undefined ? hiddenSecret(text, secretsAt[path]) : { from: reference };
-  });
+  };
+  // An address from a secret manager may have its secret in its path.
+  const withoutAddresses = walkSecrets(schema, value, (part, { kinds, secrecy, path }) => {
+    const isAddress = typeof part === 'string' && kinds.has('url') && secrecy === undefined;
+    return isAddress && definitions.hasSecret(part) ? shown(part, path) : undefined;
+  }) as JsonValue;
+  return mapSecrets(schema, withoutAddresses, shown);
 }
 
 /** Returns what the config file has of the things that entries can be. Functions and other values that are no JSON are left out. */

@@ -21,17 +21,16 @@ interface FollowerParts {
   readonly onRead?: (() => void) | undefined;
 }
 
-/** What one process tells the others. */
-interface Told {
+/** State of the secrets of one process, which it sends to the others. */
+interface SecretsReport {
   readonly pid: number;
   readonly digests: Readonly<Record<string, string>>;
   readonly failing: readonly FailingSecret[];
-  readonly changed: readonly string[];
 }
 
 /**
- * The first of the processes that serve reads for all of them, so that the manager is asked once; the others tell what it found. It asks for a
- * reload, as does one whose values are not those of the first.
+ * Follows the secrets of one process. The first process that serves reads them, so that the manager gets each request once; the other processes take
+ * over what it found. A process asks for a reload where its values are not the newest ones.
  */
 export class SecretsFollower {
   readonly #parts: FollowerParts;
@@ -40,8 +39,8 @@ export class SecretsFollower {
   readonly #forget: () => void;
   #failing: readonly FailingSecret[];
   #changed: readonly string[] = [];
-  /** What the log was told last, so that it is not told again at each look. */
-  #logged = '';
+  /** Failures and changes of the last lines in the log, so that each is logged once. */
+  #loggedFailures = '';
   #loggedChanges = '';
 
   constructor(parts: FollowerParts) {
@@ -53,10 +52,9 @@ export class SecretsFollower {
         pid: process.pid,
         digests: secrets.digests(),
         failing: this.#failing,
-        changed: this.#changed,
-      } satisfies Told,
+      } satisfies SecretsReport,
     }));
-    this.#tell();
+    this.#report();
     this.#arm();
   }
 
@@ -66,7 +64,7 @@ export class SecretsFollower {
     this.#forget();
   }
 
-  /** Looks later. The next time comes when this one is over, so that a slow manager is not asked by several at once. */
+  /** Starts the timer for the next look. It starts again only after that look, so that two reads of a slow manager never overlap. */
   #arm(): void {
     if (this.#isStopped) return;
     // Gateways that were started together do not ask together.
@@ -78,14 +76,14 @@ export class SecretsFollower {
     const { processes, log } = this.#parts;
     try {
       const status = await processes.status();
-      // One that finishes its calls keeps its values.
+      // A process that only finishes its calls keeps its values.
       const own = status.workers.find(({ pid }) => pid === process.pid)?.state;
       if (own !== 'serving' && own !== 'spare') return;
       const first = firstOf(status);
       const isFirst = first === process.pid;
       if (isFirst) this.#changed = await this.#refresh();
       else await this.#follow(first);
-      this.#tell();
+      this.#report();
       if (!this.#isStopped && this.#changed.length > 0) await this.#reload(status);
     } catch (error) {
       log.error({ error }, 'secrets could not be read again');
@@ -104,12 +102,13 @@ export class SecretsFollower {
   async #follow(first: number | undefined): Promise<void> {
     const { secrets, processes } = this.#parts;
     const gathered = await processes.peers.gather(what);
-    const told = gathered?.answers.map(({ value }) => value as Told).find(({ pid }) => pid === first);
-    if (told === undefined) return;
-    this.#failing = told.failing;
+    const reports = gathered?.answers.map(({ value }) => value as SecretsReport);
+    const newest = reports?.find(({ pid }) => pid === first);
+    if (newest === undefined) return;
+    this.#failing = newest.failing;
     const own = secrets.digests();
     this.#changed = Object.keys(own).filter(
-      (reference) => told.digests[reference] !== undefined && told.digests[reference] !== own[reference],
+      (reference) => newest.digests[reference] !== undefined && newest.digests[reference] !== own[reference],
     );
   }
 
@@ -129,18 +128,17 @@ export class SecretsFollower {
       log.error({ references, problems }, 'changed secrets could not be put in force: the old values stay');
   }
 
-  /** Tells the status and the log how secrets stand. */
-  #tell(): void {
+  /** Writes the state of the secrets into the status and the log. */
+  #report(): void {
     const { secrets, refresh, upkeep, log } = this.#parts;
     const { references } = secrets.standing();
-    if (references === 0) return;
     const failing = this.#failing;
     const sentences = [
       ...failing
         .slice(0, mostNamed)
         .map(
-          ({ reference, reason }) =>
-            `The secret "${reference}" cannot be read: ${reason}. Its last value stays in force.`,
+          ({ reference, reason, isInForce }) =>
+            `The secret "${reference}" cannot be read: ${reason}. ${isInForce ? 'Its last value stays in force' : 'The run-time entries that refer to it are left out'}.`,
         ),
       ...(this.#changed.length === 0
         ? []
@@ -157,13 +155,15 @@ export class SecretsFollower {
       ...(sentences.length === 0 ? {} : { warning: sentences.join(' ') }),
     });
     const state = failing.map(({ reference, reason }) => `${reference}: ${reason}`).join('\n');
-    if (state === this.#logged) return;
-    this.#logged = state;
+    if (state === this.#loggedFailures) return;
+    this.#loggedFailures = state;
     if (failing.length === 0) log.info({ references }, 'all secrets can be read again');
     else
       log.warn(
         { failing: failing.slice(0, mostNamed).map(({ reference, reason }) => ({ reference, reason })) },
-        'secrets cannot be read: their last values stay in force',
+        failing.every(({ isInForce }) => isInForce)
+          ? 'secrets cannot be read: their last values stay in force'
+          : 'secrets cannot be read: last values stay in force, and run-time entries without one are left out',
       );
   }
 }

@@ -3,14 +3,12 @@ import { basename } from 'node:path';
 import type { Log } from '../../log.ts';
 import { settingsSchema } from '../../settings/index.ts';
 import { secretsSchema } from '../../settings/secrets.ts';
-import { Secrets, type KnownSecret } from './index.ts';
+import { Secrets, startTime } from './index.ts';
+import type { KnownSecret } from './known.ts';
 import { openSources } from './open.ts';
 import { channelPart, eachOf, pluginPart, withSecrets, type Part } from './parts.ts';
 
-/** Longest time for all reads of a start together, in milliseconds. */
-const startTime = 30_000;
-
-/** What {@link resolveSecrets} may be told. */
+/** Options of {@link resolveSecrets}. */
 export interface ResolveOptions {
   /** Values that another process of this gateway has read: they stand in for what cannot be read now. */
   readonly known?: readonly KnownSecret[] | undefined;
@@ -42,6 +40,7 @@ export async function resolveSecrets(
   const opened = await openSources(plugins, name, { timeout, log, problems });
   const secrets = new Secrets({
     sources: opened.sources,
+    digests: opened.digests,
     timeout,
     close: opened.close,
     ...(known === undefined ? {} : { known }),
@@ -49,10 +48,10 @@ export async function resolveSecrets(
   if (problems.length > 0) return { exported, secrets, problems };
   const signal = AbortSignal.timeout(startTime);
   // In the order of the file, whatever is read first.
-  const told: string[][] = [];
+  const problemsOfParts: string[][] = [];
   const resolve = (part: Part): Promise<unknown> => {
     const own: string[] = [];
-    told.push(own);
+    problemsOfParts.push(own);
     return withSecrets(part, secrets, { problems: own, signal });
   };
   const all = only === undefined;
@@ -65,6 +64,6 @@ export async function resolveSecrets(
   return {
     exported: isConfig ? { ...(own as object), plugins: ownPlugins, channels: ownChannels } : exported,
     secrets,
-    problems: [...new Set(told.flat())],
+    problems: [...new Set(problemsOfParts.flat())],
   };
 }

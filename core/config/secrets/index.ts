@@ -3,8 +3,12 @@ import { createHash } from 'node:crypto';
 import { forgetSecret, hideSecret } from '../../log.ts';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
 import type { SecretReference } from '../../settings/secret-reference.ts';
+import { keyOfKnown, type KnownSecret } from './known.ts';
 import { readSecret, reasonOf, textOfSecret, type SecretValue } from './read.ts';
 import { ownSources } from './sources.ts';
+
+/** Longest time for all reads of secrets of a config file together, and of those of run-time entries, in milliseconds. */
+export const startTime = 30_000;
 
 /** Maximum number of references that are known at once. */
 const mostReferences = 1_000;
@@ -18,18 +22,12 @@ const freshFor = 10_000;
 /** Time after which a reference that nothing in force uses is read again, in milliseconds: administrators try them. */
 const trialFor = 30_000;
 
-/** A value that was read, as it is handed from one process of a gateway to the next. */
-export interface KnownSecret {
-  readonly reference: string;
-  readonly text: string;
-  /** When it was read, in milliseconds since 1970. */
-  readonly readAt: number;
-}
-
 /** A reference that cannot be read. */
 export interface FailingSecret {
   readonly reference: string;
   readonly reason: string;
+  /** False where no value was read either when the gateway was built: what refers to it was left out. */
+  readonly isInForce: boolean;
   /** When that began, in milliseconds since 1970. */
   readonly since: number;
 }
@@ -43,12 +41,16 @@ interface Entry {
   triedAt: number;
   /** The value that the gateway of this process was built with; undefined for one that nothing in force uses. */
   inForce: string | undefined;
-  failing: Omit<FailingSecret, 'reference'> | undefined;
+  /** True where it could not be read when the gateway was built, so that a run-time entry was left out. */
+  isMissing: boolean;
+  failing: Pick<FailingSecret, 'reason' | 'since'> | undefined;
 }
 
 /** Parts that secrets are read with. */
 export interface SecretsParts {
   readonly sources?: ReadonlyMap<string, SecretSource>;
+  /** Digests of the options of sources, by the names of the sources. */
+  readonly digests?: ReadonlyMap<string, string>;
   /** Values that another process of this gateway has read. */
   readonly known?: readonly KnownSecret[];
   readonly timeout: number;
@@ -58,6 +60,8 @@ export interface SecretsParts {
 /** The secrets of one process. */
 export class Secrets {
   readonly #sources: ReadonlyMap<string, SecretSource>;
+  readonly #sourceDigests: ReadonlyMap<string, string>;
+  /** Values of another process, by {@link keyOfKnown}. */
   readonly #known: ReadonlyMap<string, KnownSecret>;
   readonly #timeout: number;
   readonly #entries = new Map<string, Entry>();
@@ -68,9 +72,16 @@ export class Secrets {
   #isBuilt = false;
   #close: () => Promise<void>;
 
-  constructor({ sources = new Map(), known = [], timeout, close = async () => {} }: SecretsParts) {
+  constructor({
+    sources = new Map(),
+    digests = new Map(),
+    known = [],
+    timeout,
+    close = async () => {},
+  }: SecretsParts) {
     this.#sources = new Map([...sources, ...ownSources]);
-    this.#known = new Map(known.map((one) => [one.reference, one]));
+    this.#sourceDigests = digests;
+    this.#known = new Map(known.map((one) => [keyOfKnown(one), one]));
     this.#timeout = timeout;
     this.#close = close;
   }
@@ -93,41 +104,44 @@ export class Secrets {
     return { text };
   }
 
-  /** The gateway has been built: what was read until now is in force. */
+  /** Puts in force what was read until now, because the gateway has been built. What could not be read is read again by {@link refresh}. */
   built(): void {
     this.#isBuilt = true;
+    for (const entry of this.#entries.values()) entry.isMissing = entry.inForce === undefined;
   }
 
-  /** Reads all that is in force anew. Returns the references whose value is no longer the one in force. */
+  /** Reads all secrets in use anew. Returns the references whose value is no longer the one in force, or that can be read at last. */
   async refresh(): Promise<readonly string[]> {
-    await Promise.all(this.#inForce().map((entry) => this.#read(entry)));
-    return this.#inForce().flatMap(({ text, inForce, reference }) =>
+    await Promise.all(this.#inUse().map((entry) => this.#read(entry)));
+    return this.#inUse().flatMap(({ text, inForce, reference }) =>
       text === inForce ? [] : [reference.text],
     );
   }
 
-  /** All values that are in force or have taken the place of one, for the next processes of this gateway. */
+  /** Returns the newest values of the secrets in use, for the next processes of this gateway. */
   known(): readonly KnownSecret[] {
-    return this.#inForce().flatMap(({ reference, text, readAt }) =>
-      text === undefined ? [] : [{ reference: reference.text, text, readAt }],
+    return this.#inUse().flatMap(({ reference, text, readAt }) =>
+      text === undefined
+        ? []
+        : [{ reference: reference.text, source: this.#digestOf(reference), text, readAt }],
     );
   }
 
-  /** How the references in force stand. */
+  /** Returns the number of references in use, and those that cannot be read. */
   standing(): { readonly references: number; readonly failing: readonly FailingSecret[] } {
-    const entries = this.#inForce();
+    const entries = this.#inUse();
     return {
       references: entries.length,
-      failing: entries.flatMap(({ reference, failing }) =>
-        failing === undefined ? [] : [{ reference: reference.text, ...failing }],
+      failing: entries.flatMap(({ reference, isMissing, failing }) =>
+        failing === undefined ? [] : [{ reference: reference.text, isInForce: !isMissing, ...failing }],
       ),
     };
   }
 
-  /** A digest of each value in force, by which processes tell whether theirs are the same. */
+  /** Returns a digest of each value in force, by which processes tell whether theirs are the same. */
   digests(): Readonly<Record<string, string>> {
     return Object.fromEntries(
-      this.#inForce().map(({ reference, inForce = '' }) => [
+      this.#inUse().map(({ reference, inForce = '' }) => [
         reference.text,
         createHash('sha256').update(inForce).digest('hex').slice(0, 16),
       ]),
@@ -141,6 +155,13 @@ export class Secrets {
     return undefined;
   }
 
+  /** True for a text that contains the value of a reference. Values of fewer than 8 characters are left, because they occur in words. */
+  isWithin(text: string): boolean {
+    return [...this.#entries.values()].some(({ text: newest = '', inForce = '' }) =>
+      [newest, inForce].some((value) => value.length >= 8 && text.includes(value)),
+    );
+  }
+
   /** Names of the sources, sorted. */
   get sources(): readonly string[] {
     return [...this.#sources.keys()].toSorted();
@@ -152,8 +173,12 @@ export class Secrets {
     return close();
   }
 
-  #inForce(): readonly Entry[] {
-    return [...this.#entries.values()].filter(({ inForce }) => inForce !== undefined);
+  #inUse(): readonly Entry[] {
+    return [...this.#entries.values()].filter(isInUse);
+  }
+
+  #digestOf({ source }: SecretReference): string {
+    return this.#sourceDigests.get(source) ?? '';
   }
 
   #entryOf(reference: SecretReference): Entry | undefined {
@@ -161,7 +186,9 @@ export class Secrets {
     if (before !== undefined) return before;
     if (this.#entries.size >= mostReferences) this.#forgetTrial();
     if (this.#entries.size >= mostReferences) return undefined;
-    const known = this.#known.get(reference.text);
+    const known = this.#known.get(
+      keyOfKnown({ reference: reference.text, source: this.#digestOf(reference) }),
+    );
     if (known !== undefined) hideSecret(known.text);
     const entry: Entry = {
       reference,
@@ -169,6 +196,7 @@ export class Secrets {
       readAt: known?.readAt ?? 0,
       triedAt: known?.readAt ?? 0,
       inForce: undefined,
+      isMissing: false,
       failing: undefined,
     };
     this.#entries.set(reference.text, entry);
@@ -177,7 +205,7 @@ export class Secrets {
 
   /** Makes room: forgets the reference that was tried longest ago, of those that nothing in force uses. */
   #forgetTrial(): void {
-    const trials = [...this.#entries.values()].filter(({ inForce }) => inForce === undefined);
+    const trials = [...this.#entries.values()].filter((entry) => !isInUse(entry));
     const [oldest] = trials.toSorted((one, other) => one.triedAt - other.triedAt);
     if (oldest !== undefined) this.#entries.delete(oldest.reference.text);
   }
@@ -193,8 +221,9 @@ export class Secrets {
       const text = textOfSecret(reference, await this.#valueOf(reference, entry.text === undefined, signal));
       hideSecret(text);
       const before = entry.text;
-      if (before !== undefined && before !== text && before !== entry.inForce) forgetSecret(before);
       entry.text = text;
+      // Another reference may have the same value.
+      if (before !== undefined && this.referenceOf(before) === undefined) forgetSecret(before);
       entry.readAt = Date.now();
       entry.failing = undefined;
     } catch (error) {
@@ -229,10 +258,15 @@ export class Secrets {
     try {
       return await work();
     } finally {
-      // Whoever waits takes the place over.
+      // The next read that waits runs in its place.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();
     }
   }
+}
+
+/** True for a reference that the config or a run-time entry of it has. All others were tried by administrators. */
+function isInUse({ inForce, isMissing }: Entry): boolean {
+  return inForce !== undefined || isMissing;
 }

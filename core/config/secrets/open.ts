@@ -1,4 +1,6 @@
 /** Opens the sources of secrets that the plugins of a config offer. */
+import { createHash } from 'node:crypto';
+import { inspect } from 'node:util';
 import { createLog, type Log } from '../../log.ts';
 import type { PluginEntry } from '../../sdk/define.ts';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
@@ -13,29 +15,34 @@ import { ownSources } from './sources.ts';
 /** Sources by their names, and how they are closed. */
 interface OpenSources {
   readonly sources: ReadonlyMap<string, SecretSource>;
+  /** Digests of the options of sources, by the names of the sources. */
+  readonly digests: ReadonlyMap<string, string>;
   /** The list of plugins, with the secrets that the options of sources refer to. */
   readonly plugins: unknown;
+  /** Closes all sources. Logs what fails, and never rejects. */
   close(): Promise<void>;
 }
 
-/** What sources are opened with. */
+/** Options of {@link openSources}. */
 interface Opening {
   readonly timeout: number;
   readonly log: Log | undefined;
-  /** Takes the sentences about what is wrong. */
+  /** Receives the sentences about what is wrong. */
   readonly problems: string[];
 }
 
-/** Opens the sources of a list of plugins. Asks nobody. */
+/** Opens the sources of a list of plugins. Sends no request. */
 export async function openSources(
   plugins: unknown,
   file: string,
   { timeout, log, problems }: Opening,
 ): Promise<OpenSources> {
   const sources = new Map<string, SecretSource>();
+  const digests = new Map<string, string>();
   const closers: (() => void | Promise<void>)[] = [];
   // Sources are no parts of each other, so that none waits for itself.
   const local = new Secrets({ timeout });
+  const ownLog = log ?? createLog('silent');
   let http: ReturnType<typeof openServices> | undefined;
   const openOne = async (entry: unknown, index: number): Promise<unknown> => {
     const { secrets: offered, name } = specOf(entry) ?? {};
@@ -54,11 +61,12 @@ export async function openSources(
       try {
         http ??= openServices();
         const tools = {
-          log: (log ?? createLog('silent')).child({ plugin: name }),
+          log: ownLog.child({ plugin: name }),
           http,
           onClose: (job: () => void | Promise<void>) => void closers.push(job),
         };
         sources.set(offered.source, offered.open(parsed.data, tools));
+        digests.set(offered.source, digestOf(own.options));
       } catch (error) {
         problems.push(`${where}: ${error instanceof Error ? error.message : String(error)}`);
       }
@@ -67,11 +75,15 @@ export async function openSources(
   return {
     plugins: await eachOf(plugins, openOne),
     sources,
+    digests,
     close: async () => {
-      for (const job of closers.splice(0).toReversed())
-        // oxlint-disable-next-line no-await-in-loop -- in the reverse order of what was opened
-        await job();
-      await http?.close();
+      for (const job of [...closers.splice(0).toReversed(), () => http?.close()])
+        try {
+          // oxlint-disable-next-line no-await-in-loop -- in the reverse order of what was opened
+          await job();
+        } catch (error) {
+          ownLog.error({ error }, 'a source of secrets could not be closed');
+        }
     },
   };
 }
@@ -80,6 +92,12 @@ function specOf(entry: unknown): PluginEntry['spec'] | undefined {
   if (typeof entry !== 'object' || entry === null || !('spec' in entry)) return undefined;
   const { spec, enabled } = entry as PluginEntry;
   return enabled && typeof spec === 'object' ? spec : undefined;
+}
+
+/** Returns a digest by which other options of a source are noticed, such as another address. */
+function digestOf(options: unknown): string {
+  const all = { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity, sorted: true };
+  return createHash('sha256').update(inspect(options, all)).digest('hex').slice(0, 32);
 }
 
 function refuseOthers({ source }: SecretReference): string | undefined {

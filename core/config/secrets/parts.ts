@@ -64,7 +64,7 @@ export async function eachOf(
   return Array.isArray(list) ? Promise.all(list.map(resolve)) : list;
 }
 
-/** What {@link withSecrets} needs to know. */
+/** Options of {@link withSecrets}. */
 interface Resolving {
   readonly problems: string[];
   readonly signal?: AbortSignal;

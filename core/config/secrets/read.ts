@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { maskSecrets } from '../../log.ts';
-import { isObject, parseObject } from '../../model/json.ts';
+import { parseObject } from '../../model/json.ts';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
 import type { SecretReference } from '../../settings/secret-reference.ts';
 
@@ -57,7 +57,8 @@ async function within<Value>(
   const timer = setTimeout(giveUp, timeout);
   signal?.addEventListener('abort', giveUp, { once: true });
   try {
-    signal?.throwIfAborted();
+    if (signal?.aborted === true)
+      throw new Error('it was not read, because the time for all secrets together was over');
     return await Promise.race([
       work(signal === undefined ? own : AbortSignal.any([own, signal])),
       late.promise,
@@ -94,13 +95,8 @@ function fieldOf(value: NonNullable<SecretValue>, field: string): string {
 }
 
 function jsonObjectOf(text: string): Readonly<Record<string, unknown>> {
-  let parsed: unknown;
-  try {
-    parsed = parseObject(text);
-  } catch {
-    parsed = undefined;
-  }
-  if (!isObject(parsed)) throw new Error('the secret is no JSON object, so that it has no fields');
+  const parsed = parseObject(text);
+  if (parsed === undefined) throw new Error('the secret is no JSON object, so that it has no fields');
   return parsed;
 }
 
@@ -112,7 +108,9 @@ function textOf(value: unknown): string {
 
 /** Returns why a read failed, as the end of a sentence. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof z.ZodError) return 'the answer does not have the form that such a manager sends';
+  // The message of a SyntaxError quotes the beginning of the text, which may be the secret.
+  if (error instanceof z.ZodError || error instanceof SyntaxError)
+    return 'the answer does not have the form that such a manager sends';
   const text = error instanceof Error ? error.message : String(error);
   return maskSecrets(text).slice(0, longestReason).replaceAll(/\s+/g, ' ').replace(/\.$/, '');
 }

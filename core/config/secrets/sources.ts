@@ -1,5 +1,6 @@
 /** Sources of secrets: those that are always there, and those of plugins. */
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
 import { env } from '../../settings/environment.ts';
 
@@ -12,18 +13,26 @@ export const ownSources: ReadonlyMap<string, SecretSource> = new Map([
   ['file', { read: ({ name }) => textOfFile(name) }],
 ]);
 
-/** Returns what a file holds; undefined where it cannot be read. Reads no more than the largest secret, whatever the file is. */
+/**
+ * Returns the text of a file; undefined where there is none. Rejects with an Error that says why it cannot be read. Reads no more than the
+ * largest secret. Other things than files are refused, and without a wait: a read of a pipe would wait for its writer.
+ */
 async function textOfFile(path: string): Promise<string | undefined> {
+  let file: FileHandle;
   try {
-    const file = await open(path);
-    try {
-      const bytes = Buffer.alloc(maxBytes + 1);
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
-      return bytesRead > maxBytes ? undefined : bytes.toString('utf8', 0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  } catch {
-    return undefined;
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(`the file cannot be read (${code})`, { cause: code });
+  }
+  try {
+    if (!(await file.stat()).isFile()) throw new Error('the path is not that of a regular file');
+    const bytes = Buffer.alloc(maxBytes + 1);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+    if (bytesRead > maxBytes) throw new Error(`the file is too large: at most ${maxBytes / 1024} KiB`);
+    return bytes.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
   }
 }

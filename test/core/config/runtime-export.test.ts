@@ -99,6 +99,36 @@ function effective({ channels, settings, pluginOptions, plugins }: LoadedConfig)
   };
 }
 
+test('the secrets of all entries are read together, each once, and with one end of their time', async () => {
+  const config = readConfig({ runtimeConfig: { secrets: ['own:*'] } }, join(folder, 'gateway.config.ts'));
+  const all = Promise.withResolvers<void>();
+  const signals: (AbortSignal | undefined)[] = [];
+  const get = async ({ name }: { readonly name: string }, signal?: AbortSignal) => {
+    signals.push(signal);
+    if (signals.length === 3) all.resolve();
+    await all.promise;
+    return { text: `key-of-${name}` };
+  };
+  const entries = ['a', 'b', 'c', 'a'].map((secret, index) => ({
+    kind: 'channel' as const,
+    name: `channel-${index}`,
+    value: { type: 'openai', options: { key: { from: `own:${secret}` } } },
+  }));
+  const snapshot = snapshotOf(entries.map((entry) => [entry, false]));
+  const merged = await mergeRuntime(
+    { ...config, secrets: { get } },
+    snapshot,
+    new RuntimeDefinitions(config),
+  );
+  expect(merged.problems).toEqual([]);
+  expect(merged.config.channels.map(({ entry }) => entry.options['key'])).toEqual(
+    ['a', 'b', 'c', 'a'].map((secret) => `key-of-${secret}`),
+  );
+  expect(signals).toHaveLength(3);
+  expect(new Set(signals).size).toBe(1);
+  expect(signals[0]).toBeInstanceOf(AbortSignal);
+});
+
 test('any sequence of changes, exported and put into the config file, comes to the same configuration', async () => {
   let count = 0;
   await fc.assert(

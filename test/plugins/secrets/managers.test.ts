@@ -1,10 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Secrets } from '../../../core/config/secrets/index.ts';
 import { openSources } from '../../../core/config/secrets/open.ts';
-import { parseSecretReference } from '../../../core/settings/secret-reference.ts';
+import { ownSources } from '../../../core/config/secrets/sources.ts';
+import { createLog, maskSecrets } from '../../../core/log.ts';
+import { HandedSecrets } from '../../../core/processes/handed-secrets.ts';
+import { defineSecrets } from '../../../core/sdk/author/define-secrets.ts';
+import { parseSecretReference, type SecretReference } from '../../../core/settings/secret-reference.ts';
 import type { PluginEntry } from '../../../core/sdk/define.ts';
 import aws from '../../../plugins/secrets-aws.ts';
 import azure from '../../../plugins/secrets-azure.ts';
@@ -21,6 +26,15 @@ import {
 import { jwt, roleId, secretId, startVault, type FakeVault } from '../../support/secret-managers/vault.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
+function referenceTo(text: string): SecretReference {
+  const reference = parseSecretReference(text);
+  if (reference === undefined) throw new Error(`${text} is no reference.`);
+  return reference;
+}
+
+/** Reason for an answer of another form. No part of the answer is in it, because that may be the secret. */
+const otherForm = 'the answer does not have the form that such a manager sends';
+
 /** Reads a reference with a plugin as a gateway would. Returns the text, or why there is none. */
 async function read(entry: PluginEntry, ...references: readonly string[]): Promise<readonly string[]> {
   const problems: string[] = [];
@@ -34,10 +48,8 @@ async function read(entry: PluginEntry, ...references: readonly string[]): Promi
   try {
     const texts: string[] = [];
     for (const text of references) {
-      const reference = parseSecretReference(text);
-      if (reference === undefined) throw new Error(`${text} is no reference.`);
       // oxlint-disable-next-line no-await-in-loop -- one after the other, as the fakes count requests
-      const got = await secrets.get(reference);
+      const got = await secrets.get(referenceTo(text));
       texts.push('text' in got ? got.text : got.problem);
     }
     return texts;
@@ -75,6 +87,29 @@ describe('Vault', () => {
     expect(manager.asked('auth/approle/login')).toBe(2);
     await opened.close();
     expect(manager.tokens.size).toBe(before);
+  });
+
+  test('is asked for one login, however often a policy forbids a secret', async () => {
+    const auth = { kind: 'approle', roleId, secretId } as const;
+    const before = { logins: manager.asked('auth/approle/login'), tokens: manager.tokens.size };
+    const options = { timeout: 5_000, log: undefined, problems: [] };
+    const { sources, close } = await openSources([vault({ url: manager.url, auth })], 'x', options);
+    const secrets = new Secrets({ sources, timeout: 5_000, close });
+    manager.secretIdUses = 1;
+    manager.forbidden.add('secret/data/a');
+    expect(await secrets.get(referenceTo('vault:secret/a#key'))).toEqual({
+      problem: expect.stringContaining('403 (permission denied): let a policy of the token read this path'),
+    });
+    secrets.built();
+    await secrets.refresh();
+    await secrets.refresh();
+    expect(secrets.standing().failing[0]?.reason).toContain('403 (permission denied)');
+    expect(manager.asked('auth/approle/login') - before.logins).toBe(1);
+    manager.forbidden.clear();
+    expect(await secrets.refresh()).toEqual(['vault:secret/a#key']);
+    await secrets.close();
+    manager.secretIdUses = Infinity;
+    expect(manager.tokens.size).toBe(before.tokens);
   });
 
   test('is asked with the service account of a pod, in a namespace', async () => {
@@ -175,6 +210,8 @@ describe('AWS Secrets Manager', () => {
     manager.failing = [200, { SecretString: { key: 'aws-secret-lie' } }];
     const [lie] = await read(entry(), 'aws:bytes');
     expect(lie).not.toContain('aws-secret');
+    manager.failing = [200, 'aws-secret-plain'];
+    expect(await read(entry(), 'aws:bytes')).toEqual([otherForm]);
     manager.failing = undefined;
   });
 
@@ -239,6 +276,7 @@ describe('Google Secret Manager', () => {
     const [none] = await read(entry(), 'google:one');
     expect(none).toMatch(/^Google gave no access token \(.*\): check "credentials"/);
     writeFileSync(subject, 'token-of-the-pod');
+    expect(await read(entry(), 'google:plain')).toEqual([otherForm]);
   });
 });
 
@@ -278,5 +316,109 @@ describe('Azure Key Vault', () => {
     const [limited] = await read(entry(), 'azure:mine/openai');
     expect(limited).toContain('429 Throttled: the vault limits requests');
     manager.failing = undefined;
+    expect(await read(entry(), 'azure:mine/plain')).toEqual([otherForm]);
+  });
+});
+
+describe('references', () => {
+  const sourceOf = (values: Record<string, string | Error>) => ({
+    read: ({ name }: { readonly name: string }) => {
+      const value = values[name];
+      return value instanceof Error ? Promise.reject(value) : Promise.resolve(value);
+    },
+  });
+
+  test('that cannot be read at a start count as failing, and ask for a reload once they can be read', async () => {
+    const values: Record<string, string | Error> = { a: new Error('it is sealed') };
+    const secrets = new Secrets({ sources: new Map([['own', sourceOf(values)]]), timeout: 1_000 });
+    await secrets.get(referenceTo('own:a'));
+    secrets.built();
+    expect(secrets.standing()).toMatchObject({
+      references: 1,
+      failing: [{ reference: 'own:a', reason: 'it is sealed', isInForce: false }],
+    });
+    expect(await secrets.refresh()).toEqual([]);
+    values['a'] = 'value-of-a';
+    expect(await secrets.refresh()).toEqual(['own:a']);
+    expect(secrets.standing().failing).toEqual([]);
+    expect(secrets.known()).toMatchObject([{ reference: 'own:a', text: 'value-of-a' }]);
+  });
+
+  test('with equal values stay masked when one of them rotates', async () => {
+    const values = { a: 'first-value-of-a', b: 'value-that-both-have' };
+    const secrets = new Secrets({ sources: new Map([['own', sourceOf(values)]]), timeout: 1_000 });
+    await Promise.all([secrets.get(referenceTo('own:a')), secrets.get(referenceTo('own:b'))]);
+    secrets.built();
+    for (const value of ['value-that-both-have', 'last-value-of-a']) {
+      values.a = value;
+      // oxlint-disable-next-line no-await-in-loop -- one rotation after the other
+      await secrets.refresh();
+    }
+    expect(maskSecrets('value-that-both-have')).toBe('…');
+  });
+
+  test('do not have the value of a source with other options', async () => {
+    const auth = { kind: 'token', token: 'token-of-the-tests' } as const;
+    const opened = await Promise.all(
+      ['http://one.example', 'http://two.example'].map((url) =>
+        openSources([vault({ url, auth })], 'x', { timeout: 1_000, log: undefined, problems: [] }),
+      ),
+    );
+    const [one = '', two = ''] = opened.map(({ digests }) => digests.get('vault'));
+    expect(one).not.toBe(two);
+    const handed = new HandedSecrets();
+    const value = { reference: 'vault:secret/a', readAt: Date.now() };
+    handed.add([{ ...value, source: one, text: 'value-of-one' }]);
+    handed.add([{ ...value, source: two, text: 'value-of-two' }]);
+    const known = handed.order.secrets ?? [];
+    const texts = [one, two, 'other'].map(async (digest) => {
+      const sources = new Map([['vault', sourceOf({})]]);
+      const secrets = new Secrets({ sources, digests: new Map([['vault', digest]]), known, timeout: 1_000 });
+      const got = await secrets.get(referenceTo('vault:secret/a'));
+      return 'text' in got ? got.text : undefined;
+    });
+    expect(await Promise.all(texts)).toEqual(['value-of-one', 'value-of-two', undefined]);
+    await Promise.all(opened.map(({ close }) => close()));
+  });
+
+  test('to files say why a file cannot be read, and wait for no writer of a pipe', async () => {
+    const folder = temporaryFolder();
+    const reason = async (name: string): Promise<unknown> =>
+      ownSources
+        .get('file')
+        ?.read({ name: join(folder, name), signal: AbortSignal.timeout(5_000) })
+        .catch((error: Error) => error.message);
+    writeFileSync(join(folder, 'large'), 'x'.repeat(65 * 1024));
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    expect(await Promise.all(['large', 'pipe', '.', 'none'].map(reason))).toEqual([
+      'the file is too large: at most 64 KiB',
+      'the path is not that of a regular file',
+      'the path is not that of a regular file',
+      undefined,
+    ]);
+  });
+
+  test('have sources of which each is closed, also where another one fails', async () => {
+    const closed: string[] = [];
+    const lines: string[] = [];
+    const source = (name: string) =>
+      defineSecrets({
+        name: `secrets-${name}`,
+        source: name,
+        open: (_, { onClose }) => {
+          onClose(() => {
+            closed.push(name);
+            throw new Error('it was closed already');
+          });
+          return sourceOf({});
+        },
+      });
+    const log = createLog('error', { write: (line) => void lines.push(line) });
+    const entries = [source('one')(), source('two')()];
+    const { close } = await openSources(entries, 'x', { timeout: 1_000, log, problems: [] });
+    await close();
+    expect(closed).toEqual(['two', 'one']);
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain('a source of secrets could not be closed');
   });
 });

@@ -131,6 +131,8 @@ function googleAnswer(secrets: FakeCloud['secrets'], { url, method, headers, bod
       'PERMISSION_DENIED',
       `Permission 'secretmanager.versions.access' denied for resource '${name}'.`,
     );
+  // A proxy that leaves out the JSON around a secret.
+  if (name.endsWith('/plain')) return [200, 'google-secret-plain'];
   if (version === 'disabled')
     return googleError(400, 'FAILED_PRECONDITION', 'Secret Version is in DISABLED state.');
   const secret = secrets.get(version === 'latest' ? name : `${name}@${version}`);
@@ -189,6 +191,8 @@ function azureAnswer(secrets: FakeCloud['secrets'], { url, method, headers }: Se
   const [, name = '', version] =
     /^\/secrets\/([A-Za-z0-9-]{1,127})(?:\/([0-9a-f]{32}))?$/.exec(pathname) ?? [];
   if (method !== 'GET' || name === '') return azureError(404, 'NotFound');
+  // A proxy that leaves out the JSON around a secret.
+  if (name === 'plain') return [200, 'azure-secret-plain'];
   if (name === 'denied') return azureError(403, 'Forbidden', 'ForbiddenByRbac');
   const secret = secrets.get(version === undefined ? name : `${name}@${version}`);
   if (secret === undefined) return azureError(404, 'SecretNotFound');

@@ -14,6 +14,8 @@ export interface FakeVault extends FakeManager {
   readonly forbidden: Set<string>;
   /** Namespace that requests must name. */
   namespace: string | undefined;
+  /** Number of logins for which the secret id is still good. */
+  secretIdUses: number;
   /** Number of requests to paths with this beginning. */
   asked(path: string): number;
 }
@@ -43,6 +45,7 @@ export async function startVault(): Promise<FakeVault> {
     tokens: new Map([[rootToken, { ttl: 0, renewable: false }]]),
     forbidden: new Set<string>(),
     namespace: undefined,
+    secretIdUses: Infinity,
     asked: (path: string) => manager.requests.filter(({ url }) => url.startsWith(`/v1/${path}`)).length,
   });
   return vault;
@@ -54,7 +57,7 @@ function answer(vault: FakeVault, { url, method, headers, body }: SeenRequest): 
   if (vault.namespace !== headers['x-vault-namespace']) return denied;
   const given = (body.length === 0 ? {} : JSON.parse(body.toString())) as Record<string, string>;
   if (method === 'POST' && path === 'auth/approle/login')
-    return given['role_id'] === roleId && given['secret_id'] === secretId
+    return given['role_id'] === roleId && given['secret_id'] === secretId && vault.secretIdUses-- > 0
       ? loggedIn(vault)
       : [400, { errors: ['invalid role or secret ID'] }];
   if (method === 'POST' && path === 'auth/kubernetes/login')
