@@ -1,45 +1,10 @@
 import { version } from '../config/installation/home.ts';
 import { resolveHere } from '../config/installation/resolve.ts';
-import type { Group } from './admin/rows.ts';
-import { UsageError, type Command } from './command.ts';
-import { wordTable } from '../model/word-table.ts';
-
-/** Each is loaded when it is wanted: the process that starts the others stays small. */
-const commands = wordTable<() => Promise<Command>>({
-  start: async () => (await import('./start.ts')).start,
-  doctor: async () => (await import('./doctor.ts')).doctor,
-  init: async () => (await import('./init.ts')).init,
-  backup: async () => (await import('./backup.ts')).backup,
-  check: async () => (await import('./check.ts')).check,
-  connect: async () => (await import('./connect.ts')).connect,
-  export: async () => (await import('./export.ts')).exportConfig,
-  key: async () => (await import('./key.ts')).key,
-  login: async () => (await import('./login.ts')).login,
-  models: async () => (await import('./models.ts')).models,
-  restore: async () => (await import('./restore.ts')).restore,
-  prices: async () => (await import('./prices.ts')).prices,
-  organization: () => onAdminApi('organization'),
-  team: () => onAdminApi('team'),
-  member: () => onAdminApi('member'),
-  'service-account': () => onAdminApi('service-account'),
-  user: () => onAdminApi('user'),
-  token: () => onAdminApi('token'),
-  budget: () => onAdminApi('budget'),
-  channel: () => onAdminApi('channel'),
-  alias: () => onAdminApi('alias'),
-  price: () => onAdminApi('price'),
-  usage: () => onAdminApi('usage'),
-  audit: () => onAdminApi('audit'),
-  alert: () => onAdminApi('alert'),
-});
+import { UsageError } from './command.ts';
+import { commands } from './commands.ts';
 
 resolveHere();
 process.exitCode = await main(process.argv.slice(2));
-
-/** Loads a command on top of the admin API. */
-async function onAdminApi(group: Group): Promise<Command> {
-  return (await import('./admin/command.ts')).adminCommand(group);
-}
 
 /** Runs one command and returns the exit code. */
 async function main([name = 'help', ...rest]: readonly string[]): Promise<number> {

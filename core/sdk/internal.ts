@@ -13,6 +13,7 @@ export {
   type Channel,
 } from './call.ts';
 export { clientCredential, ClientCredential } from './client-credential.ts';
+export { csvCell } from '../model/csv-cell.ts';
 export { wordTable } from '../model/word-table.ts';
 export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';

@@ -1,5 +1,5 @@
 /** The audit log in the database: who changed what, and when. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { JsonObject } from '../model/json.ts';
 import { surplus } from './fair-share.ts';
 import { entriesOf, type Stores } from './stores.ts';
@@ -57,7 +57,9 @@ export class AuditLog {
     const id = `${at.toString(36).padStart(9, '0')}-${order}${randomBytes(6).toString('hex')}`;
     await this.#kept.set(id, { id, at, ...note }, keptFor);
     this.#writes += 1;
-    if (this.#writes % writesPerLook === 0) await this.#prune();
+    // A command writes one entry and ends: of as many commands one looks.
+    const isCommandsTurn = this.#writes === 1 && randomInt(writesPerLook) === 0;
+    if (isCommandsTurn || this.#writes % writesPerLook === 0) await this.#prune();
   }
 
   /** All entries, in no order. A damaged one is left out. */

@@ -35,8 +35,10 @@ export class FollowedEntries<Item> {
    * because the running one may have read before the caller's last event.
    */
   refresh(): Promise<void> {
+    // Also where the running one has ended and the next is about to begin: a second one beside it would lose what is written meanwhile.
+    if (this.#next !== undefined) return this.#next;
     if (this.#running === undefined) return this.#begin();
-    this.#next ??= this.#running
+    this.#next = this.#running
       .catch(() => {})
       .then(() => {
         this.#next = undefined;

@@ -1,4 +1,4 @@
-import type { UsageRecord } from 'sluice/internal';
+import { csvCell, type UsageRecord } from 'sluice/internal';
 
 /** A record with the names of its key and of its owners. */
 export type NamedRecord = UsageRecord & {
@@ -65,8 +65,8 @@ function cell(column: (typeof columns)[number], record: NamedRecord): string {
   const value = record[column];
   if (value === undefined) return '';
   if (column === 'at') return new Date(record.at).toISOString();
-  if (Array.isArray(value)) return quoted(value.join('; '));
-  return typeof value === 'string' ? quoted(value) : String(value);
+  if (Array.isArray(value)) return csvCell(value.join('; '));
+  return typeof value === 'string' ? csvCell(value) : String(value);
 }
 
 /** Dollars with all six places, without an error of binary fractions. */
@@ -74,10 +74,4 @@ function dollarsOf(microDollars: number | undefined): string {
   if (microDollars === undefined) return '';
   const digits = String(microDollars).padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
-}
-
-/** A program that reads tables takes a cell that begins like a formula for one: an apostrophe keeps it a text. */
-function quoted(text: string): string {
-  const safe = /^[\s=+\-@|%]/.test(text) ? `'${text}` : text;
-  return /[",\r\n;\t]/.test(safe) || safe !== text ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -23,8 +23,8 @@ const maxKept = 10_000;
 /** Maximum number of them of one user or token, and of all those of one organisation, so that one who is busy leaves room for others. */
 const shares = { actor: 2_000, organisation: 5_000 } as const;
 
-/** Number of requests between two counts of what is remembered. */
-const requestsPerCount = 100;
+/** A count of what is remembered is used for so many requests more, and for so many milliseconds. */
+const recount = { requests: 100, ms: 30_000 } as const;
 
 /**
  * For how long a request that runs is waited for, how often is looked, and after how long its gateway is taken for dead, in milliseconds.
@@ -70,10 +70,9 @@ export class IdempotentCreates {
   readonly #kept;
   readonly #upkeep: InternalTools['upkeep'];
   #sealer: Promise<Sealer> | undefined;
-  #requests = 0;
-  #rows = 0;
-  /** Number of remembered requests by share. */
-  #counts = new Map<string, number>();
+  #counts: Counts | undefined;
+  /** The count that runs, which all who need one wait for. */
+  #counting: Promise<Counts> | undefined;
 
   constructor({ stores, upkeep }: Pick<InternalTools, 'stores' | 'upkeep'>) {
     this.#stores = stores;
@@ -94,22 +93,34 @@ export class IdempotentCreates {
         { param: 'idempotency-key' },
       );
     const of = sharesOf(actor);
-    await this.#checkRoom(of);
+    const counts = await this.#currentCounts();
+    checkRoom(counts, of);
+    // Before it is written: those who ask at once must not get past the maximum together.
+    count(counts, 1, of);
+    const giveBack = (): void => count(counts, -1, of);
     const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
     const body = hash('sha256', JSON.stringify(creation.body ?? null));
     const claim = randomBytes(12).toString('hex');
     const first: Kept = { claim, body, startedAt: Date.now(), of: of.map(({ name }) => name) };
-    if (!(await this.#stores.add<Kept>(namespace, row, first, keptMs))) {
-      const earlier = await this.#earlier(row, body);
-      if (earlier !== undefined) return { value: earlier, isRepeated: true };
-      // The first request was refused, and is forgotten: this one may try.
-      if (!(await this.#stores.add<Kept>(namespace, row, first, keptMs))) throw stillRuns();
+    let isAdded = false;
+    try {
+      const add = () => this.#stores.add<Kept>(namespace, row, first, keptMs);
+      isAdded = await add();
+      if (!isAdded) {
+        const earlier = await this.#earlier(row, body);
+        if (earlier !== undefined) return { value: earlier, isRepeated: true };
+        // The first request was refused, and is forgotten: this one may try.
+        isAdded = await add();
+        if (!isAdded) throw stillRuns();
+      }
+    } finally {
+      if (!isAdded) giveBack();
     }
-    return { value: await this.#first(row, claim, create), isRepeated: false };
+    return { value: await this.#first({ row, claim, create, giveBack }), isRepeated: false };
   }
 
   /** Runs the first request with a key, and keeps its answer. */
-  async #first(row: string, claim: string, create: () => Promise<object> | object): Promise<object> {
+  async #first({ row, claim, create, giveBack }: First): Promise<object> {
     try {
       const value = await create();
       const sealed = (await this.#open()).seal(namespace, row, value as JsonObject);
@@ -117,7 +128,7 @@ export class IdempotentCreates {
       return value;
     } catch (error) {
       // Nothing was made by a request that is refused. Of any other failure nobody knows how far it came.
-      if (toGatewayError(error).status < 500) await this.#kept.delete(row).catch(() => {});
+      if (toGatewayError(error).status < 500) await this.#kept.delete(row).then(giveBack, () => {});
       else await this.#write(row, claim, (kept) => ({ ...kept, isLost: true })).catch(() => {});
       throw error;
     }
@@ -155,42 +166,37 @@ export class IdempotentCreates {
     }
   }
 
-  /** Throws 429 when too many requests are remembered, of all or of a share. */
-  async #checkRoom(of: readonly Share[]): Promise<void> {
-    if (this.#requests % requestsPerCount === 0) {
-      let rows = 0;
-      this.#counts = new Map();
-      for await (const [row, kept] of entriesOf(this.#kept)) {
-        rows += row === '' ? 0 : 1;
-        for (const name of kept?.of ?? []) this.#count(name);
-      }
-      this.#rows = rows;
-      this.#upkeep.set({
-        what: 'idempotency-keys',
-        rule: 'Answers to requests with an idempotency-key are removed after 24 hours.',
-        rows,
-        overdueSeconds: 0,
-      });
-    }
-    if (this.#rows + (this.#requests % requestsPerCount) >= maxKept)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `More than ${maxKept} requests with an idempotency-key came within 24 hours. Send this one without the header, or later.`,
-        { retryAfter: 3_600 },
-      );
-    const full = of.find(({ name, most }) => (this.#counts.get(name) ?? 0) >= most);
-    if (full !== undefined)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `${full.whose} have sent more than ${full.most} requests with an idempotency-key within 24 hours. Send this one without the header, or later.`,
-        { retryAfter: 3_600 },
-      );
-    this.#requests += 1;
-    for (const { name } of of) this.#count(name);
+  /** Returns what is remembered, as it was counted a moment ago. */
+  #currentCounts(): Promise<Counts> {
+    const known = this.#counts;
+    if (
+      known !== undefined &&
+      known.rows - known.counted < recount.requests &&
+      Date.now() - known.at < recount.ms
+    )
+      return Promise.resolve(known);
+    this.#counting ??= this.#countAll().finally(() => {
+      this.#counting = undefined;
+    });
+    return this.#counting;
   }
 
-  #count(name: string): void {
-    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  async #countAll(): Promise<Counts> {
+    const at = Date.now();
+    const byShare = new Map<string, number>();
+    let rows = 0;
+    for await (const [row, kept] of entriesOf(this.#kept)) {
+      rows += row === '' ? 0 : 1;
+      for (const name of kept?.of ?? []) byShare.set(name, (byShare.get(name) ?? 0) + 1);
+    }
+    this.#counts = { at, counted: rows, rows, byShare };
+    this.#upkeep.set({
+      what: 'idempotency-keys',
+      rule: 'Answers to requests with an idempotency-key are removed after 24 hours.',
+      rows,
+      overdueSeconds: 0,
+    });
+    return this.#counts;
   }
 
   #open(): Promise<Sealer> {
@@ -202,24 +208,63 @@ export class IdempotentCreates {
   }
 }
 
+/** What is remembered: `counted` rows at a time, and what this process has added since. */
+interface Counts {
+  readonly at: number;
+  readonly counted: number;
+  rows: number;
+  readonly byShare: Map<string, number>;
+}
+
+/** The first request with a key. `giveBack` takes it out of the counts, once it is forgotten. */
+interface First {
+  readonly row: string;
+  readonly claim: string;
+  readonly create: () => Promise<object> | object;
+  readonly giveBack: () => void;
+}
+
 /** A part of the remembered requests that has a maximum of its own. */
 interface Share {
   readonly name: string;
   readonly most: number;
+  /** Begins the sentence that says that it is full. */
   readonly whose: string;
+}
+
+/** Throws 429 when too many requests are remembered, of all or of a share. */
+function checkRoom({ rows, byShare }: Counts, of: readonly Share[]): void {
+  if (rows >= maxKept)
+    throw new GatewayError(
+      'rate_limit_exceeded',
+      `More than ${maxKept} requests with an idempotency-key came within 24 hours. Send this one without the header, or later.`,
+      { retryAfter: 3_600 },
+    );
+  const full = of.find(({ name, most }) => (byShare.get(name) ?? 0) >= most);
+  if (full !== undefined)
+    throw new GatewayError(
+      'rate_limit_exceeded',
+      `${full.whose} sent more than ${full.most} requests with an idempotency-key within 24 hours. Send this one without the header, or later.`,
+      { retryAfter: 3_600 },
+    );
+}
+
+function count(counts: Counts, more: 1 | -1, of: readonly Share[]): void {
+  counts.rows += more;
+  for (const { name } of of) counts.byShare.set(name, (counts.byShare.get(name) ?? 0) + more);
 }
 
 /** Returns the shares of an actor. The admin password has no other than all. */
 function sharesOf({ kind, id, organisation }: Actor): readonly Share[] {
   return [
-    ...(kind === 'password' ? [] : [{ name: `${kind} ${id}`, most: shares.actor, whose: 'You' }]),
+    ...(kind === 'password' ? [] : [{ name: `${kind} ${id}`, most: shares.actor, whose: 'You have' }]),
     ...(organisation === undefined
       ? []
       : [
           {
             name: `organisation ${organisation}`,
             most: shares.organisation,
-            whose: 'Those of your organisation',
+            whose: 'Your organisation has',
           },
         ]),
   ];

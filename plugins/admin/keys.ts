@@ -57,8 +57,7 @@ export function keyHandlers(
   /** By its id alone: a path must not be taken for a name or a secret. */
   const keyOf = async ({ id, scope }: Which): Promise<ApiKey> => {
     const found = await apiKeys.byId(id);
-    if (found === undefined || !scope.seesKey(found))
-      throw new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
+    if (found === undefined || !scope.seesKey(found)) throw noKey(id);
     return found;
   };
 
@@ -78,13 +77,22 @@ export function keyHandlers(
     changes: ApiKeyChanges,
   ) => {
     const before = await keyOf(asked);
-    if (changesOwner(before, changes)) asked.scope.checkKeyOwners({ ...before, ...changes } as ApiKey);
-    const check = versionCheck(asked.ctx);
+    const { scope } = asked;
+    const checkVersion = versionCheck(asked.ctx);
+    const check = (key: ApiKey): void => {
+      if (!scope.seesKey(key)) throw noKey(before.id);
+      if (changesOwner(key, changes)) scope.checkKeyOwners({ ...key, ...changes } as ApiKey);
+    };
+    check(before);
     const changed = await orInvalid(
       OwnerMistake,
       orGone(
         asked,
-        apiKeys.update(before.id, changes, (current) => check(versioned(current))),
+        apiKeys.update(before.id, changes, (current) => {
+          // It may have been given to somebody else since it was looked at.
+          check(current);
+          checkVersion(versioned(current));
+        }),
       ),
     );
     await audit.note(asked, {
@@ -182,6 +190,10 @@ export function keyHandlers(
       return { ok: true };
     },
   };
+}
+
+function noKey(id: string): GatewayError {
+  return new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
 }
 
 /** The owners of a key, for the audit: they say whom a change concerns. */

@@ -129,7 +129,7 @@ export class LiveCalls {
       if (owner[part] !== undefined && this.#countOf(part, owner[part]) >= mostOf[part])
         throw new GatewayError(
           'rate_limit_exceeded',
-          `At most ${mostOf[part]} of ${part === 'actor' ? 'yours' : 'your organisation'} may watch at once.`,
+          `${part === 'actor' ? 'You already watch' : 'Your organisation already watches'} ${mostOf[part]} live streams. Close one.`,
           { retryAfter: 30 },
         );
     const stream = new PassThrough();

@@ -64,7 +64,10 @@ export type Handlers<Name extends RouteName = RouteName> = {
 /** A route's function as the table is walked through. */
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
-/** Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago. */
+/**
+ * Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago: whoever is told that somebody
+ * has changed one must see the change.
+ */
 const aboutOwners: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['owners', 'keys', 'users', 'tokens']);
 
 /** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */

@@ -6,10 +6,12 @@ import { databaseOf } from '../../config/database-of.ts';
 import { openAdminTokens } from '../../state/admin-tokens/open.ts';
 import { openStores } from '../../state/stores.ts';
 import { remoteAccess, type RemoteAccess, type RemoteOptions } from '../remote.ts';
+import { withUndo } from './ending.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operations } from './operations.ts';
 
-const hour = 3_600_000;
+/** How long the token of one command works where it could not be revoked, in milliseconds: as long as a command may take. */
+const tokenMs = 3_600_000;
 
 /** How a command names its gateway. */
 export interface AccessOptions extends RemoteOptions {
@@ -30,11 +32,11 @@ export function commandLineName(): string {
 /**
  * Lets `work` ask the gateway that the options name. Without one it is that of the config on this machine, with a token that is made in the
  * database for this command, and revoked after it: whoever may write the database may do everything.
- * `describe` asks a gateway for its operations. `hours`: how long the token could work if this process were killed.
+ * `describe` asks a gateway for its operations.
  */
 export async function withAccess<Result>(
   options: AccessOptions,
-  { describe, hours }: { readonly describe: (url: string) => Promise<Operations>; readonly hours: number },
+  describe: (url: string) => Promise<Operations>,
   work: (access: RemoteAccess, operations: Operations) => Promise<Result>,
 ): Promise<Result> {
   const remote = remoteAccess(options);
@@ -42,33 +44,40 @@ export async function withAccess<Result>(
   const config = await loadConfig(options.config, { only: 'settings' });
   const url = localUrl(config.settings.listen);
   const operations = await describe(url).catch((cause: unknown) => {
+    if (cause instanceof CommandFailure) throw cause;
     throw new CommandFailure(
       `No gateway answers at ${url}. Start it with sluice start, or name another one with --gateway URL.`,
       1,
       { cause },
     );
   });
+  const scopes = scopesOf(operations);
   const stores = openStores(databaseOf(config), (error) => console.error(error.message));
-  try {
-    const tokens = openAdminTokens(stores);
-    const createdAt = Date.now();
-    const name = commandLineName();
-    const { token, value } = await tokens.create({
-      name: `command line of ${name}`,
-      role: 'admin',
-      scopes: scopesOf(operations),
-      createdBy: { kind: 'command-line', id: 'command-line', name },
-      createdAt,
-      expiresAt: createdAt + hours * hour,
-    });
-    try {
-      return await work({ url, token: value }, operations);
-    } finally {
-      await tokens.revoke(token.id);
-    }
-  } finally {
-    await stores.close();
-  }
+  const tokens = openAdminTokens(stores);
+  const createdAt = Date.now();
+  const name = commandLineName();
+  let making: ReturnType<typeof tokens.create> | undefined;
+  return withUndo(
+    async () => {
+      making = tokens.create({
+        name: `command line of ${name}`,
+        role: 'admin',
+        scopes,
+        createdBy: { kind: 'command-line', id: 'command-line', name },
+        createdAt,
+        expiresAt: createdAt + tokenMs,
+      });
+      return work({ url, token: (await making).value }, operations);
+    },
+    async () => {
+      try {
+        const made = await making?.catch(() => undefined);
+        if (made !== undefined) await tokens.revoke(made.token.id);
+      } finally {
+        await stores.close();
+      }
+    },
+  );
 }
 
 /** Returns the address of the gateway of a config, as this machine reaches it. */

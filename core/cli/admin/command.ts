@@ -9,9 +9,6 @@ import { perform } from './perform.ts';
 import type { Row } from './row.ts';
 import { groupSummaries, rows, type Group } from './rows.ts';
 
-/** Hours for which the token of a command without `--gateway` could work if the command were killed. */
-const tokenHours = { usual: 1, ofNewToken: 365 * 24 } as const;
-
 /** Returns the command of a group. */
 export function adminCommand(group: Group): Command {
   return {
@@ -25,9 +22,7 @@ export function adminCommand(group: Group): Command {
     async run(given) {
       const args = given.map((text) => text.replace(/^--((?:clear-)?)organisation\b/, '--$1organization'));
       const { row, rest } = rowOf(group, args);
-      // A token may make no other that outlives it.
-      const hours = row.operation === 'createToken' ? tokenHours.ofNewToken : tokenHours.usual;
-      return withAccess(accessOptions(args), { describe, hours }, (access, operations) =>
+      return withAccess(accessOptions(args), describe, (access, operations) =>
         withRemote(access, (ask, write) => perform(row, rest, { access, operations, ask, write })),
       );
     },

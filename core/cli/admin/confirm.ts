@@ -1,4 +1,5 @@
 /** Asks before something is deleted. */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { JsonObject } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
@@ -13,6 +14,10 @@ export async function confirm(question: string, thing: JsonObject, given: Given)
   if (process.stdin.isTTY !== true)
     throw new UsageError(`${asked} Nobody can be asked here: say it with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`${asked} [y/N] `).finally(() => terminal.close());
+  // Ctrl-D and Ctrl-C close the terminal, which answers nothing by itself.
+  const closed = once(terminal, 'close').then(() => '');
+  const answer = await Promise.race([terminal.question(`${asked} [y/N] `).catch(() => ''), closed]).finally(
+    () => terminal.close(),
+  );
   if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure('Nothing was done.');
 }

@@ -1,4 +1,4 @@
-/** Makes the value of an entry of the configuration from `--type`, `--set`, `--secret` and `--file`. Secrets are never arguments. */
+/** Makes the value of an entry of the configuration from `--type`, `--set`, `--secret` and `--file`. Options marked as secret are never arguments. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
@@ -17,7 +17,7 @@ export const valueOptions = {
 export const valueHelp = `  --type TYPE         Kind of the channel: see sluice channel types.
   --set PATH=VALUE    Sets an option, such as priority=2 or headers.set.x-team=blue. Repeat it for several.
   --secret PATH=FROM  Sets a secret, such as key: FROM is a file, - for standard input, env:NAME or file:PATH for what
-                      the gateway reads by itself. A secret is never an argument, because other users see those.
+                      the gateway reads by itself. Options marked as secret are never arguments, because other users see those.
   --file FILE         Reads all options from a file with a JSON object, - for standard input.
 `;
 

@@ -64,7 +64,7 @@ export async function ownFieldsOf(
 export function checkFields(operation: Operation, options: readonly Option[], fields: JsonObject): void {
   const missing = options.find(({ field }) => field.isRequired && fields[field.name] === undefined);
   if (missing !== undefined)
-    throw new UsageError(`--${missing.flag} ${missing.shows} is missing.`.replace('  ', ' '));
+    throw new UsageError(`${`--${missing.flag} ${missing.shows}`.trimEnd()} is missing.`);
   if (operation.method === 'PATCH' && Object.keys(fields).length === 0)
     throw new UsageError(
       `Say what to change: ${options

@@ -90,8 +90,12 @@ function sentence(text: string): string {
 
 /** Returns the help of one command. */
 export function rowHelp(row: Row, operations: Operations): string {
-  const lines = optionHelp(row, operations).map(
-    ({ flag, shows, text }) => `  --${flag} ${shows}`.trimEnd().padEnd(34) + (text === '' ? '' : ` ${text}`),
-  );
+  const lines = optionHelp(row, operations)
+    // It is among those of every command, which follow.
+    .filter(({ flag }) => flag !== 'json')
+    .map(
+      ({ flag, shows, text }) =>
+        `  --${flag} ${shows}`.trimEnd().padEnd(34) + (text === '' ? '' : ` ${text}`),
+    );
   return `Usage: ${usageOf(row)} [options]\n\n${row.summary}.\n\n${lines.join('\n').replaceAll(/ +$/gm, '')}\n\n${access}`;
 }

@@ -1,5 +1,4 @@
 /** Does the work of one command on top of the admin API. */
-import { randomUUID } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { readArguments, UsageError } from '../command.ts';
 import { remoteOptions, type AskAdmin, type RemoteAccess, type WriteAdmin } from '../remote.ts';
@@ -11,7 +10,7 @@ import { listLimits, readList } from './page.ts';
 import { printAnswer, printList } from './print.ts';
 import type { Row } from './row.ts';
 import { commonOptions, operationOf, optionsOf } from './row-options.ts';
-import { foundOf, idOf, nameOf, wordFields, wordsOf } from './words.ts';
+import { checkRecord, foundOf, idOf, nameOf, wordFields, wordsOf } from './words.ts';
 
 /** The gateway that is asked. */
 export interface Gateway {
@@ -42,6 +41,7 @@ export async function perform(row: Row, args: readonly string[], gateway: Gatewa
     ...(await ownFieldsOf(row, actual, { given, found, ask })),
   };
   checkFields(actual, options, fields);
+  if (row.undoes !== undefined) await checkRecord(row, row.undoes, words, ask);
   if (row.asks !== undefined) await confirm(row.asks, { ...found, name: nameOf(row, words, found) }, given);
   const path = actual.path.replace('{id}', encodeURIComponent(idOf(row, actual, words, found)));
   const { query, body } = parts(actual, fields);
@@ -91,8 +91,9 @@ function headersOf(
   found: JsonObject,
 ): Record<string, string> {
   const version = given['if-match'] ?? found['version'];
+  const key = given['idempotency-key'];
   return {
-    ...(creates && { 'idempotency-key': String(given['idempotency-key'] ?? randomUUID()) }),
+    ...(creates && key !== undefined && { 'idempotency-key': String(key) }),
     ...(takesVersion && typeof version === 'string' && { 'if-match': `"${version}"` }),
   };
 }

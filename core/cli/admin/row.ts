@@ -58,6 +58,8 @@ export interface Row {
   readonly prefix?: string;
   /** The value of an entry of the configuration is made from `--set`, `--secret` and `--file`: that of a channel, or any object. */
   readonly value?: 'channel' | 'object';
+  /** The first word names a record of the history of the configuration. Returns false for one that the command refuses. */
+  readonly undoes?: (record: JsonObject) => boolean;
   /** Question that is asked before anything is done, unless `--yes` is given. */
   readonly asks?: string;
   readonly shown?: Shown;

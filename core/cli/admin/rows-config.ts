@@ -1,5 +1,7 @@
 /** Commands about channels, aliases and prices, in the config file and at run time. */
+import type { JsonObject } from '../../model/json.ts';
 import type { Row, Shown, Word } from './row.ts';
+import { valueAt } from './text.ts';
 
 const entryColumns = ['name', 'origin', 'state', 'value', 'version', 'updatedAt'] as const;
 const isInFile = ({ origin }: Readonly<Record<string, unknown>>): boolean => origin === 'file';
@@ -11,6 +13,10 @@ function entryRows(kind: 'channel' | 'alias' | 'price', name: string): readonly 
   const value: Partial<Row> =
     kind === 'alias' ? {} : { value: kind === 'channel' ? ('channel' as const) : ('object' as const) };
   const further: readonly Word[] = kind === 'alias' ? [{ name: 'MODEL', field: 'value' }] : [];
+  /** True for a record of the history that is about entries of this kind. */
+  const isOwn = ({ changes, order }: JsonObject): boolean =>
+    (kind === 'channel' && order !== undefined) ||
+    (Array.isArray(changes) && changes.some((one) => String(valueAt(one, 'id')).startsWith(prefix)));
   const says = (did: string): Shown => ({ says: `${did} the ${kind} "{entry.name}".` });
   return [
     {
@@ -76,9 +82,7 @@ function entryRows(kind: 'channel' | 'alias' | 'price', name: string): readonly 
       shown: {
         list: 'records',
         columns: ['revision', 'at', 'actor', 'action', 'changes'],
-        keeps: ({ changes, order }) =>
-          (kind === 'channel' && order !== undefined) ||
-          (Array.isArray(changes) && JSON.stringify(changes).includes(`"id":"${prefix}`)),
+        keeps: isOwn,
       },
     },
     {
@@ -87,6 +91,7 @@ function entryRows(kind: 'channel' | 'alias' | 'price', name: string): readonly 
       summary: 'Restores what was before a change of the history',
       operation: 'undoConfig',
       words: [{ name: 'REVISION', field: 'id' }],
+      undoes: isOwn,
       options: ['wait'],
       shown: { says: 'Restored what was before.' },
     },

@@ -111,6 +111,6 @@ export const watchingRows: readonly Row[] = [
         required: ['minutes'],
       },
     },
-    shown: { says: 'Done.' },
+    shown: { says: 'Changed what is muted.' },
   },
 ];

@@ -1,5 +1,6 @@
 /** Shows values of the admin API to people: tables, lists of fields and CSV. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { csvCell } from '../../model/csv-cell.ts';
 import { table } from '../describe.ts';
 
 /** Returns the value at a path such as `actor.name`. */
@@ -12,13 +13,18 @@ export function valueAt(item: JsonValue | undefined, path: string): JsonValue | 
 
 const moments = /(?:At|^at|^since|^until|^expires)$/;
 
+/** Moments of which 0 stands for none: the beginning of what has no period, and an end that never comes. */
+const endless = /^(?:since|until|expires)/;
+
 const isMoney = (field: string): boolean => field.endsWith('icroDollars');
 
 /** Returns the text of a value. `field` is the last step of its path. */
 export function textOf(field: string, value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'number' && moments.test(field))
-    return value === 0 ? 'always' : new Date(value).toISOString().slice(0, 19).replace('T', ' ');
+    return value === 0 && endless.test(field)
+      ? 'always'
+      : new Date(value).toISOString().slice(0, 19).replace('T', ' ');
   if (typeof value === 'number' && isMoney(field)) return dollars(value);
   if (Array.isArray(value)) return value.map((entry) => textOf(field, entry)).join(', ');
   if (typeof value !== 'object') return plain(String(value));
@@ -82,19 +88,13 @@ function titleOf(column: string): string {
 /** Returns lines of CSV, with names of the fields in the first one. Money is in dollars. */
 export function csvOf(items: readonly JsonObject[], columns: readonly string[]): string {
   const head = columns.map((column) => column.replace('microDollars', 'dollars'));
-  const rows = items.map((item) => columns.map((column) => csvCell(column, valueAt(item, column))));
-  return [head.map((name) => quoted(name)), ...rows].map((cells) => cells.join(',')).join('\r\n');
+  const rows = items.map((item) => columns.map((column) => cellText(column, valueAt(item, column))));
+  return [head.map(csvCell), ...rows].map((cells) => cells.join(',')).join('\r\n');
 }
 
-function csvCell(column: string, value: JsonValue | undefined): string {
+function cellText(column: string, value: JsonValue | undefined): string {
   if (typeof value === 'number') return isMoney(column) ? dollars(value).slice(1) : String(value);
-  return quoted(textOf(column.split('.').at(-1) ?? '', value));
-}
-
-/** A cell that a spreadsheet does not take for a formula. */
-function quoted(text: string): string {
-  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return csvCell(textOf(column.split('.').at(-1) ?? '', value));
 }
 
 /** Fills `{name}` of a sentence with the texts of a thing. */

@@ -1,11 +1,15 @@
 /** Positional arguments of commands, and the things that they name. */
+import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
 import type { AskAdmin } from '../remote.ts';
+import { CommandFailure } from './failure.ts';
 import type { Operation } from './operations.ts';
 import { optionOf } from './options.ts';
 import type { Row, Word } from './row.ts';
 import { findThing } from './things.ts';
+
+const history = z.object({ records: z.array(z.record(z.string(), z.json())) });
 
 /** Texts of the words, by their fields. */
 export type Words = ReadonlyMap<string, readonly string[]>;
@@ -45,6 +49,22 @@ export async function foundOf(
   const hasVersion = operation.fields.some(({ name }) => name === 'version');
   if (row.prefix === undefined || !(hasVersion || typeof row.operation === 'function')) return {};
   return (await ask('GET', `/config/entries/${encodeURIComponent(`${row.prefix}${text}`)}`)) as JsonObject;
+}
+
+/** Rejects where the first word names a record of the history that the command refuses. Of one that is gone the gateway tells. */
+export async function checkRecord(
+  { group }: Row,
+  undoes: NonNullable<Row['undoes']>,
+  words: Words,
+  ask: AskAdmin,
+): Promise<void> {
+  const [text = ''] = words.get('id') ?? [];
+  if (!/^\d{1,15}$/.test(text)) return;
+  const revision = Number(text);
+  const { records } = history.parse(await ask('GET', `/config/history?limit=1&before=${revision + 1}`));
+  const [record] = records;
+  if (record?.['revision'] === revision && !undoes(record as JsonObject))
+    throw new CommandFailure(`Change ${text} is none of those that sluice ${group} history lists.`);
 }
 
 /** Returns the name of what a command is about. */

@@ -12,8 +12,8 @@ export const maxTokens = 1_000;
 export const maxScopes = 50;
 
 /**
- * Maximum number of tokens of one organisation, and of those that one user or token has made, so that one who is busy leaves room for others.
- * The admin password and the command line may make all of them.
+ * Maximum number of tokens of one organisation, and of those that one user or token has made, by tokens too, so that one who is busy leaves
+ * room for others. The admin password and the command line may make all of them.
  */
 export const tokenShares = { organisation: 250, author: 250 } as const;
 
@@ -32,6 +32,8 @@ export interface AdminToken {
   readonly organisation?: string;
   /** Its author, as the audit log names actors. */
   readonly createdBy: { readonly kind: string; readonly id: string; readonly name: string };
+  /** Who stands at the beginning where a token has made it: in whose share it counts. */
+  readonly author?: { readonly kind: string; readonly id: string };
   readonly createdAt: number;
   readonly expiresAt: number;
   /** To within a few minutes. */
@@ -39,7 +41,7 @@ export interface AdminToken {
 }
 
 /** The fields of a new token. */
-export type NewAdminToken = Omit<AdminToken, 'id' | 'suffix' | 'lastUsedAt'>;
+export type NewAdminToken = Omit<AdminToken, 'id' | 'suffix' | 'author' | 'lastUsedAt'>;
 
 /** Thrown for a token that cannot be made. The message is a sentence for people. */
 export class TokenMistake extends Error {}

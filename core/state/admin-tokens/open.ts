@@ -31,6 +31,7 @@ const recordSchema: z.ZodType<AdminToken> = z.object({
   scopes: z.array(z.string().max(60)).min(1, 'must not be empty').max(maxScopes, 'has too many entries'),
   organisation: z.string().max(100).exactOptional(),
   createdBy: z.object({ kind: z.string(), id: z.string(), name: z.string() }),
+  author: z.object({ kind: z.string(), id: z.string() }).exactOptional(),
   createdAt: z.int(),
   expiresAt: z.int(),
 });
@@ -52,14 +53,15 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
     return undefined;
   }
 
-  function noteUse({ id, expiresAt }: AdminToken): void {
+  function noteUse(token: AdminToken): void {
+    const { id, expiresAt } = token;
     const now = Date.now();
     if (now - (noted.get(id) ?? 0) < noteEvery) return;
     if (noted.size > maxTokens) noted.clear();
     noted.set(id, now);
     // Nobody waits for this: a request must not fail because its time could not be written.
     uses
-      .set(id, now, expiresAt + keptExpiredMs - now)
+      .set(id, now, expiresAt + keptAfter(token) - now)
       .catch((cause: unknown) =>
         report(new Error('The use of an admin token could not be noted.', { cause })),
       );
@@ -72,6 +74,16 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
       if (token !== undefined) found.push([row, token]);
     }
     return found;
+  }
+
+  /** Who made the token that makes another, so that nobody gets a share more with each token. */
+  async function authorOf({ createdBy: { kind, id } }: NewAdminToken): Promise<AdminToken['author']> {
+    if (kind !== 'token') return undefined;
+    const maker = (await all()).map(([, token]) => token).find((token) => token.id === id);
+    if (maker === undefined) return undefined;
+    const root = rootOf(maker);
+    // A token that an operator has given to somebody is an author of its own. That of a command is the operator's hand.
+    return isOperator(root) && maker.createdBy.kind !== 'command-line' ? undefined : root;
   }
 
   async function list(): Promise<readonly AdminToken[]> {
@@ -97,9 +109,10 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
     list,
     async create(fields) {
       const value = `${tokenPrefix}${randomBase62(valueLength)}`;
-      const token = checked(fields, value);
+      const author = await authorOf(fields);
+      const token = checked({ ...fields, ...(author && { author }) }, value);
       const row = hash('sha256', value);
-      await kept.set(row, token, token.expiresAt + keptExpiredMs - token.createdAt);
+      await kept.set(row, token, token.expiresAt + keptAfter(token) - token.createdAt);
       // Counted after the writing, so that several who make one at once cannot exceed the maximum together.
       const problem = crowding(
         (await all()).map(([, one]) => one),
@@ -121,10 +134,10 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
 }
 
 /** Returns the sentence that says why there are too many tokens, the new one among them; undefined where there are not. */
-function crowding(
-  tokens: readonly AdminToken[],
-  { organisation, createdBy }: AdminToken,
-): string | undefined {
+function crowding(tokens: readonly AdminToken[], made: AdminToken): string | undefined {
+  // The command line lists and revokes tokens with one of its own, also where there are too many.
+  if (made.createdBy.kind === 'command-line') return undefined;
+  const { organisation } = made;
   if (tokens.length > maxTokens) return `There are ${maxTokens} tokens already.`;
   const count = (isMeant: (one: AdminToken) => boolean): number => tokens.filter(isMeant).length;
   if (
@@ -132,15 +145,34 @@ function crowding(
     count((one) => one.organisation === organisation) > tokenShares.organisation
   )
     return `This organisation has ${tokenShares.organisation} tokens already.`;
-  const { kind, id } = createdBy;
-  const isOperator = kind === 'password' || kind === 'command-line';
-  if (!isOperator && count(({ createdBy: by }) => by.kind === kind && by.id === id) > tokenShares.author)
+  const root = rootOf(made);
+  const isOfSame = (one: AdminToken): boolean => {
+    const { kind, id } = rootOf(one);
+    return kind === root.kind && id === root.id;
+  };
+  if (!isOperator(root) && count(isOfSame) > tokenShares.author)
     return `You have made ${tokenShares.author} tokens already.`;
   return undefined;
 }
 
+type Author = NonNullable<AdminToken['author']>;
+
+/** Returns in whose share a token counts. */
+function rootOf({ author, createdBy: { kind, id } }: AdminToken): Author {
+  return author ?? { kind, id };
+}
+
+function isOperator({ kind }: Author): boolean {
+  return kind === 'password' || kind === 'command-line';
+}
+
+/** For how long a token is kept once it has expired. Nobody will send that of a command again. */
+function keptAfter({ createdBy }: AdminToken): number {
+  return createdBy.kind === 'command-line' ? 0 : keptExpiredMs;
+}
+
 /** Returns the record of a new token. Throws a {@link TokenMistake} that names the field. */
-function checked(fields: NewAdminToken, value: string): AdminToken {
+function checked(fields: NewAdminToken & Pick<AdminToken, 'author'>, value: string): AdminToken {
   const { createdAt, expiresAt } = fields;
   if (!(expiresAt > createdAt && expiresAt <= createdAt + tokenDays.longest * day))
     throw new TokenMistake(`A token must expire within ${tokenDays.longest} days.`);

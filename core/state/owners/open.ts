@@ -128,7 +128,7 @@ class StoredOwners implements Owners {
       if (current === undefined) return undefined;
       check?.(current);
       const { kind, createdAt } = current;
-      made = this.#checked(present({ ...current, ...changes, id, kind, createdAt }));
+      made = this.#checked(present({ ...current, ...changes, id, kind, createdAt }), current);
       return { value: toStored(made) };
     });
     if (made === undefined) throw new OwnerMistake(`There is no owner ${id.slice(0, 100)}.`);
@@ -202,7 +202,8 @@ class StoredOwners implements Owners {
     return undefined;
   }
 
-  #checked(fields: object): Owner {
+  /** The organisation that it belonged to `before` may be gone: it must still be changed, and switched off. */
+  #checked(fields: object, before?: Owner): Owner {
     const result = recordSchema.safeParse(fields);
     if (!result.success) throw new OwnerMistake(`The owner cannot be saved: ${sentenceOf(result.error)}.`);
     const { kind, organisation, pricing } = result.data;
@@ -210,7 +211,7 @@ class StoredOwners implements Owners {
       throw new OwnerMistake('A price rule belongs to a team or an organisation.');
     if (organisation !== undefined) {
       if (kind === 'organisation') throw new OwnerMistake('An organisation cannot belong to another.');
-      if (this.#owners.get(organisation)?.kind !== 'organisation')
+      if (organisation !== before?.organisation && this.#owners.get(organisation)?.kind !== 'organisation')
         throw new OwnerMistake(`There is no organisation ${organisation.slice(0, 100)}.`);
     }
     return result.data;

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MemberDefaults } from '../../settings/members.ts';
 import { present, randomBase62 } from '../api-keys/records.ts';
-import type { OwnerChanges, Owners, PreparedOwner } from '../owners/index.ts';
+import type { Owners } from '../owners/index.ts';
 import { FollowedEntries } from '../followed-entries.ts';
 import type { NewEntry, ReportError, Stores } from '../stores.ts';
 import { UserClaims } from './claims.ts';
@@ -16,6 +16,7 @@ import {
   type Users,
 } from './index.ts';
 import { checkedUser } from './checked.ts';
+import { changeMember, newMember, switchBack } from './member.ts';
 import { UserMemory } from './memory.ts';
 import { maxUsers, parseRecord, userOf, type UserRecord } from './records.ts';
 
@@ -33,6 +34,12 @@ export interface UserTools {
   readonly defaults?: MemberDefaults;
   /** Gets the errors of records that cannot be read. */
   readonly report?: ReportError;
+}
+
+/** What is done beside a change of a record. */
+interface Beside {
+  readonly prepare?: (planned: UserRecord) => Promise<void>;
+  readonly refused?: () => Promise<void>;
 }
 
 /** Opens the users that are kept in these stores. */
@@ -125,7 +132,7 @@ export class StoredUsers implements Users {
       secrets: {},
     });
     await this.#checkFree(draft, member === undefined);
-    const made = member === undefined ? await this.#newMember(draft) : undefined;
+    const made = member === undefined ? await newMember(this.#owners, this.#defaults, draft) : undefined;
     const record = { ...draft, member: member ?? made?.owner.id ?? '' };
     await this.#write(record, made === undefined ? [] : [made.entry]);
     made?.written();
@@ -152,12 +159,19 @@ export class StoredUsers implements Users {
       check?.(userOf(current));
       return { ...current, ...changes };
     };
-    // Off before the user is, so that no keys go on of a user who is: whoever tries again after a failure completes it.
-    const { before, after } = await this.change(id, make, async ({ member }) => {
-      if (changes.enabled === false) await this.#changeMember(member, { enabled: false });
+    let switchedOff: string | undefined;
+    const { before, after } = await this.change(id, make, {
+      // Off before the user is, so that no keys go on of a user who is: whoever tries again after a failure completes it.
+      prepare: async ({ member }) => {
+        if (changes.enabled === false && (await changeMember(this.#owners, member, { enabled: false })))
+          switchedOff = member;
+      },
+      refused: async () => {
+        if (switchedOff !== undefined) await switchBack(this.#owners, switchedOff, () => this.#isOff(id));
+      },
     });
     const { organisation, enabled } = after;
-    await this.#changeMember(after.member, {
+    await changeMember(this.#owners, after.member, {
       ...(before.organisation === organisation ? {} : { organisation }),
       ...(changes.enabled === undefined ? {} : { enabled }),
     });
@@ -167,8 +181,7 @@ export class StoredUsers implements Users {
   async remove(id: string): Promise<User> {
     const record = await this.readRecord(id);
     if (record === undefined) throw unknownUser(id);
-    await this.#owners.refresh();
-    await this.#changeMember(record.member, { enabled: false });
+    await changeMember(this.#owners, record.member, { enabled: false });
     if (!(await this.#stores.namespace<unknown>(NAMESPACE).delete(id))) throw unknownUser(id);
     this.#followed.written(id, undefined);
     await this.#claims.releaseOld(id, record);
@@ -194,13 +207,14 @@ export class StoredUsers implements Users {
   }
 
   /**
-   * Changes a record as it is in the database by then. `prepare` runs before, once the change is known to be possible. For this folder. Throws a
-   * {@link UserMistake} for an unknown id.
+   * Changes a record as it is in the database by then. `prepare` runs before, once the change is known to be possible, and `refused` where it
+   * proves to be impossible all the same, because somebody has changed the record meanwhile. For this folder. Throws a {@link UserMistake} for
+   * an unknown id.
    */
   async change(
     id: string,
     make: (current: UserRecord) => object,
-    prepare?: (planned: UserRecord) => Promise<void>,
+    { prepare, refused }: Beside = {},
   ): Promise<{ readonly before: UserRecord; readonly after: UserRecord }> {
     let result: { readonly before: UserRecord; readonly after: UserRecord } | undefined;
     const known = await this.readRecord(id);
@@ -208,18 +222,26 @@ export class StoredUsers implements Users {
     await this.#owners.refresh();
     const planned = checkedUser(this.#owners, this.#remade(known, make(known)), known);
     const taken = await this.#claims.take(id, planned);
+    let refusal: unknown;
     try {
       await prepare?.(planned);
       await this.#stores.change<unknown>(NAMESPACE, id, (value) => {
         const before = this.#decode(id, value);
         if (before === undefined) return undefined;
-        const after = checkedUser(this.#owners, this.#remade(before, make(before)), before);
-        result = { before, after };
-        return { value: after };
+        try {
+          const after = checkedUser(this.#owners, this.#remade(before, make(before)), before);
+          result = { before, after };
+          return { value: after };
+        } catch (error) {
+          refusal = error;
+          throw error;
+        }
       });
       if (result === undefined) throw unknownUser(id);
     } catch (error) {
       await this.#claims.release(id, taken);
+      // Of a failure of the database nobody knows whether the record was written.
+      if (error === refusal) await refused?.();
       throw error;
     }
     await this.#claims.releaseOld(id, result.before, result.after);
@@ -252,21 +274,8 @@ export class StoredUsers implements Users {
       throw new UserConflict('Another user has this identity.');
   }
 
-  /** Changes the member of a user, unless it was removed. */
-  async #changeMember(member: string, changes: OwnerChanges): Promise<void> {
-    if (Object.keys(changes).length === 0 || this.#owners.find(member) === undefined) return;
-    await this.#owners.update(member, changes);
-  }
-
-  #newMember({ name, email, organisation, enabled }: UserRecord): Promise<PreparedOwner> {
-    const { organisation: _organisation, ...limits } = this.#defaults;
-    return this.#owners.prepare({
-      ...limits,
-      kind: 'member',
-      name: name === '' ? email : name,
-      enabled,
-      ...(organisation === undefined ? {} : { organisation }),
-    });
+  async #isOff(id: string): Promise<boolean> {
+    return (await this.readRecord(id))?.enabled !== true;
   }
 
   #decode(id: string, value: unknown): UserRecord | undefined {

@@ -17,13 +17,23 @@ export async function ownModels(
 ): Promise<(model: string) => boolean> {
   if (scope.keys === undefined) return () => true;
   if (role !== 'member') {
-    const allowed = organisation === undefined ? undefined : owners.find(organisation)?.models;
-    return (model) => mayUseSome(allowed, [model]);
+    const owner = organisation === undefined ? undefined : owners.find(organisation);
+    // No list allows every model: an organisation that is gone must not read as one without a list.
+    return (model) => owner !== undefined && mayUseSome(owner.models, [model]);
   }
   const { keys } = await page(mostKeys, undefined, undefined, undefined, scope.keys);
   const now = Date.now();
-  const usable = keys
+  const usable = keys.filter(
+    ({ enabled, expiresAt }) => enabled && (expiresAt === undefined || expiresAt > now),
+  );
+  // Most keys differ in nothing that decides here, and to bring their models together with those of their owners is work.
+  const unlike = new Map(usable.map((key) => [JSON.stringify([key.models, key.team, key.member]), key]));
+  const lists = [...unlike.values()]
     .map((key) => owners.effective(key))
-    .filter(({ enabled, expiresAt }) => enabled && (expiresAt === undefined || expiresAt > now));
-  return (model) => usable.some(({ models }) => mayUseSome(models, [model]));
+    .filter(({ enabled }) => enabled)
+    .map(({ models }) => models);
+  if (lists.includes(undefined)) return () => true;
+  // One list, which is compiled once.
+  const allowed = [...new Set(lists.flatMap((models) => models ?? []))];
+  return (model) => mayUseSome(allowed, [model]);
 }

@@ -1,12 +1,21 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
 import { groupSummaries, rows, type Group } from '../../../core/cli/admin/rows.ts';
+import { openAdminTokens } from '../../../core/state/admin-tokens/open.ts';
+import { openStores } from '../../../core/state/stores.ts';
+import { openapiDocument } from '../../../plugins/admin/openapi.ts';
 import { adminPassword, logIn, type Admin } from '../../plugins/admin/_client.ts';
 import { scopes } from '../../../plugins/admin/access/needs.ts';
+import { compiled } from '../../support/compiled.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
+import { start as startProcess } from './_process.ts';
 import { shell } from './_shell.ts';
 
 const sluice = shell();
@@ -235,6 +244,12 @@ describe('sluice on top of the admin API', () => {
       code: 0,
     });
     expect(await json('price', 'show', 'demo')).toMatchObject({ value: { input: 1.5, output: 3 } });
+    const [latest] = await json<{ revision: number }[]>('alias', 'history');
+    expect(await at('price', 'undo', String(latest?.revision), ...now)).toMatchObject({
+      code: 1,
+      stderr: `Change ${latest?.revision} is none of those that sluice price history lists.\n`,
+    });
+    expect(await at('price', 'undo', '999', ...now)).toMatchObject({ code: 4 });
     await at('alias', 'delete', 'fast', '--yes', ...now);
     await at('price', 'delete', 'demo', '--yes');
   });
@@ -330,8 +345,12 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
       const made = await sluice(['team', 'create', 'here', '--config', config]);
       expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^team_/) });
       const { value } = JSON.parse(
-        (await sluice(['token', 'create', 'ci', '--scopes', 'owners:read', '--json', '--config', config]))
-          .stdout,
+        (
+          await sluice([
+            ...['token', 'create', 'ci', '--scopes', 'owners:read', '--days', '300'],
+            ...['--json', '--config', config],
+          ])
+        ).stdout,
       ) as { value: string };
       expect(await sluice(['team', 'list'], { SLUICE_GATEWAY: own.url, SLUICE_TOKEN: value })).toMatchObject({
         code: 0,
@@ -351,5 +370,50 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
     } finally {
       await own.close();
     }
+  });
+
+  test('leaves no token behind when it is ended', async () => {
+    const asked = Promise.withResolvers<void>();
+    // Answers what the command asks first, and keeps it waiting for the rest.
+    const silent = createServer((request, response) => {
+      if (request.url === '/api/admin/openapi.json') response.end(JSON.stringify(openapiDocument()));
+      else asked.resolve();
+    });
+    onTestFinished(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const folder = operatorFolder();
+    const database = `sqlite:${join(folder, 'sluice.db')}`;
+    const config = join(folder, 'gateway.config.ts');
+    writeFileSync(
+      config,
+      `export default { listen: { port: ${port} }, database: ${JSON.stringify(database)}, channels: [] };`,
+    );
+    const { child, ended } = startProcess(
+      process.execPath,
+      [
+        fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url)),
+        'team',
+        'list',
+        '--config',
+        config,
+      ],
+      compiled,
+    );
+    await Promise.race([
+      asked.promise,
+      ended.then((told) => Promise.reject(new Error(JSON.stringify(told)))),
+    ]);
+    const stores = openStores(database);
+    onTestFinished(() => stores.close());
+    const tokens = openAdminTokens(stores);
+    const [token] = await tokens.list();
+    expect(token?.expiresAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: null, signal: 'SIGTERM', stdout: '', stderr: '' });
+    expect(await tokens.list()).toEqual([]);
   });
 });

@@ -2,26 +2,10 @@ import { expect, test } from 'vitest';
 import { groupHelp, optionHelp, usageOf } from '../../../core/cli/admin/help.ts';
 import { readOperations } from '../../../core/cli/admin/operations.ts';
 import { groupSummaries, rows, type Group } from '../../../core/cli/admin/rows.ts';
-import type { Command } from '../../../core/cli/command.ts';
+import { commands } from '../../../core/cli/commands.ts';
 import { openapiDocument } from '../../../plugins/admin/openapi.ts';
 
 const operations = readOperations(openapiDocument());
-
-/** Commands with a file of their own, by their names. */
-const others: Readonly<Record<string, () => Promise<Command>>> = {
-  start: async () => (await import('../../../core/cli/start.ts')).start,
-  check: async () => (await import('../../../core/cli/check.ts')).check,
-  key: async () => (await import('../../../core/cli/key.ts')).key,
-  login: async () => (await import('../../../core/cli/login.ts')).login,
-  export: async () => (await import('../../../core/cli/export.ts')).exportConfig,
-  init: async () => (await import('../../../core/cli/init.ts')).init,
-  doctor: async () => (await import('../../../core/cli/doctor.ts')).doctor,
-  connect: async () => (await import('../../../core/cli/connect.ts')).connect,
-  models: async () => (await import('../../../core/cli/models.ts')).models,
-  prices: async () => (await import('../../../core/cli/prices.ts')).prices,
-  backup: async () => (await import('../../../core/cli/backup.ts')).backup,
-  restore: async () => (await import('../../../core/cli/restore.ts')).restore,
-};
 
 const block = (text: string): string => ['```text', text.trim(), '```'].join('\n');
 
@@ -34,18 +18,23 @@ function groupPage(group: Group): string {
         .map(({ flag, shows, text }) => `  ${`--${flag} ${shows}`.padEnd(32)} ${text}`.trimEnd());
       return [usageOf(row), ...options].join('\n');
     });
-  return [`## sluice ${group}`, block(groupHelp(group)), 'All options:', block(commands.join('\n\n'))].join(
-    '\n\n',
-  );
+  return [
+    `## sluice ${group}`,
+    block(groupHelp(group)),
+    'Further options of each command:',
+    block(commands.join('\n\n')),
+  ].join('\n\n');
 }
 
 test('the reference has every command with all of its options', async () => {
   const page = [
     '# Command line',
-    'This page is generated: `npx vitest run test/core/cli/reference.test.ts -u` writes it from the commands themselves. `sluice help COMMAND` prints the same.',
+    'This page is generated: `npx vitest run test/core/cli/reference.test.ts -u` writes it from the commands themselves. `sluice help COMMAND` prints the same, but for the options of each command on top of the admin API: `sluice team create --help --gateway URL` asks the gateway for those. `--json` and the options that name the gateway are stated once for each group.',
     ...(Object.keys(groupSummaries) as Group[]).map(groupPage),
   ];
-  for (const [name, load] of Object.entries(others)) {
+  for (const [name, load] of Object.entries(commands).filter(
+    ([one]) => !Object.hasOwn(groupSummaries, one),
+  )) {
     // oxlint-disable-next-line no-await-in-loop -- in the order of the page
     page.push(`## sluice ${name}`, block((await load()).help));
   }

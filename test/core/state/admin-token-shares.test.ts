@@ -38,3 +38,52 @@ test('one busy author, and one organisation, leave room for tokens of others', a
   expect(await tokens.list()).toHaveLength(501);
   await expect(tokens.create(fields('password', 'password'))).resolves.toBeDefined();
 });
+
+test("a token that a token makes counts as its author's, and a command may always make its own", async () => {
+  const stores = openStores('sqlite::memory:');
+  onTestFinished(() => stores.close());
+  const tokens = openAdminTokens(stores);
+  const createdAt = Date.now();
+  const make = async (kind: string, id: string): Promise<string> => {
+    const { token } = await tokens.create({
+      name: 'one',
+      role: 'admin',
+      scopes: ['keys:read'],
+      createdBy: { kind, id, name: id },
+      createdAt,
+      expiresAt: createdAt + day,
+    });
+    return token.id;
+  };
+  const chain = [await make('user', 'u1')];
+  for (let length = 0; length < 2; length += 1) chain.push(await make('token', chain.at(-1) ?? ''));
+  const given = await make('token', await make('command-line', 'command-line'));
+  const ofGiven = await make('token', given);
+  const authorOf = async (id = ''): Promise<string | undefined> => (await tokens.byId(id))?.author?.id;
+  expect(await Promise.all([...chain, given, ofGiven].map(authorOf))).toEqual([
+    undefined,
+    'u1',
+    'u1',
+    'command-line',
+    undefined,
+  ]);
+  const row = (index: number, by: string) => ({
+    key: `row ${index}`,
+    value: {
+      name: 'one',
+      role: 'admin',
+      scopes: ['keys:read'],
+      createdBy: { kind: 'user', id: by, name: by },
+      createdAt,
+      expiresAt: createdAt + day,
+      id: `tok_${index}`,
+      suffix: 'wxyz',
+    },
+  });
+  const kept = stores.namespace<unknown>('admin-tokens');
+  await kept.setMany(Array.from({ length: 247 }, (_, index) => row(index, 'u1')));
+  await expect(make('token', chain.at(-1) ?? '')).rejects.toThrow('You have made 250 tokens already.');
+  await kept.setMany(Array.from({ length: 747 }, (_, index) => row(1_000 + index, `v${index}`)));
+  await expect(make('password', 'password')).rejects.toThrow('There are 1000 tokens already.');
+  await make('command-line', 'command-line');
+});

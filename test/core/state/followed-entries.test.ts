@@ -96,3 +96,32 @@ test('a database that fails is asked again, and leaves what is known', async () 
   await followed.refresh();
   expect(memory.get('one')).toBe('second');
 });
+
+test('one refresh runs at a time, also where one is asked for as another ends', async () => {
+  const stores = open();
+  let running = 0;
+  let most = 0;
+  const { followed } = follow({
+    ...stores,
+    async revision(name) {
+      most = Math.max(most, (running += 1));
+      try {
+        return await stores.revision(name);
+      } finally {
+        running -= 1;
+      }
+    },
+  });
+  const first = followed.refresh();
+  const second = followed.refresh();
+  // Asks at each moment between the end of the first and the beginning of the second.
+  const asked: Promise<void>[] = [];
+  await first;
+  for (let turn = 0; turn < 5; turn += 1) {
+    asked.push(followed.refresh());
+    // oxlint-disable-next-line no-await-in-loop
+    await Promise.resolve();
+  }
+  await Promise.all([second, ...asked]);
+  expect(most).toBe(1);
+});

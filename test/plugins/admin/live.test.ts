@@ -185,9 +185,11 @@ test('one busy user leaves room for others who watch', async () => {
     live.watch(undefined, () => Promise.resolve(true), { actor, organisation });
   const first = open('user 0', 'org_a');
   for (let index = 0; index < 4; index += 1) open('user 0', 'org_a');
-  expect(() => open('user 0', 'org_a')).toThrow('At most 5 of yours');
+  expect(() => open('user 0', 'org_a')).toThrow('You already watch 5 live streams. Close one.');
   for (let index = 0; index < 5; index += 1) open(`user ${index + 1}`, 'org_a');
-  expect(() => open('user 9', 'org_a')).toThrow('At most 10 of your organisation');
+  expect(() => open('user 9', 'org_a')).toThrow(
+    'Your organisation already watches 10 live streams. Close one.',
+  );
   for (let index = 0; index < 10; index += 1) open();
   expect(() => open()).toThrow('At most 20');
   first.destroy();

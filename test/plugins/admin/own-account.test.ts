@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
+import { ownModels } from '../../../plugins/admin/access/own-models.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { adminPassword, logIn, signIn, type Admin } from './_client.ts';
@@ -164,4 +165,33 @@ describe('spend', () => {
     await root.ask('updateOwner', { id: team, body: { pricing: null } });
     expect((await sums({ by: 'team' }))[0]?.chargedMicroDollars).toBeUndefined();
   });
+});
+
+test('a key that is given to somebody else meanwhile is not changed', async () => {
+  const { id } = await keyOf({ team });
+  const grace = await signIn(gateway.url, email, password);
+  const { apiKeys } = gateway;
+  const update = apiKeys.update.bind(apiKeys);
+  const slow = vi.spyOn(apiKeys, 'update').mockImplementationOnce(async (...given) => {
+    await update(id, { team: undefined });
+    return update(...given);
+  });
+  expect((await grace.send('updateKey', { id, body: { note: 'mine' } })).status).toBe(404);
+  slow.mockRestore();
+  expect(await root.ask('findKey', { id })).not.toHaveProperty('note', 'mine');
+  await root.ask('deleteKey', { id });
+});
+
+test("the models of an organization that is gone are nobody's, and those of keys are those that one of them may call", async () => {
+  const page = async () => ({
+    keys: [['a', 'b*'], ['a', 'b*'], ['c']].map((models) => ({ models, enabled: true })),
+  });
+  const effective = vi.fn((key: object) => ({ ...key, enabled: true }));
+  const owners = { find: () => undefined, effective };
+  const own = (role: string) =>
+    ownModels({ role, organisation: 'org_gone' } as never, { keys: {} } as never, { owners, page } as never);
+  expect((await own('admin'))('a')).toBe(false);
+  const mine = await own('member');
+  expect(['a', 'b1', 'b*', 'c', 'd', 'd*'].filter((model) => mine(model))).toEqual(['a', 'b1', 'b*', 'c']);
+  expect(effective).toHaveBeenCalledTimes(2);
 });

@@ -149,6 +149,56 @@ function suite(newUrl: () => Promise<string>): void {
     expect(owners.find(member)?.enabled).toBe(true);
   });
 
+  test('a change that is refused because somebody was faster leaves the keys of a user on', async () => {
+    const { stores, users, owners } = gateway(await newUrl());
+    const { id, member } = await users.create(ada);
+    const unbroken = stores.change;
+    const faster = (changes: { readonly name: string; readonly enabled?: boolean }) =>
+      vi.spyOn(stores, 'change').mockImplementation(async (namespace, ...rest) => {
+        if (namespace === 'users') {
+          vi.restoreAllMocks();
+          await users.update(id, changes);
+        }
+        return unbroken(namespace, ...rest);
+      });
+    const disable = (name: string) =>
+      users.update(id, { enabled: false }, (current) => {
+        if (current.name !== name) throw new Error('changed meanwhile');
+      });
+    faster({ name: 'A' });
+    await expect(disable('Ada')).rejects.toThrow('changed meanwhile');
+    expect(await users.current(id)).toMatchObject({ name: 'A', enabled: true });
+    expect(owners.find(member)?.enabled).toBe(true);
+    // Unless the faster one has switched the user off.
+    faster({ name: 'B', enabled: false });
+    await expect(disable('A')).rejects.toThrow('changed meanwhile');
+    expect(owners.find(member)?.enabled).toBe(false);
+  });
+
+  test('a member is written once where a user is switched off, and not where it is off already', async () => {
+    const { stores, users } = gateway(await newUrl());
+    const { id } = await users.create(ada);
+    const changes = vi.spyOn(stores, 'change');
+    await users.update(id, { enabled: false });
+    await users.update(id, { enabled: false });
+    expect(changes.mock.calls.filter(([namespace]) => namespace === 'owners')).toHaveLength(1);
+    changes.mockRestore();
+  });
+
+  test('a user whose organization is gone is switched off and removed, and its member with it', async () => {
+    const { stores, users, owners } = gateway(await newUrl());
+    const acme = await owners.create({ kind: 'organisation', name: 'Acme' });
+    const [one, other] = [
+      await users.create({ ...ada, organisation: acme.id }),
+      await users.create({ email: 'b@example.com', organisation: acme.id }),
+    ];
+    await stores.namespace('owners').delete(acme.id);
+    await users.update(one.id, { enabled: false });
+    await users.remove(other.id);
+    for (const { member } of [one, other]) expect(owners.find(member)?.enabled).toBe(false);
+    await expect(owners.update(one.member, { organisation: 'org_other' })).rejects.toThrow(/no organisation/);
+  });
+
   test('a database that fails while a user is made keeps nothing of it, and another try makes the user', async () => {
     const { stores, users, owners } = gateway(await newUrl());
     const mend = await breakUsers(stores.database);

@@ -1,0 +1,50 @@
+/** Undoes what a command has made for itself, however its process ends. */
+import { setTimeout as pass } from 'node:timers/promises';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Longest time to undo something before the process ends all the same, in milliseconds. */
+const longest = 10_000;
+
+/**
+ * Runs `work`, and `undo` after it: also where a signal ends this process meanwhile, or nobody reads its output any more. Call it before the
+ * process does anything that needs to be undone.
+ */
+export async function withUndo<Result>(
+  work: () => Promise<Result>,
+  undo: () => Promise<void>,
+): Promise<Result> {
+  let undoing: Promise<void> | undefined;
+  let isLeaving = false;
+  const undoOnce = (): Promise<void> => (undoing ??= undo());
+  /** Signals that come meanwhile change nothing: a terminal sends one to each of its processes, and one may pass it on to another. */
+  const leave = (end: () => void): void => {
+    if (isLeaving) return;
+    isLeaving = true;
+    const told = undoOnce().catch((error: unknown) => console.error(String(error)));
+    void Promise.race([told, pass(longest)]).finally(() => {
+      forget();
+      end();
+    });
+  };
+  const onSignal = (signal: NodeJS.Signals): void => leave(() => process.kill(process.pid, signal));
+  const onBroken = (error: NodeJS.ErrnoException): void =>
+    leave(() => {
+      // Whoever reads no more has what it wanted: `| head` is no failure.
+      if (error.code !== 'EPIPE') console.error(`Standard output failed: ${error.message}`);
+      process.exit(error.code === 'EPIPE' ? 0 : 1);
+    });
+  const forget = (): void => {
+    for (const signal of signals) process.off(signal, onSignal);
+    process.stdout.off('error', onBroken);
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+  process.stdout.on('error', onBroken);
+  try {
+    return await work();
+  } finally {
+    // What fails because of the end is nothing to tell of.
+    if (isLeaving) await new Promise<never>(() => {});
+    await undoOnce().finally(forget);
+  }
+}
