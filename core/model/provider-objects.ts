@@ -34,4 +34,6 @@ export interface ObjectCharge {
   readonly deadline: number;
   /** What its owner's budgets hold for it until then; absent where there are none. */
   readonly reservation?: string;
+  /** The price rule of its owners when it was made, for its models. Absent where older gateways made it: that of its end counts. */
+  readonly pricing?: JsonObject;
 }

@@ -290,6 +290,7 @@ export {
   charged as chargedMicroDollars,
   chargedFor,
   factorFor,
+  mostFor,
   multiplied,
   priceFor,
 } from '../money/ledger/pricing.ts';

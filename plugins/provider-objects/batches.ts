@@ -24,7 +24,7 @@ import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
 import { requestedLines } from './requested-lines.ts';
-import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
+import { measured, needsOfLines, reserved, ruleOf, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
 /** Milliseconds after which a batch that has not come to its end is given up: providers give them up after days. */
@@ -239,6 +239,7 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
         asks: 0,
         refusals: 0,
         deadline: Date.now() + longestBatch,
+        pricing: ruleOf(call.get(caller)?.pricing, models),
         ...(claim === undefined ? {} : { reservation: claim.id }),
       };
       const reservation = claim && { ...claim, lease: longestBatch + day };

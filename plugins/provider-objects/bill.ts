@@ -14,6 +14,14 @@ import type { BatchAnswer, CodecName } from './batch-sorts.ts';
 /** More tokens than any request uses: keeps what a provider gets wrong out of sums of money. */
 const mostTokens = 1e9;
 
+const none = [0, 0] as const;
+
+/** What requests to one model cost, by themselves; `services`: the part of it that services cost. */
+interface Cost {
+  readonly microDollars?: number | undefined;
+  readonly services?: number;
+}
+
 interface Sum {
   usage: Usage;
   /** Undefined where the model has no price. */
@@ -63,7 +71,7 @@ export class Bill {
     const upstreamModel = channel.upstreamModel(model) ?? answer.model ?? model;
     const cost = tools.prices.cost(model, usage, { channel: channel.id, model: upstreamModel });
     const { row } = priceFor(this.#billing.pricing, model);
-    const own = row?.charge({ usage, price: cost?.price }) ?? ([0, 0] as const);
+    const own = row?.charge({ usage, price: cost?.price }) ?? none;
     const sum = this.#sums.get(model);
     if (sum === undefined) {
       const { microDollars, price, services = 0 } = cost ?? {};
@@ -83,18 +91,10 @@ export class Bill {
     const { owner, kind, charge } = object;
     const format = kind.slice(0, kind.indexOf('/'));
     return [...this.#sums].map(([model, sum], index) => {
-      const { usage, microDollars, services, price, upstreamModel, own } = sum;
+      const { usage, price, upstreamModel, own } = sum;
       const { input, output, cacheRead, cacheWrite, reasoning, units } = usage;
-      // What floating point adds to a product is nobody's cost. Services have no discount.
-      const cost =
-        microDollars === undefined
-          ? undefined
-          : Math.ceil((microDollars - services) * share - 1e-6) + services;
-      const { row, factor } = priceFor(this.#billing.pricing, model);
-      const charged =
-        row === undefined
-          ? chargedMicroDollars(cost ?? 0, factor)
-          : Math.ceil(own[0] * share - 1e-6) + own[1];
+      const cost = this.#costOf(sum);
+      const charged = this.#chargeOf(model, sum, own);
       return {
         ...(owner === '' ? {} : { keyId: owner }),
         ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),
@@ -156,12 +156,35 @@ export class Bill {
     }
   }
 
-  /** Of an answer that nobody knows which model has given it: the one that costs most. */
+  /** Returns the model of an answer that does not tell its own: the one for which owners are charged most. */
   #dearest(usage: Usage): string {
-    const costs = this.#models.map(
-      (model) => [model, this.#billing.tools.prices.cost(model, usage)?.microDollars ?? -1] as const,
-    );
-    return costs.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? '';
+    const charges = this.#models.map((model) => {
+      const cost = this.#billing.tools.prices.cost(model, usage);
+      const { row } = priceFor(this.#billing.pricing, model);
+      const own = row?.charge({ usage, price: cost?.price }) ?? none;
+      const isFree = row === undefined && cost === undefined;
+      return [model, isFree ? -1 : this.#chargeOf(model, cost ?? {}, own)] as const;
+    });
+    return charges.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? '';
+  }
+
+  /** Returns the cost of requests to one model in a batch. Services have no discount. */
+  #costOf({ microDollars, services = 0 }: Cost): number | undefined {
+    if (microDollars === undefined) return undefined;
+    return this.#shareOf(microDollars - services) + services;
+  }
+
+  /** Returns what owners are charged for them. `own`: by their row of prices. */
+  #chargeOf(model: string, cost: Cost, [tokens, services]: Sum['own']): number {
+    const { row, factor } = priceFor(this.#billing.pricing, model);
+    return row === undefined
+      ? chargedMicroDollars(this.#costOf(cost) ?? 0, factor)
+      : this.#shareOf(tokens) + services;
+  }
+
+  #shareOf(microDollars: number): number {
+    // What floating point adds to a product is nobody's cost.
+    return Math.ceil(microDollars * this.#billing.share - 1e-6);
   }
 
   /** The public name of the model that answered: providers tell a dated name, and that of their own. Undefined where it is none of the batch's. */

@@ -1,5 +1,5 @@
 import { isChat, type JsonObject, type ModelTraits, type Units } from 'sluice';
-import { sumUnits, type Codec, type OwnRow, type Prices } from 'sluice/internal';
+import { mostFor, sumUnits, type Codec, type OwnRow, type Prices } from 'sluice/internal';
 import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
 import { servicesOf } from '../quota/services.ts';
@@ -132,10 +132,7 @@ export function mostOf(
   const bounds = { calls, longest: Math.min(input, needs.longest) };
   return {
     tokens: input + output,
-    microDollars:
-      row === undefined
-        ? prices.most(model, input, output, units, bounds)
-        : row.most([input, output, units], bounds, (others) => prices.serviceCost(model, others)),
+    microDollars: mostFor({ factor: 1, row }, prices, model, [input, output, units], bounds),
   };
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from 'sluice';
+import { GatewayError, type PriceRule } from 'sluice';
 import {
   isObject,
   toGatewayError,
@@ -178,6 +178,12 @@ export class Poller {
     });
   }
 
+  /** The price rule by which a batch was reserved. */
+  async #pricingOf({ owner, charge }: ProviderObject): Promise<PriceRule | undefined> {
+    if (charge?.pricing !== undefined) return charge.pricing as PriceRule;
+    return owner === '' ? undefined : (await this.#tools.apiKeys.effectiveById(owner))?.pricing;
+  }
+
   /** Reads the results, however long they are, line by line. */
   async #bill(
     call: ReturnType<InternalTools['providerCalls']>['call'],
@@ -186,14 +192,12 @@ export class Poller {
     sort: BatchSort,
   ): Promise<Bill> {
     const { seen, known, kind, id } = object;
-    const { apiKeys } = this.#tools;
-    const { pricing } = (object.owner === '' ? undefined : await apiKeys.effectiveById(object.owner)) ?? {};
     const bill = new Bill({
       object,
       channel: place.channel,
       codec: sort.codec(known),
       share: this.#options.shareOf(place.channel),
-      pricing,
+      pricing: await this.#pricingOf(object),
       tools: this.#tools,
     });
     for (const line of sort.inline(seen)) {

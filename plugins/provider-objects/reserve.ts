@@ -1,4 +1,4 @@
-import { caller, GatewayError, type JsonObject } from 'sluice';
+import { caller, GatewayError, matchesName, type JsonObject, type PriceRule } from 'sluice';
 import {
   chargedMicroDollars,
   priceFor,
@@ -57,6 +57,14 @@ export async function reserved(
     );
   }
   return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);
+}
+
+/** Returns the part of a price rule that is about these models, or all of it without any: a batch is charged by the rule that it was reserved by. */
+export function ruleOf(pricing: PriceRule = {}, models: readonly string[]): JsonObject {
+  const prices = (pricing.models ?? []).filter(
+    ({ model }) => models.length === 0 || models.some((name) => matchesName([model], name)),
+  );
+  return { ...pricing, models: prices } as unknown as JsonObject;
 }
 
 /** A claim for as long as a provider may take to answer. Throws 429 where there is no room for it, and 503 when the database fails. */

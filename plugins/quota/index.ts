@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import {
   CallClaims,
-  chargedMicroDollars,
   chargedHolders,
   noAmounts,
   sumOfAmounts,
@@ -12,6 +11,7 @@ import {
   endUserBudgets,
   withEndUsers,
   Claim,
+  mostFor,
   mostHedges,
   noPriceError,
   noServicePriceError,
@@ -87,10 +87,11 @@ export default definePlugin({
     const unbudgeted: Handler = (call, send) => new Meter(call, bound).send(send);
 
     /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
-    const amountsOf = (call: Call, { requests: own, input, units, media }: Bound, dollars: boolean) => {
-      const requests = own * (1 + mostHedges(call, settings.routing));
+    const amountsOf = (call: Call, { requests: sent, input, units, media }: Bound, dollars: boolean) => {
+      const requests = sent * (1 + mostHedges(call, settings.routing));
       const { tier: serviceTier, path = '' } = (dollars ? tierOf(call.bodyOutline) : undefined) ?? {};
-      const { row, factor } = accountOf(call).ownPrice(call.model);
+      const own = accountOf(call).ownPrice(call.model);
+      const { row } = own;
       if (row === undefined && serviceTier !== undefined && prices.unpricedTier(call.model, serviceTier))
         throw noTierPriceError(call.model, serviceTier, path);
       const possible = media && { input: media };
@@ -102,10 +103,7 @@ export default definePlugin({
         const read = requests * input;
         const all = services === undefined ? units : { ...units, services: times(services, requests) };
         const bounds = { calls: requests, longest: read, serviceTier, media: possible };
-        const microDollars =
-          row === undefined
-            ? multipliedBy(factor, prices.most(call.model, read, written, all, bounds))
-            : row.most([read, written, all], bounds, (others) => prices.serviceCost(call.model, others));
+        const microDollars = mostFor(own, prices, call.model, [read, written, all], bounds);
         if (microDollars === undefined && dollars) throw noPriceError(call.model);
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
@@ -261,10 +259,6 @@ function attributionFor(key: ApiKey | undefined, call: Call): ReturnType<typeof 
 /** True where no end user has a budget: each of them would need an allotment. */
 function hasNoEndUser(budgets: readonly HeldBudget[]): boolean {
   return budgets.every(({ owner }) => owner?.scope === undefined);
-}
-
-function multipliedBy(factor: number, microDollars: number | undefined): number | undefined {
-  return microDollars === undefined ? undefined : chargedMicroDollars(microDollars, factor);
 }
 
 function times(services: Services, factor: number): Services {

@@ -4,8 +4,8 @@ import {
   accountOf,
   chargedFor,
   chargedHolders,
-  chargedMicroDollars,
   Claim,
+  mostFor,
   noPriceError,
   priceFor,
   sumUsage,
@@ -89,11 +89,8 @@ export class Session {
     if (key === undefined || budgets.length === 0) return;
     const { prices, bookkeeper, lease } = this.#tools;
     const { input, output, units } = this.#expected();
-    const { factor, row } = priceFor(key.pricing, this.#model);
-    const cost = row === undefined ? prices.most(this.#model, input, output, units) : undefined;
-    const microDollars =
-      row?.most([input, output, units ?? {}], {}, (others) => prices.serviceCost(this.#model, others)) ??
-      (cost === undefined ? undefined : chargedMicroDollars(cost, factor));
+    const own = priceFor(key.pricing, this.#model);
+    const microDollars = mostFor(own, prices, this.#model, [input, output, units]);
     if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
       throw noPriceError(this.#model);
     let reservation: Reservation;

@@ -593,8 +593,26 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       },
     );
 
+    test('by cost go on to refunds, which are below zero', async () => {
+      const costs = [5, 0, -0.5, -7, -7, -800_000];
+      await insert(
+        ...costs.map((microDollars, index) =>
+          usageRecord(`r${index}`, { at: newYear - index, microDollars }),
+        ),
+      );
+      const seen: (number | undefined)[] = [];
+      let after: string | undefined;
+      do {
+        // oxlint-disable-next-line no-await-in-loop -- one page after the other
+        const { records, next } = await log.largest({}, 'microDollars', 1, after);
+        seen.push(...records.map(({ microDollars }) => microDollars));
+        after = next;
+      } while (after !== undefined);
+      expect(seen).toEqual(costs);
+    });
+
     test('go on at a place that is one of their own', async () => {
-      for (const after of ['', '1', '1.2', '_1_', 'a_1_x', '1_1_"'])
+      for (const after of ['', '1', '1.2', '_1_', '-_1_', '--1_1_', '1_-1_', 'a_1_x', '1_1_"'])
         await expect(log.largest({}, 'ms', 1, after)).rejects.toMatchObject({
           code: 'invalid_value',
           param: 'after',

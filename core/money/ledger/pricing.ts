@@ -1,15 +1,18 @@
 /** Price rules of teams and organisations. */
 import type { Amounts } from '../../model/usage-record.ts';
+import type { Units } from '../../model/usage.ts';
 import type { PriceRule } from '../../sdk/budget.ts';
 import { matchesName } from '../../sdk/name-patterns.ts';
+import type { Prices } from '../prices/index.ts';
 import { OwnRow, type PricedUsage } from '../prices/own-row.ts';
+import type { CallBounds } from '../prices/row.ts';
 
 /** What a rule says of a model. */
 export interface OwnPrice {
   /** Multiplies costs, where there is no row, or the row does not price them. */
   readonly factor: number;
   /** Prices of the owners for what a call uses. */
-  readonly row?: OwnRow;
+  readonly row?: OwnRow | undefined;
 }
 
 /** Prices of a rule, each with its pattern in a list of its own: what a list is compiled to is kept with the list. */
@@ -44,8 +47,8 @@ export function factorFor(rule: PriceRule | undefined, model: string): number {
 }
 
 /**
- * Returns what owners are charged for usages that cost so much. `share`: the part of their price that is charged, as for batches, which give no
- * discount for services.
+ * Returns what owners are charged for usages that cost so much. `cost` has the share already; `share`: the part of a row's price that is
+ * charged, of tokens and of services, as for cached responses.
  */
 export function chargedFor(
   { factor, row }: OwnPrice,
@@ -54,14 +57,27 @@ export function chargedFor(
   share = 1,
 ): Amounts {
   if (row === undefined || usages.length === 0) return multiplied(cost, factor);
-  let [tokens, services] = [0, 0];
+  let whole = 0;
   for (const usage of usages) {
-    const [ofTokens, ofServices] = row.charge(usage);
-    tokens += ofTokens;
-    services += ofServices;
+    const [tokens, services] = row.charge(usage);
+    whole += tokens + services;
   }
-  const microDollars = charged(tokens, share) + services;
+  const microDollars = charged(whole, share);
   return microDollars === cost.microDollars ? cost : { ...cost, microDollars };
+}
+
+/** Returns the most that owners may be charged for calls that use so much together, in micro-dollars; undefined for a model without a price. */
+export function mostFor(
+  { factor, row }: OwnPrice,
+  prices: Pick<Prices, 'most' | 'serviceCost'>,
+  model: string,
+  [input, output, units]: readonly [input: number, output: number, units?: Units | undefined],
+  bounds: CallBounds = {},
+): number | undefined {
+  if (row !== undefined)
+    return row.most([input, output, units ?? {}], bounds, (others) => prices.serviceCost(model, others));
+  const most = prices.most(model, input, output, units, bounds);
+  return most === undefined ? undefined : charged(most, factor);
 }
 
 /** Multiplies the micro-dollars of amounts. Rounds up, so that a part of a cost never comes to more than is reserved for the whole. */

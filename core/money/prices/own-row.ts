@@ -24,8 +24,8 @@ export class OwnRow {
 
   /** Returns the charge of a usage without that of services, and that of the services, in micro-dollars. */
   charge({ usage, price }: PricedUsage): readonly [tokens: number, services: number] {
-    const told = price?.['services'];
-    const provided = typeof told === 'object' && told !== null ? (told as Services) : {};
+    const given = price?.['services'];
+    const provided = typeof given === 'object' && given !== null ? (given as Services) : {};
     let services = 0;
     for (const [name, uses] of Object.entries(usage.units?.services ?? {}))
       services += microDollarsOf(uses, this.#priceOf(name) ?? provided[name] ?? 0);

@@ -66,10 +66,10 @@ export async function offerFor(
 
 /** Counts candidates, up to one more than are read together. */
 async function countOf(ask: Ask, kind: Database['kind'], { oneOf, index }: Candidates): Promise<number> {
-  const told = kind === 'sqlite' ? ` INDEXED BY ${index}` : '';
+  const hint = kind === 'sqlite' ? ` INDEXED BY ${index}` : '';
   // One by one: a server would look up all that several have before it counts.
   const counts = oneOf.map(
-    ({ sql }) => `SELECT * FROM (SELECT 1 AS one FROM usage_records${told} WHERE ${sql} LIMIT ?) AS found`,
+    ({ sql }) => `SELECT * FROM (SELECT 1 AS one FROM usage_records${hint} WHERE ${sql} LIMIT ?) AS found`,
   );
   const [row] = await ask(
     `SELECT COUNT(*) AS count FROM (${counts.join(' UNION ALL ')}) AS candidates`,

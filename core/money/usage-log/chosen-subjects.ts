@@ -3,7 +3,7 @@ import type { Database } from '../../state/database/index.ts';
 import { rows, type Work } from '../../state/database/sql.ts';
 import { hour, minute } from './levels.ts';
 import {
-  broughtLevels,
+  newSubjectLevels,
   subjectKinds,
   subjectLevel,
   type ChosenKind,
@@ -24,12 +24,12 @@ interface Named {
 }
 
 /** Numbers of new subjects of one kind in one hour. */
-interface Brought {
+interface Counts {
   readonly byTenant: Map<string, number>;
   all: number;
 }
 
-const broughtIn = `SELECT s.subject, SUM(t.calls) AS count FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
+const newIn = `SELECT s.subject, SUM(t.calls) AS count FROM usage_subject_totals t JOIN usage_subjects s ON s.id = t.subject
   WHERE t.level = ? AND t.start = ? GROUP BY s.subject`;
 
 /** Which of the given names have sums in an hour: a JSON text of an array. */
@@ -43,7 +43,7 @@ function knownIn(kind: Database['kind']): string {
 /** The tags and end users of some records, which are added in one transaction. */
 export class ChosenSubjects {
   readonly #known = new Set<string>();
-  readonly #brought = new Map<string, Brought>();
+  readonly #counts = new Map<string, Counts>();
   readonly #find: string;
   readonly #limits: SubjectLimits;
 
@@ -52,7 +52,7 @@ export class ChosenSubjects {
     this.#limits = limits;
   }
 
-  /** Reads which names have sums in their hours, and how many each tenant has brought there. */
+  /** Reads which names have sums in their hours, and how many new ones each tenant has there. */
   *read(all: readonly Named[]): Work<void> {
     const places = new Map<string, { readonly one: Named; readonly subjects: Set<string> }>();
     for (const one of all) {
@@ -68,27 +68,27 @@ export class ChosenSubjects {
       for (const { subject } of yield* rows(this.#find, subjectKinds[one.kind], names, level, start))
         this.#known.add(`${place} ${String(subject)}`);
       const byTenant = new Map<string, number>();
-      for (const { subject, count } of yield* rows(broughtIn, broughtLevels[one.kind].level, start))
+      for (const { subject, count } of yield* rows(newIn, newSubjectLevels[one.kind].level, start))
         byTenant.set(String(subject), Number(count));
-      this.#brought.set(place, {
+      this.#counts.set(place, {
         byTenant,
         all: [...byTenant.values()].reduce((sum, count) => sum + count, 0),
       });
     }
   }
 
-  /** Returns undefined for a subject that is one too many; true for one that its tenant has brought now, which has to be counted. */
+  /** Returns undefined for a subject that is one too many; true for a new one, which has to be counted for its tenant. */
   take(kind: ChosenKind, subject: string, at: number, tenant: string): boolean | undefined {
     const place = placeOf(kind, at);
     const name = `${place} ${subject}`;
     if (this.#known.has(name)) return false;
-    const brought = this.#brought.get(place) ?? { byTenant: new Map<string, number>(), all: 0 };
-    const own = brought.byTenant.get(tenant) ?? 0;
+    const counts = this.#counts.get(place) ?? { byTenant: new Map<string, number>(), all: 0 };
+    const own = counts.byTenant.get(tenant) ?? 0;
     const { tenant: most, all, leastOfTenant } = this.#limits;
-    if (own >= most || (brought.all >= all && own >= leastOfTenant)) return undefined;
+    if (own >= most || (counts.all >= all && own >= leastOfTenant)) return undefined;
     this.#known.add(name);
-    brought.byTenant.set(tenant, own + 1);
-    brought.all += 1;
+    counts.byTenant.set(tenant, own + 1);
+    counts.all += 1;
     return true;
   }
 }

@@ -1,7 +1,7 @@
-/** Tells which folds there are, and lets go of those that records were added to later. */
+/** Finds the folds that there are, and removes those to whose time records were added later. */
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rows, type Work } from '../../state/database/sql.ts';
-import type { Fold, UsedFold } from './folds.ts';
+import { firstSubjectFold, type Fold, type UsedFold } from './folds.ts';
 import { day, hour, largestStart, minute, type Folded } from './levels.ts';
 
 /** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
@@ -34,13 +34,13 @@ export function countOfFolds(used: readonly UsedFold[]): string {
   return `(SELECT COUNT(*) FROM usage_folds WHERE after IS NULL AND (${each.join(' OR ')}))`;
 }
 
-/** Lets go of the folds of times to which records were added; belongs in the same transaction. `starts`: times of records. */
+/** Removes the folds of times to which records were added; belongs in the same transaction. `starts`: times of records. */
 export function* unfold(starts: Iterable<number>, isOfSubjects: boolean): Work<void> {
-  // There are no folds of late; half of the time for clocks that differ.
+  // Recent times have no folds; half of the time for clocks that differ.
   const before = Date.now() - foldGrace / 2;
   const hours = new Set<number>();
   for (const start of starts) if (start < before) hours.add(start - (start % hour));
-  const levels = isOfSubjects ? 'level >= 50' : 'level < 50';
+  const levels = `level ${isOfSubjects ? '>=' : '<'} ${firstSubjectFold}`;
   for (const start of hours)
     yield* rows(
       `DELETE FROM usage_folds WHERE until > ? AND start <= ? AND ${levels}`,

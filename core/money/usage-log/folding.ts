@@ -1,6 +1,6 @@
-/** Folds sums of times that have passed into coarser ones, some keys or owners at a time. */
+/** Folds sums of times that have passed into coarser ones, those of some keys or owners at a time. */
 import type { Database } from '../../state/database/index.ts';
-import { row, rows, type Work } from '../../state/database/sql.ts';
+import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
 import { foldGrace } from './folded.ts';
 import { folds, longestFold, type Fold } from './folds.ts';
 import { amounts, day, hour, largestSum, minute } from './levels.ts';
@@ -11,6 +11,9 @@ const pause = 600_000;
 
 /** Fewest calls in the longest time that is summed together for which sums are folded: few are read soon enough. */
 export const fewestFolded = 50_000;
+
+/** The largest number that the column of keys and owners holds. */
+const largestId = 2_147_483_647;
 
 /** In minutes. */
 const halfDay = (12 * hour) / minute;
@@ -42,8 +45,11 @@ export class Folding {
     return this.#tiles.length > 0 || Date.now() >= this.#restsUntil;
   }
 
-  /** Folds some; belongs inside a transaction that has the lock of sums. `ids`: number of keys or owners. Returns true when there may be more. */
-  *step(ids: number): Work<boolean> {
+  /**
+   * Folds some; belongs inside a transaction that has the lock of sums. `most`: number of sums, or more where one key or owner has more. Returns
+   * true when there may be more.
+   */
+  *step(most: number): Work<boolean> {
     if (!this.isDue) return false;
     if (this.#tiles.length === 0) {
       this.#tiles = yield* this.#find();
@@ -51,7 +57,7 @@ export class Folding {
       return this.#tiles.length > 0;
     }
     const tile = this.#tiles.at(-1);
-    if (tile !== undefined && (yield* this.#fold(tile, ids))) this.#tiles.pop();
+    if (tile !== undefined && (yield* this.#fold(tile, most))) this.#tiles.pop();
     return true;
   }
 
@@ -92,18 +98,16 @@ export class Folding {
   }
 
   /** Folds some of a time; returns true when all of it is done, or cannot be done now. */
-  *#fold({ fold, start }: Tile, ids: number): Work<boolean> {
+  *#fold({ fold, start }: Tile, most: number): Work<boolean> {
     const { level, size, table } = fold;
-    const column = table === 'usage_totals' ? 'key' : 'subject';
+    const column = columnOf(fold);
     const place = [level, start / minute];
     const known = yield* row('SELECT after FROM usage_folds WHERE level = ? AND start = ?', ...place);
     if (known === undefined && !(yield* this.#isReady(fold, start))) return true;
     if (known !== undefined && known['after'] === null) return true;
     const after = Number(known?.['after'] ?? -1);
-    const top = yield* row(
-      `SELECT MAX(id) AS id FROM ${table === 'usage_totals' ? 'usage_keys' : 'usage_subjects'}`,
-    );
-    const last = after + ids;
+    const next = yield* nextIds(fold, start, after, most);
+    const last = next ?? largestId;
     yield* rows(
       `DELETE FROM ${table} WHERE level = ? AND start = ? AND ${column} > ? AND ${column} <= ?`,
       ...place,
@@ -112,15 +116,14 @@ export class Folding {
     );
     yield* rows(this.#folding(fold, start), after, last);
     yield* keepNames(fold, start, after, last);
-    const isDone = last >= Number(top?.['id'] ?? 0);
     yield* rows(
       `INSERT INTO usage_folds (level, start, until, after) VALUES (?, ?, ?, ?)
        ON CONFLICT (level, start) DO UPDATE SET after = excluded.after`,
       ...place,
       (start + size) / minute,
-      isDone ? null : last,
+      next ?? null,
     );
-    return isDone;
+    return next === undefined;
   }
 
   /** True when all is there that a fold is made of. */
@@ -151,10 +154,9 @@ export class Folding {
     return left === undefined;
   }
 
-  #folding({ level, size, from, fromSize, hasNames, table }: Fold, start: number): string {
-    const column = table === 'usage_totals' ? 'key' : 'subject';
-    const starts: number[] = [];
-    for (let at = start; at < start + size; at += fromSize) starts.push(at / minute);
+  #folding(fold: Fold, start: number): string {
+    const { level, from, fromSize, hasNames, table } = fold;
+    const column = columnOf(fold);
     const sum = (value: string): string =>
       this.#kind === 'sqlite'
         ? `CAST(MIN(TOTAL(${value}), ${largestSum}) AS INTEGER)`
@@ -169,9 +171,36 @@ export class Folding {
              AND bare.operation = '' AND bare.failed = n.failed AND bare.status = CASE WHEN ${isRefused('n.')} THEN 400 ELSE 0 END`;
     return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${amounts.join(', ')})
       SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${amounts.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
-      FROM ${table} t${bare} WHERE t.level = ${from} AND t.start IN (${starts.join(', ')}) AND t.${column} > ? AND t.${column} <= ?
+      FROM ${table} t${bare} WHERE t.level = ${from} AND t.start IN (${startsOf(fold, start).join(', ')}) AND t.${column} > ? AND t.${column} <= ?
       GROUP BY t.${column}, ${names} ORDER BY t.${column}, ${names}`;
   }
+}
+
+function columnOf({ table }: Fold): 'key' | 'subject' {
+  return table === 'usage_totals' ? 'key' : 'subject';
+}
+
+/** The starts of the sums that a fold is made of, in minutes. */
+function startsOf({ size, fromSize }: Fold, start: number): readonly number[] {
+  return Array.from({ length: size / fromSize }, (_, index) => (start + index * fromSize) / minute);
+}
+
+/** Returns the last key or owner of those behind `after` that are folded together; undefined when these are all that are left. */
+function* nextIds(fold: Fold, start: number, after: number, most: number): Work<number | undefined> {
+  const { from, table } = fold;
+  const column = columnOf(fold);
+  const starts = startsOf(fold, start);
+  // Both databases merge what their index has in this order, so that they read no more than is skipped.
+  const ids = starts
+    .map(() => `SELECT ${column} AS id FROM ${table} WHERE level = ${from} AND start = ? AND ${column} > ?`)
+    .join(' UNION ALL ');
+  const at = (offset: number): Work<Row | undefined> =>
+    row(`${ids} ORDER BY id LIMIT 1 OFFSET ?`, ...starts.flatMap((one) => [one, after]), offset);
+  const beyond = yield* at(most);
+  if (beyond === undefined) return undefined;
+  const first = yield* at(0);
+  // All sums of a key or owner together.
+  return Math.max(Number(first?.['id']), Number(beyond['id']) - 1);
 }
 
 /** Keeps names, keys and owners until the fold goes: it is removed as a whole, when the last of its days is too old. */

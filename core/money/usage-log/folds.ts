@@ -92,6 +92,9 @@ export const folds: readonly Fold[] = [
   ),
 ];
 
+/** The smallest number of the folds of `usage_subject_totals`; those of `usage_totals` are smaller. */
+export const firstSubjectFold = 50;
+
 /** Returns the folds that answer a question by keys, if it is one. */
 export function foldsFor({ needsKeys, needsNames }: Needs): readonly Fold[] {
   return needsKeys ? foldsOfKind('keyId', needsNames) : [];

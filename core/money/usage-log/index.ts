@@ -111,8 +111,8 @@ export interface UsageSumsList {
 
 /**
  * How records are grouped: by a member, or by time in buckets of so many milliseconds. Calls without an owner, a tag or an end user are in no
- * group of these. A call with several tags is in several groups; of an hour 1,000 tags and end users are told apart, the others are in the group
- * with an empty name.
+ * group of these. A call with several tags is in several groups; of an hour 1,000 tags and end users have sums of their own, the others are in the
+ * group with an empty name.
  */
 export type UsageGrouping =
   | 'keyId'

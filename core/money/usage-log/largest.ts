@@ -3,7 +3,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import { offerFor } from './candidates.ts';
 import type { LargestUsage, UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
-import { createNewest, type Reading } from './newest.ts';
+import type { FindNewest, Reading } from './newest.ts';
 import { rangeOf, slice, sliceStart } from './questions.ts';
 import { indexed } from './record-indexes.ts';
 import { measureColumns } from './selecting.ts';
@@ -36,7 +36,7 @@ interface Asked {
  * Returns the method that lists the largest records. Where few records are in question it compares all of them. Otherwise it walks along the
  * index of the measure, so many entries at most, and goes on there with the next page.
  */
-export function createLargest(reading: Reading): UsageLog['largest'] {
+export function createLargest(reading: Reading, findNewest: FindNewest): UsageLog['largest'] {
   const { ask, kind, indexes, slices } = reading;
   const most = slices * slice;
   return async (filter, by, limit, after) => {
@@ -48,7 +48,7 @@ export function createLargest(reading: Reading): UsageLog['largest'] {
     if (few !== undefined) return pageOf(await selectOf(reading, asked, { among: few }), asked);
     const since = await sliceStart(ask, end, start, most);
     if (since > start && (await indexes.areMade()) && place.value >= indexes.floor(by)) {
-      const page = await walk(reading, asked, most);
+      const page = await walk(reading, findNewest, asked, most);
       if (page.next !== undefined) return page;
       const floor = indexes.floor(by);
       if (floor === Number.NEGATIVE_INFINITY) return page;
@@ -71,20 +71,25 @@ async function compare(reading: Reading, asked: Asked, since: number): Promise<L
 }
 
 /** Reads the next entries of the index of a measure, and those of their records that fit the filter. */
-async function walk(reading: Reading, asked: Asked, most: number): Promise<LargestUsage> {
+async function walk(
+  reading: Reading,
+  findNewest: FindNewest,
+  asked: Asked,
+  most: number,
+): Promise<LargestUsage> {
   const { ask, kind } = reading;
   const { by, limit, place, start, end } = asked;
   const column = measureColumns[by];
   // Whole partitions, so that the index alone says what comes next.
   const days = kind === 'sqlite' ? [] : [Math.floor(start / day) * day, Math.ceil(end / day) * day];
-  const told = kind === 'sqlite' ? ` INDEXED BY usage_records_${column}` : '';
+  const hint = kind === 'sqlite' ? ` INDEXED BY usage_records_${column}` : '';
   const { since: _since, until: _until, ...narrow } = asked.filter;
   const isNarrow = Object.values(narrow).some((value) => value !== undefined);
   // To look up the records of entries costs more than to read records in their order.
   for (const looks of isNarrow ? [slice] : [Math.min(most, 4 * limit), most]) {
     const [row] = await ask(
       `SELECT COUNT(*) AS looks, MIN(value) AS least, MAX(value) AS greatest FROM (
-         SELECT ${column} AS value FROM usage_records${told}
+         SELECT ${column} AS value FROM usage_records${hint}
          WHERE ${indexed(kind, by)} AND ${column} ${place.at === 0 ? '<' : '<='} ?${days.length === 0 ? '' : ' AND at >= ? AND at < ?'}
          ORDER BY ${column} DESC LIMIT ?) AS entries`,
       [place.value, ...days, looks + 1],
@@ -94,7 +99,7 @@ async function walk(reading: Reading, asked: Asked, most: number): Promise<Large
     const isAll = count <= looks;
     if (!isAll && least === greatest) {
       if (looks < most && !isNarrow) continue;
-      return equals(reading, asked, least);
+      return equals(findNewest, asked, least);
     }
     const lowest = { sql: `${indexed(kind, by)} AND ${column} ${isAll ? '>=' : '>'} ?`, values: [least] };
     const records = count === 0 ? [] : await selectOf(reading, asked, { only: lowest });
@@ -108,14 +113,14 @@ async function walk(reading: Reading, asked: Asked, most: number): Promise<Large
 
 /** Lists the records of a value that very many have, by time. */
 async function equals(
-  reading: Reading,
+  findNewest: FindNewest,
   { filter, by, limit, place }: Asked,
   value: number,
 ): Promise<LargestUsage> {
   const bounds =
     by === 'ms' ? { minMs: value, maxMs: value } : { minMicroDollars: value, maxMicroDollars: value };
   const before = place.value === value && place.at < Number.MAX_SAFE_INTEGER ? place : undefined;
-  const { found, unread } = await createNewest(reading)({ ...filter, ...bounds }, limit + 1, before);
+  const { found, unread } = await findNewest({ ...filter, ...bounds }, limit + 1, before);
   const records = found.slice(0, limit);
   const last = records.at(-1);
   if (found.length > limit && last !== undefined)
@@ -165,7 +170,7 @@ function nextOf({ value, at, id }: Place): { readonly next: string } {
 /** Parses a cursor. Throws GatewayError `invalid_value` when it is malformed. */
 function placeOf(cursor: string): Place {
   const [, value = '', at = '', id = ''] =
-    /^(\d{1,16}(?:\.\d{1,20})?(?:e-\d{1,3})?)_(\d{1,16})_([\w-]{0,100})$/.exec(cursor) ?? [];
+    /^(-?\d{1,16}(?:\.\d{1,20})?(?:e-\d{1,3})?)_(\d{1,16})_([\w-]{0,100})$/.exec(cursor) ?? [];
   if (value === '')
     throw new GatewayError('invalid_value', 'Invalid cursor in "after". Use "next" from the previous page.', {
       param: 'after',

@@ -3,7 +3,7 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-/** One way in which records are summed: the width of its times in milliseconds, and by what they are told apart. */
+/** One way in which records are summed: the width of its times in milliseconds, and by what they are grouped. */
 export interface Level {
   readonly level: number;
   readonly size: number;

@@ -10,17 +10,22 @@ import { totalsIn } from './totals.ts';
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Members of a filter by which the sums tell records apart. */
-const told = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;
+/** Members of a filter that sums are made by. */
+const summed = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;
 
 /** True when the sums know in which hours there are records of a filter. */
 export async function knowsHours(ask: Ask, filter: UsageFilter): Promise<boolean> {
-  if (told.every((name) => filter[name] === undefined)) return false;
+  if (summed.every((name) => filter[name] === undefined)) return false;
   return (await ask('SELECT 1 FROM usage_summing', [])).length === 0;
 }
 
+/** True for a filter that names an owner, a tag or an end user. No index of records is by these. */
+export function isOwned(filter: UsageFilter): boolean {
+  return ownedMembers.some((name) => filter[name] !== undefined);
+}
+
 /**
- * Gives the hours from the newest to the oldest in which there are records of a filter, as far as the sums tell them apart. What is rare, or
+ * Gives the hours from the newest to the oldest in which there are records of a filter, as far as sums are made by its members. What is rare, or
  * never occurs, is found without a look at the records in between.
  */
 export async function* matchingHours(
@@ -31,7 +36,7 @@ export async function* matchingHours(
 ): AsyncGenerator<MatchingHour> {
   const { sql, values } = narrowing(filter);
   const from = Math.floor(since / hour) * hour;
-  if (ownedMembers.some((name) => filter[name] !== undefined)) {
+  if (isOwned(filter)) {
     yield* subjectHours(ask, filter, from, until);
     return;
   }
@@ -68,7 +73,7 @@ export async function* matchingHours(
   for (const start of waiting) yield { start, calls: 0 };
 }
 
-/** A time that has records, or that is looked into for such. */
+/** A time that has records, or in which they are searched for. */
 interface Found extends MatchingHour {
   readonly end?: number;
 }

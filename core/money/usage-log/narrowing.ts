@@ -1,4 +1,4 @@
-/** Conditions of a filter that sums are told apart by. */
+/** Conditions of a filter's members that sums are made by. */
 import type { UsageFilter } from './index.ts';
 
 /** A part of a statement, with what stands for its question marks. */
@@ -37,7 +37,7 @@ export const namedMembers = [
   'statusClass',
 ] as const;
 
-/** Conditions of the members that sums are told apart by, each with an AND before it. `table`: what stands before the columns. */
+/** Conditions of the members that sums are made by, each with an AND before it. `table`: what stands before the columns. */
 export function narrowing(filter: UsageFilter, table = ''): Source {
   const parts: string[] = [];
   const values: (string | number)[] = [];

@@ -5,7 +5,7 @@ import type { Ask } from '../../state/database/long-reads.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { offerFor, ofKey, type Offer } from './candidates.ts';
 import type { UsageFilter } from './index.ts';
-import { joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
+import { isOwned, joinedHours, knowsHours, matchingHours } from './matching-hours.ts';
 import { rangeOf, slice, type Cursor } from './questions.ts';
 import type { RecordIndexes } from './record-indexes.ts';
 import type { Select } from './selecting.ts';
@@ -18,7 +18,7 @@ export interface Newest {
   readonly unread?: number;
 }
 
-/** A read of few records costs as much as one of so many. */
+/** Minimum number of records that one read counts for. */
 const costOfRead = 100;
 
 /** What lists are read with. `slices`: maximum number of slices of records that one page reads. */
@@ -40,10 +40,13 @@ interface Page {
   left: number;
 }
 
-/** Returns the function that finds the newest records of a filter, up to a limit. */
-export function createNewest(reading: Reading) {
+/** Finds the newest records of a filter before a place, up to a limit. */
+export type FindNewest = (filter: UsageFilter, limit: number, before: Cursor | undefined) => Promise<Newest>;
+
+/** Returns the function that finds the newest records. */
+export function createNewest(reading: Reading): FindNewest {
   const { ask, kind, indexes, select } = reading;
-  return async (filter: UsageFilter, limit: number, before: Cursor | undefined): Promise<Newest> => {
+  return async (filter, limit, before) => {
     const { start, end } = rangeOf(filter);
     const page: Page = { filter, limit, before, found: [], left: reading.slices * slice };
     const until = before === undefined ? end : Math.min(end, before.at + 1);
@@ -66,7 +69,8 @@ export function createNewest(reading: Reading) {
     if (few !== undefined) return { found: await read(select, page, start, until, few) };
     if (!(await knowsHours(ask, filter))) return walk(reading, page, start, until, offer);
     const hours = matchingHours(ask, filter, start, until);
-    for await (const stretch of joinedHours(hours, offer === undefined ? undefined : limit)) {
+    const isOfIndex = offer !== undefined && !isOwned(filter);
+    for await (const stretch of joinedHours(hours, isOfIndex ? limit : undefined)) {
       const [from, to] = [Math.max(start, stretch.since), Math.min(until, stretch.until)];
       const { unread } = await walk(reading, page, from, to, offer);
       if (unread !== undefined) return { found: page.found, unread };

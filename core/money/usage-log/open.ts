@@ -25,7 +25,7 @@ import type { UsageLog } from './index.ts';
 export interface LogOptions {
   /** Maximum number of slices of records that one question reads. */
   readonly slices?: number;
-  /** How many tags and end users are told apart. */
+  /** How many tags and end users have sums of their own. */
   readonly subjects?: SubjectLimits;
   /** Fewest calls of 27 days for which sums of days are folded into those of more days. */
   readonly fold?: number;
@@ -52,7 +52,7 @@ export function openUsageLog(
   const newest = createNewest(reading);
 
   return {
-    largest: createLargest(reading),
+    largest: createLargest(reading, newest),
     async page(filter, limit, after) {
       const before = after === undefined ? undefined : cursorOf(after);
       const { found, unread } = await newest(filter, limit + 1, before);

@@ -21,8 +21,11 @@ export const partitionIndexes = {
 /** Place in the list from which on partitions of older versions have no indexes. */
 export const firstAdded = 3;
 
-/** Partitions of records with the number of one of the added indexes that they lack, and how many pages of 8 KiB they have. */
-export const lackingIndexes = `SELECT c.relname AS name, n AS number, c.relpages AS pages
+/**
+ * Partitions of records with the number of one of the added indexes that they lack, and how many pages of 8 KiB they have: by the size of the
+ * file, because `relpages` is 0 until a partition is analyzed.
+ */
+export const lackingIndexes = `SELECT c.relname AS name, n AS number, pg_relation_size(c.oid) / 8192 AS pages
   FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
   CROSS JOIN generate_series(${firstAdded}, ${partitionIndexes.usage_records.length - 1}) AS numbers (n)
   WHERE i.inhparent = to_regclass('usage_records') AND NOT EXISTS (

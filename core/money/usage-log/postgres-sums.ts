@@ -1,3 +1,4 @@
+import { firstSubjectFold } from './folds.ts';
 import { isRefused } from './narrowing.ts';
 import { amounts, dimensions, largestStart, largestSum, levels, minute, type Dimension } from './levels.ts';
 
@@ -50,7 +51,7 @@ const writing = `
     names AS (SELECT * FROM known_names UNION ALL SELECT * FROM added_names),
     keys AS (SELECT * FROM known_keys UNION ALL SELECT * FROM added_keys),
     unfolded AS (
-      DELETE FROM usage_folds AS f WHERE f.level < 50 AND f.until > (SELECT MIN(start) / ${minute} FROM summed)
+      DELETE FROM usage_folds AS f WHERE f.level < ${firstSubjectFold} AND f.until > (SELECT MIN(start) / ${minute} FROM summed)
         AND EXISTS (SELECT 1 FROM summed WHERE summed.start / ${minute} >= f.start AND summed.start / ${minute} < f.until)
     )
     INSERT INTO usage_totals (level, start, key, names, calls, ${amounts.join(', ')}, bins)

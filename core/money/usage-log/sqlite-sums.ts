@@ -38,7 +38,7 @@ interface Addition extends Sum {
   readonly level: number;
   /** In milliseconds. */
   readonly start: number;
-  /** Undefined where keys are not told apart. */
+  /** Undefined in sums of all keys. */
   readonly keyId: SqlValue | undefined;
   readonly names: readonly SqlValue[];
   readonly failed: SqlValue;

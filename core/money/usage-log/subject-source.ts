@@ -1,7 +1,8 @@
 /** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
 import type { Database } from '../../state/database/index.ts';
+import { addedAmounts as amounts, addedUp } from './added-up.ts';
 import type { UsageFilter, UsageGrouping } from './index.ts';
-import { minute, largestStart, segmentsOf, type Folded, type Segment } from './levels.ts';
+import { segmentsOf, type Folded, type Segment } from './levels.ts';
 import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
 import { subjectKinds, subjectLevel, type SubjectKind } from './subjects.ts';
@@ -73,7 +74,6 @@ export function subjectSegments(
   return segmentsOf((size) => subjectLevel(kind, needsNames, size), bucket, start, end, Date.now(), folded);
 }
 
-const amounts = ['input', 'output', 'micro_dollars'] as const;
 const names = ['model', 'channel', 'format', 'status', 'failed'] as const;
 
 /** As `sourceOf` for a question about subjects: rows have `grouped` in the place of the key. */
@@ -92,7 +92,7 @@ export function subjectSource(
   };
   const ofSums = segments.filter(({ level }) => level !== 'records');
   if (ofSums.length > 0 && kind !== 'records') {
-    const sums = addedUp(database, kind, grouped, filter, ofSums, bucket);
+    const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket);
     add(sums.sql, ...sums.values);
   }
   const of = (source: string, since: number, until: number): void => {
@@ -129,8 +129,8 @@ export function subjectSource(
   return { sql: parts.join(' UNION ALL '), values };
 }
 
-/** Sums of subjects, added up by their numbers and those of names: there are fewer of these, and texts take longer. */
-function addedUp(
+/** Sums as `usage_subject_totals` has them. */
+function totalsOf(
   database: Database['kind'],
   kind: SubjectKind,
   grouped: Grouped | undefined,
@@ -139,32 +139,22 @@ function addedUp(
   bucket: number | undefined,
 ): Source {
   const { keyId: _keyId, ...others } = filter;
-  const byName = narrowing(others, 'n.');
-  const bySubject = subjectConditions(kind, filter);
-  const values: (string | number)[] = [];
-  const each = segments.map(({ level, since, until }) => {
-    values.push(minutesOf(since), minutesOf(until), ...bySubject.values, ...byName.values);
-    return `SELECT t.start, t.subject, t.names, t.calls, ${amounts.map((name) => `t.${name}`).join(', ')} FROM usage_subject_totals t
-      WHERE t.level = ${level} AND t.start >= ? AND t.start < ?${bySubject.sql}
-        ${byName.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${byName.sql})`}`;
+  const byId = grouped !== undefined;
+  const sums = addedUp(database, {
+    table: 'usage_subject_totals',
+    segments,
+    ofTable: subjectConditions(kind, filter),
+    ofNames: narrowing(others, 'n.'),
+    bucket,
+    byId,
   });
-  const sum = database === 'sqlite' ? 'TOTAL' : 'SUM';
-  const bySubjects = grouped !== undefined;
-  const at =
-    bucket === undefined
-      ? '0'
-      : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
-  const groups = [...(bucket === undefined ? [] : ['1']), ...(bySubjects ? ['subject'] : []), 'names'].join(
-    ', ',
-  );
   const column = subjectColumn(kind, grouped);
   return {
     sql: `SELECT g.at, ${column} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, g.calls,
         ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
-      FROM (SELECT ${at} AS at, ${bySubjects ? 'subject, ' : ''}names, ${sum}(calls) AS calls, ${amounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
-        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}) AS g
-      JOIN usage_names n ON n.id = g.names${bySubjects ? ` JOIN usage_subjects s ON s.id = g.subject ${isGiven(column, 'WHERE')}` : ''}`,
-    values,
+      FROM (${sums.sql}) AS g
+      JOIN usage_names n ON n.id = g.names${byId ? ` JOIN usage_subjects s ON s.id = g.subject ${isGiven(column, 'WHERE')}` : ''}`,
+    values: sums.values,
   };
 }
 
@@ -214,8 +204,4 @@ function subjectConditions(kind: SubjectKind, filter: UsageFilter): Source {
     sql: ` AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]}${parts.join('')})`,
     values,
   };
-}
-
-function minutesOf(time: number): number {
-  return Math.max(0, Math.min(largestStart, Math.ceil(time / minute)));
 }

@@ -6,7 +6,7 @@ import { addingLock } from './adding-lock.ts';
 import { unfold } from './folded.ts';
 import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
 import { ChosenSubjects, isChosen } from './chosen-subjects.ts';
-import { broughtLevels, subjectLevels, subjectLimits, type SubjectLimits } from './subjects.ts';
+import { newSubjectLevels, subjectLevels, subjectLimits, type SubjectLimits } from './subjects.ts';
 
 const nameColumns = [
   ['model', 'TEXT'],
@@ -138,7 +138,7 @@ export function createSubjectSumming(
           const isNew = chosen.take(kind, String(values[1]), at, tenant);
           if (isNew === undefined) values = [values[0] ?? 0, '', ...values.slice(2)];
           else if (isNew) {
-            const { level, kind: number } = broughtLevels[kind];
+            const { level, kind: number } = newSubjectLevels[kind];
             const place = subjects.place([number, tenant, null, null, null, null], lastDay);
             count(additions, undefined, { level, start: at - (at % hour), subject: place, names: unnamed });
           }

@@ -1,7 +1,7 @@
 /** By whom calls are summed besides keys: owners, tags and end users. */
 import { hour, day } from './levels.ts';
 
-/** What a subject of `usage_subjects` is. A bearer is a key with its owners, so that keys of a team can be told apart. */
+/** What a subject of `usage_subjects` is. A bearer is a key with its owners, so that there are sums of each key of a team. */
 export const subjectKinds = {
   bearer: 0,
   organisation: 1,
@@ -50,15 +50,15 @@ export const subjectLevels: readonly SubjectLevel[] = [
 export type ChosenKind = 'tag' | 'endUser';
 
 /**
- * Numbers of new tags and end users that each tenant has brought in an hour, in the column of calls. They are kept beside the sums: `kind` is
+ * Numbers of new tags and end users of each tenant in an hour, in the column of calls. They are kept beside the sums: `kind` is
  * that of a tenant in `usage_subjects`.
  */
-export const broughtLevels: Readonly<
+export const newSubjectLevels: Readonly<
   Record<ChosenKind, { readonly level: number; readonly kind: number; readonly size: number }>
 > = { tag: { level: 19, kind: 6, size: hour }, endUser: { level: 20, kind: 7, size: hour } };
 
 /**
- * Maximum numbers of tags, and of end users, that are told apart in the sums of an hour: of a tenant, and of all tenants together, beyond which
+ * Maximum numbers of tags, and of end users, that have sums of their own in an hour: of a tenant, and of all tenants together, beyond which
  * each tenant still has a few. Calls of others are summed together, under an empty name.
  */
 export interface SubjectLimits {

@@ -17,8 +17,8 @@ const batches: Readonly<Record<Database['kind'], { readonly most: number; readon
   postgres: { most: 1_000, least: 25 },
 };
 
-/** Keys or owners that are folded at once for each record that would be added up at once. */
-const foldedPerRecord = { sqlite: 0.5, postgres: 2 } as const;
+/** Sums that are folded at once for each record that would be added up at once. */
+const foldedPerRecord = { sqlite: 2, postgres: 10 } as const;
 
 /** A row of `usage_calls` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
 export const summedOfRecords = `at, COALESCE(key_id, '') AS key_id, model, COALESCE(channel, '') AS channel, format, operation, status,

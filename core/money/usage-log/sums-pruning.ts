@@ -4,10 +4,12 @@ import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { addingLock } from './adding-lock.ts';
 import { folds, type Fold } from './folds.ts';
 import { day, hour, levels, minute, minutesKept } from './levels.ts';
-import { broughtLevels, subjectLevels } from './subjects.ts';
+import { newSubjectLevels, subjectLevels } from './subjects.ts';
 
 /** Names that are removed at once. */
 const batch = 500;
+
+const foldLevels: ReadonlySet<number> = new Set(folds.map(({ level }) => level));
 
 const isOf =
   (table: Fold['table']) =>
@@ -21,7 +23,11 @@ const tables = [
   {
     name: 'usage_subject_totals',
     unit: minute,
-    sizes: [...subjectLevels, ...Object.values(broughtLevels), ...folds.filter(isOf('usage_subject_totals'))],
+    sizes: [
+      ...subjectLevels,
+      ...Object.values(newSubjectLevels),
+      ...folds.filter(isOf('usage_subject_totals')),
+    ],
   },
 ] as const;
 
@@ -31,6 +37,11 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
   for (const { name, unit, sizes } of tables)
     for (const { level, size } of sizes) {
       const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
+      // Also those of times that had no sums.
+      if (foldLevels.has(level))
+        await sql.run(() =>
+          rows('DELETE FROM usage_folds WHERE level = ? AND start < ?', level, before / minute),
+        );
       for (;;) {
         const [oldest] = await sql.run(() =>
           rows(
@@ -40,9 +51,6 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
           ),
         );
         if (oldest === undefined) break;
-        await sql.run(() =>
-          rows('DELETE FROM usage_folds WHERE level = ? AND start < ?', level, before / unit),
-        );
         await sql.run(() =>
           rows(`DELETE FROM ${name} WHERE level = ? AND start = ?`, level, Number(oldest['start'])),
         );

@@ -1,16 +1,16 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
+import { addedAmounts as amounts, addedUp } from './added-up.ts';
 import type { UsageFilter } from './index.ts';
-import { isLevel, minute, type Segment } from './levels.ts';
+import { isLevel, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
 import { summedOfRecords } from './summing.ts';
-import { minutesOf, olderTotalsIn, totalsIn } from './totals.ts';
+import { olderTotalsIn, totalsIn } from './totals.ts';
 
 const dimensions = 'key_id, model, channel, format, status, failed';
-const amounts = ['input', 'output', 'micro_dollars'] as const;
 
-/** By what rows are told apart, so that those of one group are added up before their names are looked up. */
+/** By what rows are grouped, so that those of one group are added up before their names are looked up. */
 export interface Apart {
   /** Width of buckets of time, in milliseconds. */
   readonly bucket: number | undefined;
@@ -30,7 +30,7 @@ export function sourceOf(
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const parts: Source[] = [];
   if (ofSums.length > 0) {
-    parts.push(addedUp(kind, filter, ofSums, apart));
+    parts.push(totalsOf(kind, filter, ofSums, apart));
     for (const { level, since, until } of ofSums)
       if (level !== 'records' && isLevel(level))
         parts.push(olderTotalsIn({ level, since, until }, filter, summedColumns));
@@ -40,43 +40,25 @@ export function sourceOf(
 
 const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...amounts];
 
-/** Sums as `usage_totals` has them, added up by numbers of keys and names: there are fewer of these, and texts take longer. */
-function addedUp(
+/** Sums as `usage_totals` has them. */
+function totalsOf(
   kind: Database['kind'],
   filter: UsageFilter,
   segments: readonly Segment[],
-  apart: Apart,
+  { bucket, byKey }: Apart,
 ): Source {
   const { keyId, ...others } = filter;
-  const byName = narrowing(others, 'n.');
-  const { bucket, byKey } = apart;
-  const values: (string | number)[] = [];
-  const each = segments.map(({ level, since, until }) => {
-    values.push(
-      minutesOf(since),
-      minutesOf(until),
-      ...(keyId === undefined ? [] : [keyId]),
-      ...byName.values,
-    );
-    const hasKeys = Number(level) >= 5;
-    return `SELECT t.start, t.key, t.names, t.calls, ${amounts.map((name) => `t.${name}`).join(', ')} FROM usage_totals t
-      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND t.start >= ? AND t.start < ?
-        ${keyId === undefined ? '' : 'AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)'}
-        ${byName.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${byName.sql})`}`;
-  });
-  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
-  const groups = [...(bucket === undefined ? [] : ['1']), ...(byKey ? ['key'] : []), 'names'].join(', ');
-  const at =
-    bucket === undefined
-      ? '0'
-      : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
+  const ofTable =
+    keyId === undefined
+      ? { sql: '', values: [] }
+      : { sql: ' AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)', values: [keyId] };
+  const ofNames = narrowing(others, 'n.');
+  const sums = addedUp(kind, { table: 'usage_totals', segments, ofTable, ofNames, bucket, byId: byKey });
   return {
     sql: `SELECT g.at, ${byKey ? 'k.key_id' : "''"} AS key_id, n.model, n.channel, n.format, n.status, n.failed, g.calls,
         ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
-      FROM (SELECT ${at} AS at, ${byKey ? 'key, ' : ''}names, ${sum}(calls) AS calls, ${amounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
-        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}) AS g
-      JOIN usage_names n ON n.id = g.names${byKey ? ' JOIN usage_keys k ON k.id = g.key' : ''}`,
-    values,
+      FROM (${sums.sql}) AS g JOIN usage_names n ON n.id = g.names${byKey ? ' JOIN usage_keys k ON k.id = g.key' : ''}`,
+    values: sums.values,
   };
 }
 

@@ -129,7 +129,7 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
   };
 }
 
-/** How rows are told apart: an expression of SQL. */
+/** How rows are grouped: an expression of SQL. */
 interface Group {
   readonly sql: string;
   readonly bucket: number | undefined;

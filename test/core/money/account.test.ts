@@ -7,6 +7,7 @@ import { accountOf } from '../../../core/money/account/index.ts';
 import { Claim } from '../../../core/money/account/claim.ts';
 import { ReplyMeter, type Used } from '../../../core/money/account/meter.ts';
 import type { Bookkeeper, Reservation, Settlement } from '../../../core/money/ledger/index.ts';
+import { chargedFor, priceFor } from '../../../core/money/ledger/pricing.ts';
 import type { AttemptEvent, GatewayEvent } from '../../../core/model/event.ts';
 import type { UsageRecord } from '../../../core/model/usage-record.ts';
 import type { Call } from '../../../core/sdk/call.ts';
@@ -283,6 +284,15 @@ describe('callbacks', () => {
     one.end();
     expect(ran).toEqual(['close', 'left']);
   });
+});
+
+test('a share of a price row, as for a cached response, is one of its services, too', () => {
+  const services = { 'web-search': 0.01 };
+  const own = priceFor({ models: [{ model: 'm', price: { input: 2, output: 4, services } }] }, 'm');
+  const used = { ...usage, units: { services: { 'web-search': 1 } } };
+  const charged = (share: number) =>
+    chargedFor(own, { microDollars: 1, tokens: 15 }, [{ usage: used }], share).microDollars;
+  expect([1, 0.1, 0].map(charged)).toEqual([10_040, 1_004, 0]);
 });
 
 test('charges that differ from their costs, and together do not, have the cost of both', () => {

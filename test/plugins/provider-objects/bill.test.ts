@@ -4,6 +4,7 @@ import type { ObjectCharge, ProviderObject } from 'sluice/internal';
 import type { Format } from '../../../core/sdk/format.ts';
 import { allFormats } from '../../../core/sdk/testing/formats.ts';
 import { Bill, type Billing } from '../../../plugins/provider-objects/bill.ts';
+import { ruleOf } from '../../../plugins/provider-objects/reserve.ts';
 import type { CodecName } from '../../../plugins/provider-objects/batch-sorts.ts';
 
 let formats: readonly Format[];
@@ -90,6 +91,16 @@ const told = (bill: Bill): unknown[] =>
       record?.microDollars,
     ]);
 
+test('the price rule that is kept with a batch is about its models', () => {
+  const models = [
+    { model: 'ch*', factor: 2 },
+    { model: 'other', factor: 3 },
+  ];
+  expect(ruleOf({ factor: 4, models }, ['dear', 'cheap'])).toEqual({ factor: 4, models: [models[0]] });
+  expect(ruleOf({ factor: 4, models }, [])).toEqual({ factor: 4, models });
+  expect(ruleOf(undefined, ['cheap'])).toEqual({ models: [] });
+});
+
 describe('the bill of a batch', () => {
   test('is one record with the sum of all answers, at the share of the batch', () => {
     const bill = billOf({ charge: { id: 'batch_1', reservation: 'r1' }, there: { cheap: 'cheap-there' } });
@@ -147,6 +158,13 @@ describe('the bill of a batch', () => {
         record: { microDollars: 20, chargedMicroDollars: charged },
       },
     ]);
+  });
+
+  test('gives an answer of an unknown model to the one for which owners are charged most', () => {
+    const pricing = { models: [{ model: 'cheap', price: { input: 50, output: 50 } }] };
+    const bill = billOf({ models: ['dear', 'cheap'], pricing });
+    bill.add(used(10, 0, 'of another name'));
+    expect(told(bill)).toEqual([['cheap', 10, 250, 5]]);
   });
 
   test('has a record for each model, with ids of their own', () => {

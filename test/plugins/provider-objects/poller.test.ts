@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { JsonObject, Upstream } from 'sluice';
+import type { JsonObject, PriceRule, Upstream } from 'sluice';
 import type { ProviderObject, Settlement } from 'sluice/internal';
 import { Poller } from '../../../plugins/provider-objects/poller.ts';
 import { formatNamed } from '../../../core/sdk/testing/formats.ts';
@@ -45,7 +45,7 @@ const line = (
 });
 
 /** One poller before a provider that answers by path; what it wrote, and what its log has. */
-async function stage(answers: Readonly<Record<string, Answer>>) {
+async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceRule) {
   const format = await formatNamed('chat-completions');
   const later: { readonly object: ProviderObject; readonly askAt: number }[] = [];
   const settled: {
@@ -90,7 +90,7 @@ async function stage(answers: Readonly<Record<string, Answer>>) {
     },
   };
   const tools = {
-    apiKeys: { effectiveById: async () => undefined },
+    apiKeys: { effectiveById: async () => ({ pricing }) },
     catalog: { channels: [channel] },
     providerCalls: () => ({ call: testCall().call, end: () => {} }),
     format: (name: string) => (name === 'chat-completions' ? format : undefined),
@@ -220,6 +220,17 @@ describe('a batch that has come to its end', () => {
     await poller.refresh(object());
     expect(settled).toHaveLength(2);
     expect(ends()).toHaveLength(1);
+  });
+
+  test.each([
+    ['by which it was reserved', { pricing: { factor: 3, models: [] } }, 300],
+    ['of that day, where an older gateway made it', {}, 700],
+  ])('is charged by the price rule %s', async (_name, charge, microDollars) => {
+    const body = [line('1'), line('2')].map((one) => JSON.stringify(one)).join('\n');
+    const answers = { [path]: done(files), [content]: { status: 200, body } };
+    const { poller, settled } = await stage(answers, { factor: 7 });
+    await poller.refresh(object(charge));
+    expect(settled[0]?.settlements).toMatchObject([{ charged: { microDollars } }]);
   });
 
   test('whose results cannot be read yet is asked about again, until its time is over', async () => {

@@ -11,7 +11,10 @@ const folds = `
       );
       CREATE INDEX usage_folds_until ON usage_folds (until);`;
 
-/** Sums of days are folded into those of more days. Gateways of the version before add to sums of late alone, which are in no folds. */
+/**
+ * Sums of days are folded into those of more days. Older gateways add only to recent sums; a backlog older than two days that they add is
+ * missing from folds.
+ */
 export const usageFoldSteps: readonly Step[] = [
   { name: 'usage-folds-1', isAddition: true, sqlite: folds, postgres: folds },
 ];

@@ -2,8 +2,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../../../core/model/usage-record.ts';
 import type { UsageFilter, UsageGrouping, UsageLog } from '../../../../core/money/usage-log/index.ts';
+import { Folding } from '../../../../core/money/usage-log/folding.ts';
 import { folds } from '../../../../core/money/usage-log/folds.ts';
 import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
+import { sqlOf } from '../../../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { insertRecords, usageRecord } from '../../../suites/usage-log-suite.ts';
@@ -107,6 +109,8 @@ function foldsSuite(url: () => string | Promise<string>): void {
     const statement = database.connection.prepare(sql);
     return statement.all();
   };
+  const counted = async (): Promise<number> =>
+    Number((await ask('SELECT COUNT(*) AS count FROM usage_totals WHERE level = 43'))[0]?.['count']);
 
   test('sums of any time are the same before and after, by everything and however narrowed', async () => {
     const before = await answersOf(unfolded);
@@ -124,6 +128,46 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(await unfolded.sums(asked, 'keyId')).toEqual(before);
     await ask('UPDATE usage_folds SET after = 0 WHERE level = 43');
     expect(await unfolded.sums(asked, 'keyId')).toEqual({ sums: [] });
+  });
+
+  test('folds are the same when they are made of a few sums at a time', async () => {
+    await addAll(folding());
+    const all = async (): Promise<readonly unknown[]> => [
+      await ask('SELECT * FROM usage_totals WHERE level IN (43, 44) ORDER BY level, start, key, names'),
+      await ask(
+        'SELECT * FROM usage_subject_totals WHERE level IN (53, 76) ORDER BY level, start, subject, names',
+      ),
+      await ask('SELECT * FROM usage_folds ORDER BY level, start'),
+    ];
+    const before = await all();
+    await ask('DELETE FROM usage_folds WHERE level IN (43, 44, 53, 76)');
+    await ask('DELETE FROM usage_totals WHERE level = 43');
+    const { database } = stores;
+    const small = new Folding(database.kind, 1);
+    let mostNew = 0;
+    for (let count = await counted(), hasMore = true; hasMore;) {
+      // oxlint-disable-next-line no-await-in-loop -- one step after the other
+      hasMore = await sqlOf(database).atomically(() => small.step(3));
+      // oxlint-disable-next-line no-await-in-loop -- one step after the other
+      const now = await counted();
+      mostNew = Math.max(mostNew, now - count);
+      count = now;
+    }
+    expect(await all()).toEqual(before);
+    // Three sums, or all of one key: there are three kinds of them.
+    expect(mostNew).toBe(3);
+  });
+
+  test('numbers of keys without sums take no steps', async () => {
+    await ask('UPDATE usage_keys SET id = id + 5000000');
+    await ask('UPDATE usage_totals SET key = key + 5000000 WHERE level >= 5');
+    const log = folding();
+    let steps = 0;
+    // oxlint-disable-next-line no-await-in-loop -- one step after the other
+    while (steps < 2_000 && (await log.addToSums())) steps += 1;
+    const [tiles] = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE after IS NULL');
+    expect(Number(tiles?.['count'])).toBeGreaterThan(100);
+    expect(steps).toBeLessThan(Number(tiles?.['count']) + 10);
   });
 
   test('a record that comes late is counted at once, and when its time was folded anew', async () => {
@@ -144,8 +188,9 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(left).toHaveLength(2);
   });
 
-  test('folds that are too old go with the other sums', async () => {
+  test('folds that are too old go with the other sums, also those of times without sums', async () => {
     await addAll(folding());
+    await ask('DELETE FROM usage_subject_totals WHERE level = 53');
     await unfolded.prune({ days: 1, records: 1_000_000, sumDays: 1 });
     expect(await ask('SELECT * FROM usage_folds')).toEqual([]);
     expect(await ask('SELECT * FROM usage_totals WHERE level >= 40')).toEqual([]);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { UsageFilter, UsageLog } from '../../../../core/money/usage-log/index.ts';
 import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
+import { lackingIndexes } from '../../../../core/money/usage-log/partition-indexes.ts';
 import { makePartitions } from '../../../../core/money/usage-log/partitions.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
 import { explain } from '../../../ages/plans.ts';
@@ -34,6 +35,7 @@ async function fill(stores: Stores): Promise<void> {
           keyId: isRare ? 'rare' : 'busy',
           model: isRare ? 'seldom' : 'common',
           channel: 'first',
+          ...(index % 6_000 === 11 && { team: 'small' }),
           status: index % 4_000 === 9 ? 418 : index % 100 === 0 ? 500 : 200,
           ms: index % 2_000 === 5 ? 90_000 + index : 1_000 + (index % 5_000),
           microDollars: index % 2_000 === 6 ? 900_000 + index : index % 700,
@@ -55,6 +57,7 @@ const lists: readonly (readonly [name: string, list: List, records: number])[] =
   ['a model with few calls', page({ model: 'seldom' }), 4],
   ['a model of which a part is named', page({ modelPart: 'SELD' }), 4],
   ['a model without calls', page({ model: 'nothing' }), 0],
+  ['a team with few calls, of a model with many', page({ team: 'small', model: 'common' }), 2],
   ['a status with few calls', page({ status: 418 }), 3],
   ['a status with few calls, of a busy key', page({ status: 418, keyId: 'busy' }), 3],
   ['long calls', page({ minMs: 90_000 }), 6],
@@ -167,6 +170,7 @@ test.skipIf(missing !== undefined)(
     if (database.kind !== 'postgres') throw new Error('This test needs PostgreSQL.');
     const day = new Date(since).toISOString().slice(0, 10).replaceAll('-', '');
     await database.query(`DROP INDEX usage_records_${day}_3, usage_records_${day}_5`);
+    for (const { pages } of await database.query(lackingIndexes)) expect(Number(pages)).toBeGreaterThan(50);
     const ids = async (): Promise<unknown> =>
       (await openUsageLog(stores).page({ model: 'seldom' }, 9)).records.map(({ id }) => id);
     const before = await ids();

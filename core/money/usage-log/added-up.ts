@@ -1,0 +1,51 @@
+/** Adds up sums by the numbers of their keys or subjects and of their names: there are fewer of these, and texts take longer. */
+import type { Database } from '../../state/database/index.ts';
+import type { Fold } from './folds.ts';
+import { minute, type Segment } from './levels.ts';
+import type { Source } from './narrowing.ts';
+import { minutesOf } from './totals.ts';
+
+/** Amounts that questions add up beside calls. */
+export const addedAmounts = ['input', 'output', 'micro_dollars'] as const;
+
+/** What is added up. Conditions have an AND before each. */
+export interface AddingUp {
+  readonly table: Fold['table'];
+  readonly segments: readonly Segment[];
+  /** Conditions of the table, as `t`. */
+  readonly ofTable: Source;
+  /** Conditions of `usage_names`, as `n`. */
+  readonly ofNames: Source;
+  /** Width of buckets of time, in milliseconds. */
+  readonly bucket: number | undefined;
+  /** True: by keys or subjects, too. */
+  readonly byId: boolean;
+}
+
+/** Returns rows with `at`, `key` or `subject` where it is by these, `names`, `calls` and amounts. */
+export function addedUp(
+  kind: Database['kind'],
+  { table, segments, ofTable, ofNames, bucket, byId }: AddingUp,
+): Source {
+  const id = table === 'usage_totals' ? 'key' : 'subject';
+  const values: (string | number)[] = [];
+  const each = segments.map(({ level, since, until }) => {
+    values.push(minutesOf(since), minutesOf(until), ...ofTable.values, ...ofNames.values);
+    // As the index by keys has it.
+    const hasKeys = table === 'usage_totals' && Number(level) >= 5;
+    return `SELECT t.start, t.${id}, t.names, t.calls, ${addedAmounts.map((name) => `t.${name}`).join(', ')} FROM ${table} t
+      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND t.start >= ? AND t.start < ?${ofTable.sql}
+        ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`;
+  });
+  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
+  const groups = [...(bucket === undefined ? [] : ['1']), ...(byId ? [id] : []), 'names'].join(', ');
+  const at =
+    bucket === undefined
+      ? '0'
+      : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
+  return {
+    sql: `SELECT ${at} AS at, ${byId ? `${id}, ` : ''}names, ${sum}(calls) AS calls, ${addedAmounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
+        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}`,
+    values,
+  };
+}
