@@ -93,7 +93,10 @@ describe('the pages are true', () => {
     vi.stubEnv('ANTHROPIC_API_KEY', 'k');
     vi.stubEnv('GROQ_API_KEY', 'k');
     const shown = blocksOf(page, 'ts').find((block) => block.includes('defineConfig')) ?? '';
-    expect(await checked(shown)).toMatchObject({ problems: [], description: expect.stringContaining('groq') });
+    expect(await checked(shown)).toMatchObject({
+      problems: [],
+      description: expect.stringContaining('groq'),
+    });
   });
 
   const shownByTelemetry = blocksOf('docs/guides/telemetry.md', 'ts').map(

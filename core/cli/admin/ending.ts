@@ -21,8 +21,8 @@ export async function withUndo<Result>(
   const leave = (end: () => void): void => {
     if (isLeaving) return;
     isLeaving = true;
-    const told = undoOnce().catch((error: unknown) => console.error(String(error)));
-    void Promise.race([told, pass(longest)]).finally(() => {
+    const undone = undoOnce().catch((error: unknown) => console.error(String(error)));
+    void Promise.race([undone, pass(longest)]).finally(() => {
       forget();
       end();
     });
@@ -30,7 +30,7 @@ export async function withUndo<Result>(
   const onSignal = (signal: NodeJS.Signals): void => leave(() => process.kill(process.pid, signal));
   const onBroken = (error: NodeJS.ErrnoException): void =>
     leave(() => {
-      // Whoever reads no more has what it wanted: `| head` is no failure.
+      // A reader such as `head` closes the pipe when it has enough, which is no failure.
       if (error.code !== 'EPIPE') console.error(`Standard output failed: ${error.message}`);
       process.exit(error.code === 'EPIPE' ? 0 : 1);
     });
@@ -43,7 +43,7 @@ export async function withUndo<Result>(
   try {
     return await work();
   } finally {
-    // What fails because of the end is nothing to tell of.
+    // The work may fail because the process ends: that is no error of the command.
     if (isLeaving) await new Promise<never>(() => {});
     await undoOnce().finally(forget);
   }

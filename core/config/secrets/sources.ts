@@ -24,7 +24,7 @@ async function textOfFile(path: string): Promise<string | undefined> {
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw new Error(`the file cannot be read (${code})`, { cause: code });
+    throw new Error(`the file cannot be read (${code})`, { cause: error });
   }
   try {
     if (!(await file.stat()).isFile()) throw new Error('the path is not that of a regular file');

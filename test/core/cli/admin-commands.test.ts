@@ -346,10 +346,9 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
       expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^team_/) });
       const { value } = JSON.parse(
         (
-          await sluice([
-            ...['token', 'create', 'ci', '--scopes', 'owners:read', '--days', '300'],
-            ...['--json', '--config', config],
-          ])
+          await sluice(
+            'token create ci --scopes owners:read --days 300 --json'.split(' ').concat('--config', config),
+          )
         ).stdout,
       ) as { value: string };
       expect(await sluice(['team', 'list'], { SLUICE_GATEWAY: own.url, SLUICE_TOKEN: value })).toMatchObject({
@@ -405,13 +404,13 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
     );
     await Promise.race([
       asked.promise,
-      ended.then((told) => Promise.reject(new Error(JSON.stringify(told)))),
+      ended.then((outcome) => Promise.reject(new Error(JSON.stringify(outcome)))),
     ]);
     const stores = openStores(database);
     onTestFinished(() => stores.close());
     const tokens = openAdminTokens(stores);
-    const [token] = await tokens.list();
-    expect(token?.expiresAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    const [made] = await tokens.list();
+    expect(made?.expiresAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
     child.kill('SIGTERM');
     expect(await ended).toEqual({ code: null, signal: 'SIGTERM', stdout: '', stderr: '' });
     expect(await tokens.list()).toEqual([]);

@@ -10,7 +10,7 @@ const operations = readOperations(openapiDocument());
 const block = (text: string): string => ['```text', text.trim(), '```'].join('\n');
 
 function groupPage(group: Group): string {
-  const commands = rows
+  const usages = rows
     .filter((row) => row.group === group)
     .map((row) => {
       const options = optionHelp(row, operations)
@@ -22,7 +22,7 @@ function groupPage(group: Group): string {
     `## sluice ${group}`,
     block(groupHelp(group)),
     'Further options of each command:',
-    block(commands.join('\n\n')),
+    block(usages.join('\n\n')),
   ].join('\n\n');
 }
 

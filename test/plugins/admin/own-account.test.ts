@@ -186,7 +186,7 @@ test("the models of an organization that is gone are nobody's, and those of keys
   const page = async () => ({
     keys: [['a', 'b*'], ['a', 'b*'], ['c']].map((models) => ({ models, enabled: true })),
   });
-  const effective = vi.fn((key: object) => ({ ...key, enabled: true }));
+  const effective = vi.fn<(key: object) => object>((key) => ({ ...key, enabled: true }));
   const owners = { find: () => undefined, effective };
   const own = (role: string) =>
     ownModels({ role, organisation: 'org_gone' } as never, { keys: {} } as never, { owners, page } as never);

@@ -129,8 +129,7 @@ export function Keys() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     // On demand alone once there are several pages, which would all be read again, and by spend, which sums 30 days of all keys.
-    refetchInterval: ({ state }) =>
-      sort === 'created' && state.data?.pages.length === 1 ? 10_000 : false,
+    refetchInterval: ({ state }) => (sort === 'created' && state.data?.pages.length === 1 ? 10_000 : false),
   });
   const wanted = query.get('key');
   const listed = keys.data?.pages.flatMap((page) => page.keys).find(({ id }) => id === wanted);
