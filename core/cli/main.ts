@@ -1,3 +1,4 @@
+/** Runs the command that the arguments name. */
 import { version } from '../config/installation/home.ts';
 import { resolveHere } from '../config/installation/resolve.ts';
 import { UsageError } from './command.ts';

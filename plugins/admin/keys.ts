@@ -7,13 +7,12 @@ import {
   type ApiKeyChanges,
   type Budget,
   type InternalTools,
-  type OldSecret,
 } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
-import { versionCheck, versionOf } from './access/version.ts';
+import { versionCheck } from './access/version.ts';
 import type { Audit, Author } from './audit.ts';
-import { budgetStates } from './budget-states.ts';
+import { editedFields, viewOfKey } from './key-view.ts';
 import { checkSpendQuery, mostExpensive, spentBy } from './key-spend.ts';
 import { namesOf } from './names.ts';
 import { orInvalid } from './or-invalid.ts';
@@ -91,18 +90,18 @@ export function keyHandlers(
         apiKeys.update(before.id, changes, (current) => {
           // It may have been given to somebody else since it was looked at.
           check(current);
-          checkVersion(versioned(current));
+          checkVersion(editedFields(current));
         }),
       ),
     );
     await audit.note(asked, {
       action,
       target: before.id,
-      before: told(before),
-      after: told(changed),
+      before: editedFields(before),
+      after: editedFields(changed),
     });
     const { lastUsedAt } = before;
-    const key = await viewOf(lastUsedAt === undefined ? changed : { ...changed, lastUsedAt }, tools);
+    const key = await viewOfKey(lastUsedAt === undefined ? changed : { ...changed, lastUsedAt }, tools);
     return { key, warnings: warningsOf(changed, tools) };
   };
 
@@ -122,13 +121,13 @@ export function keyHandlers(
         const some = keys.slice(index, index + atOnce);
         // oxlint-disable-next-line no-await-in-loop
         for (const view of await Promise.all(
-          some.map((key, at) => viewOf(key, tools, old[index + at] ?? null)),
+          some.map((key, at) => viewOfKey(key, tools, old[index + at] ?? null)),
         ))
           views.push(spent === undefined ? view : { ...view, spent: spent(view.id) });
       }
       return { keys: views, next };
     },
-    findKey: async (asked) => viewOf(await keyOf(asked), tools),
+    findKey: async (asked) => viewOfKey(await keyOf(asked), tools),
     async createKey(asked) {
       const body = ownedBy(asked.actor, asked.body);
       checkExpiry(body.expiresAt);
@@ -141,9 +140,9 @@ export function keyHandlers(
       await audit.note(asked, {
         action: 'key-create',
         target: record.id,
-        after: told(record),
+        after: editedFields(record),
       });
-      return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
+      return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
     },
     updateKey(asked) {
       checkExpiry(asked.body.expiresAt);
@@ -167,7 +166,7 @@ export function keyHandlers(
         target: id,
         after: { ...ownersOf(before), ...(graceSeconds > 0 && { graceSeconds }) },
       });
-      return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
+      return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
     },
     async endOldSecret(asked) {
       const { id } = asked;
@@ -175,17 +174,17 @@ export function keyHandlers(
       if (!(await orGone(asked, apiKeys.endOldSecret(key.id))))
         throw new GatewayError('not_found', 'This key has no old secret that works.');
       await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
-      return viewOf(key, tools);
+      return viewOfKey(key, tools);
     },
     async deleteKey(asked) {
       const { id } = asked;
       const before = await keyOf(asked);
-      versionCheck(asked.ctx)(versioned(before));
+      versionCheck(asked.ctx)(editedFields(before));
       await orGone(asked, apiKeys.revoke(before.id));
       await audit.note(asked, {
         action: 'key-delete',
         target: id,
-        before: told(before),
+        before: editedFields(before),
       });
       return { ok: true };
     },
@@ -232,60 +231,6 @@ function checkExpiry(expiresAt: number | null | undefined): void {
   throw new GatewayError('invalid_value', 'expiresAt must lie in the future, in milliseconds since 1970.', {
     param: 'expiresAt',
   });
-}
-
-async function viewOf(
-  key: ApiKey,
-  { ledger, apiKeys }: KeyTools,
-  known?: OldSecret | null,
-): Promise<KeyView> {
-  const oldSecret = known === undefined ? (await apiKeys.oldSecretsOf([key]))[0] : (known ?? undefined);
-  const { id, name, note, prefix, suffix, models, budgets = [], addresses, expiresAt, enabled } = key;
-  const expired = expiresAt !== undefined && expiresAt <= Date.now();
-  return {
-    id,
-    version: versionOf(versioned(key)),
-    name,
-    note,
-    prefix,
-    suffix,
-    state: !enabled ? 'disabled' : expired ? 'expired' : 'valid',
-    models: models === undefined ? undefined : [...models],
-    budgets: await budgetStates(id, budgets, ledger),
-    endUserBudget: key.endUserBudget,
-    tags: key.tags === undefined ? undefined : [...key.tags],
-    callTags: key.callTags,
-    requestsPerMinute: key.requestsPerMinute,
-    tokensPerMinute: key.tokensPerMinute,
-    concurrency: key.concurrency,
-    addresses: addresses === undefined ? undefined : [...addresses],
-    expiresAt,
-    team: key.team,
-    member: key.member,
-    teamName: key.team === undefined ? undefined : apiKeys.owners.find(key.team)?.name,
-    memberName: key.member === undefined ? undefined : apiKeys.owners.find(key.member)?.name,
-    enabled,
-    createdAt: key.createdAt,
-    lastUsedAt: key.lastUsedAt,
-    oldSecret,
-  };
-}
-
-/** Returns the fields that make a version: those that people edit. A rotation or a use is no edit. */
-const versioned = told;
-
-/** What the audit keeps of a key: all that can be changed, nothing of the secret. */
-function told(key: ApiKey): JsonObject {
-  const {
-    id: _id,
-    hash: _hash,
-    prefix: _prefix,
-    suffix: _suffix,
-    createdAt: _made,
-    lastUsedAt: _used,
-    ...rest
-  } = key;
-  return rest as unknown as JsonObject;
 }
 
 /** What is allowed but looks like a mistake. */
