@@ -93,6 +93,60 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     });
   });
 
+  test('have a price rule, of which prices without a field are kept, and a budget of each end user', async () => {
+    const { page, complaints } = await dashboard.open();
+    const price = { input: 3, output: 15, services: { 'web-search': 0.02 } };
+    const { id } = await makeOwner(page, 'team', 'Charged', {
+      pricing: { models: [{ model: 'gpt-*', price }] },
+    });
+    await page.evaluate(`location.hash = '#/owners?owner=${id}'`);
+    const sheet = page.getByRole('dialog', { name: 'Charged', exact: true });
+    await sheet.getByRole('button', { name: 'Edit' }).click();
+    const edit = page.getByRole('dialog', { name: 'Edit Charged' });
+    const row = (index: number) => edit.getByRole('group', { name: `Price ${index}`, exact: true });
+    await row(1).getByText('Kept as it is: services (web-search $0.02).').waitFor();
+    await row(1).getByLabel('Cache read').fill('0.3');
+    await edit.getByLabel('Factor', { exact: true }).fill('1.2');
+    await edit.getByRole('button', { name: 'Add the price of a model' }).press('Enter');
+    // The field of the new row has the focus.
+    await page.keyboard.type('internal/*');
+    await row(2).getByLabel('Charged by').selectOption('$ per million tokens');
+    await row(2).getByLabel('Input').fill('2');
+    await edit.getByRole('button', { name: 'Move price 2 up' }).press('Enter');
+    await edit.getByRole('button', { name: 'Move price 2 up' }).press('Enter');
+    await edit.getByRole('button', { name: 'Add an end-user budget' }).click();
+    await page.keyboard.type('2.5');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    // The gateway wants both, and names the path of the one that is missing.
+    await row(2).getByText('pricing.models[1].price.output').waitFor();
+    expect(await row(2).getByLabel('Output').getAttribute('aria-invalid')).toBe('true');
+    await row(2).getByLabel('Charged by').selectOption('a factor');
+    await row(2).getByLabel('Factor').fill('0');
+    await ask(page, 'PATCH', `owners/${id}`, { pricing: { factor: 3, models: [{ model: 'gpt-*', price }] } });
+    await edit.getByRole('button', { name: 'Save' }).click();
+    expect(await edit.getByRole('alert').innerText()).toContain('Price of other models is now 3 × the cost');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.waitFor({ state: 'detached' });
+    expect(await ask(page, 'GET', `owners/${id}`)).toMatchObject({
+      pricing: {
+        factor: 1.2,
+        models: [
+          { model: 'gpt-*', price: { ...price, cacheRead: 0.3 } },
+          { model: 'internal/*', factor: 0 },
+        ],
+      },
+      endUserBudget: { unit: 'micro-dollar', period: 'month', amount: 2_500_000 },
+    });
+    const facts = await sheet.innerText();
+    for (const text of ['$2.5 per month', 'services (web-search $0.02)', '0 × the cost', '1.2 × the cost'])
+      expect(facts).toContain(text);
+    await page.keyboard.press('Escape');
+    await goTo(page, 'Audit log');
+    const change = page.getByRole('row').filter({ hasText: 'Price of internal/*: 0 × the cost' });
+    expect(await change.innerText()).toContain('Charged');
+    expect(complaints).toEqual([]);
+  });
+
   test('are found by name and kind, and a refusal of the gateway is shown in the form', async () => {
     const { page } = await dashboard.open();
     const organisation = await makeOwner(page, 'organisation', 'Globex');
@@ -249,6 +303,14 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
         models: ['demo', 'gpt-*'],
         budgets: [{ unit: 'micro-dollar', period: 'month', amount: 100e6 }],
         requestsPerMinute: 60,
+        endUserBudget: { unit: 'token', period: 'day', amount: 20_000 },
+        pricing: {
+          factor: 1.2,
+          models: [
+            { model: 'demo', factor: 0 },
+            { model: 'gpt-*', price: { input: 3, output: 15, services: { 'web-search': 0.01 } } },
+          ],
+        },
       });
       await ask(page, 'POST', 'keys', { name: 'A key of the team', team: team.id });
       const found: Record<string, string[]> = {};
@@ -265,6 +327,8 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
       await page.getByRole('combobox', { name: 'Organisation' }).click();
       await look('owner-form');
       await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Add the price of a model' }).scrollIntoViewIfNeeded();
+      await look('owner-form-prices');
       await page.keyboard.press('Escape');
       await page.evaluate(`location.hash = '#/keys?owner=${team.id}'`);
       await page.getByLabel('Select A key of the team').check();

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { differences } from '../../../plugins/dashboard/web/parts/differences.ts';
 import { changesOf, draftOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
 import { fieldOf } from '../../../plugins/dashboard/web/parts/limits-draft.ts';
+import { changesOfOwner, draftOfOwner, readOwner } from '../../../plugins/dashboard/web/parts/owner-draft.ts';
 import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
 import { startOf } from '../../../plugins/dashboard/web/parts/zone-time.ts';
 import { wires } from '../../../plugins/dashboard/web/parts/wires.ts';
-import type { KeyView } from '../../../plugins/admin/schemas/index.ts';
+import type { KeyView, OwnerView } from '../../../plugins/admin/schemas/index.ts';
 
 const key: KeyView = {
   id: 'key_1',
@@ -138,6 +139,117 @@ describe('the form of a key', () => {
     expect(fieldOf('models.1', draftOf(undefined))).toBe('models');
     expect(fieldOf('somethingElse', draftOf(undefined))).toBeUndefined();
     expect(fieldOf(undefined, draftOf(undefined))).toBeUndefined();
+  });
+});
+
+describe('the form of a team', () => {
+  const team: OwnerView = {
+    id: 'team_1',
+    version: 'v1',
+    kind: 'team',
+    name: 'Research',
+    enabled: true,
+    createdAt: 1,
+    budgets: [],
+  };
+  const pricing = {
+    factor: 1.2,
+    models: [
+      { model: 'internal/*', factor: 0 },
+      {
+        model: 'gpt-*',
+        price: {
+          input: 3,
+          services: { 'web-search': 0.01 },
+          output: 15,
+          tiers: [{ above: 200_000, input: 6 }],
+        },
+      },
+    ],
+  };
+
+  test('shows price rules and budgets of end users so that saving them untouched changes nothing', () => {
+    const price = fc.double({ min: 0, max: 1e6, noNaN: true });
+    const row = fc.record(
+      {
+        cacheWrite: price,
+        perImage: price,
+        input: price,
+        cacheRead: price,
+        output: price,
+        services: fc.dictionary(fc.string(), price),
+      },
+      { requiredKeys: ['input', 'output'] },
+    );
+    const entry = fc.oneof(
+      fc.record({ model: fc.constantFrom('a', 'b*'), factor: fc.double({ min: 0, max: 1000, noNaN: true }) }),
+      fc.record({ model: fc.constantFrom('a', 'b*'), price: row }),
+    );
+    const rule = fc.record(
+      {
+        factor: fc.double({ min: 0, max: 1000, noNaN: true }),
+        models: fc.array(entry, { minLength: 1, maxLength: 3 }),
+      },
+      { requiredKeys: ['factor'] },
+    );
+    const endUserBudget = fc.record({
+      amount: fc.integer({ min: 0, max: 1e12 }),
+      unit: fc.constantFrom('micro-dollar' as const, 'token' as const),
+      period: fc.constantFrom('day' as const, 'month' as const),
+    });
+    fc.assert(
+      fc.property(rule, endUserBudget, (rules, budget) => {
+        const shown = { ...team, pricing: rules, endUserBudget: budget };
+        const read = readOwner(draftOfOwner(shown, 'team'));
+        expect('value' in read && changesOfOwner(shown, read.value)).toEqual({});
+      }),
+    );
+  });
+
+  test('keeps prices that it has no field for when others are changed, and takes the rule away when nothing is left', () => {
+    const shown = { ...team, pricing };
+    const draft = draftOfOwner(shown, 'team');
+    const [first, second] = draft.pricing.models;
+    if (first === undefined || second === undefined) throw new Error('The form has no rows.');
+    const changed = { ...second, prices: { ...second.prices, output: ' 12.5', cacheRead: '$0.3' } };
+    const read = readOwner({ ...draft, pricing: { factor: '', models: [changed] } });
+    expect('value' in read && changesOfOwner(shown, read.value)).toEqual({
+      pricing: {
+        models: [{ model: 'gpt-*', price: { ...pricing.models[1]?.price, output: 12.5, cacheRead: 0.3 } }],
+      },
+    });
+    const none = readOwner({ ...draft, pricing: { factor: ' ', models: [] } });
+    expect('value' in none && changesOfOwner(shown, none.value)).toEqual({ pricing: null });
+    const wrong = readOwner({
+      ...draft,
+      pricing: {
+        factor: 'double',
+        models: [first, { ...changed, prices: { ...changed.prices, input: '3,5' } }],
+      },
+    });
+    expect('problems' in wrong && Object.keys(wrong.problems)).toEqual([
+      'pricing.models.1.price.input',
+      'pricing.factor',
+    ]);
+  });
+
+  test('tells what somebody else has changed of a price rule by model, in words', () => {
+    const [internal, gpt] = pricing.models;
+    const after = {
+      ...team,
+      endUserBudget: { unit: 'token', period: 'day', amount: 5 },
+      pricing: { models: [gpt, internal, { model: 'new', factor: 2 }] },
+    };
+    expect(differences({ ...team, pricing }, after)).toEqual([
+      'Price of other models is now 1 × the cost',
+      'Order of prices is now gpt-*, internal/*, new, other models',
+      'End user budget is now 5 tokens per day',
+      'Price of new is now 2 × the cost',
+    ]);
+    expect(differences(team, { ...team, pricing: { models: [gpt] } })).toEqual([
+      'Price of gpt-* is now input $3, services (web-search $0.01), output $15, tiers (above 200000, input $6)',
+      'Price of other models is now 1 × the cost',
+    ]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
+import { budgetText } from './differences.ts';
 import { addressOf } from './router.ts';
 import { brief, count, money } from './text.ts';
 
@@ -156,6 +157,11 @@ export function BudgetBars({ budgets }: { readonly budgets: readonly BudgetState
   return budgets.map((budget) => (
     <BudgetBar key={[budget.unit, budget.period, budget.hours, budget.timeZone].join()} budget={budget} />
   ));
+}
+
+/** The budget that each end user has by itself. */
+export function EndUserBudget({ budget }: { readonly budget: KeyView['endUserBudget'] }) {
+  return budget === undefined ? none : budgetText(budget);
 }
 
 /** Models that may be used. */

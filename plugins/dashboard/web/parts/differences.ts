@@ -1,4 +1,6 @@
 /** Describes what differs between two states of a thing. */
+import { pricingLines, wordsOf } from './price-words.ts';
+import { count, exactly } from './text.ts';
 
 /** Members that say nothing about an edit, or that only lists have. */
 const unedited: ReadonlySet<string> = new Set([
@@ -10,27 +12,65 @@ const unedited: ReadonlySet<string> = new Set([
   'state',
 ]);
 
+/** A field that differs, with its values in words. */
+export interface Difference {
+  readonly name: string;
+  /** Undefined where the thing had no such field. */
+  readonly was: string | undefined;
+  readonly is: string | undefined;
+}
+
+/** Returns the fields in which two states of a thing differ. Undefined stands for a thing that was not there, or is not any more. */
+export function differencesOf(before: object = {}, after: object = {}): Difference[] {
+  const [was, is] = [fieldsOf(before), fieldsOf(after)];
+  return [...new Set([...was.keys(), ...is.keys()])]
+    .map((name) => ({ name, was: was.get(name), is: is.get(name) }))
+    .filter((one) => one.was !== one.is);
+}
+
 /** Describes the fields in which a thing differs from what it was, with their new values. */
 export function differences(before: object, after: object): string[] {
-  const [was, is] = [before, after].map((thing) => thing as Readonly<Record<string, unknown>>);
-  const names = new Set([...Object.keys(was ?? {}), ...Object.keys(is ?? {})]);
-  return [...names]
-    .filter((name) => !unedited.has(name) && textOf(was?.[name]) !== textOf(is?.[name]))
-    .map((name) => `${nameOf(name)} is now ${textOf(is?.[name]).slice(0, 200)}`);
+  return differencesOf(before, after).map(({ name, is }) => `${name} is now ${is?.slice(0, 200) ?? 'empty'}`);
+}
+
+/** Returns the fields that people edit, with their values in words. The prices of a rule are fields by themselves. */
+function fieldsOf(thing: object): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const [name, value] of Object.entries(thing) as [string, unknown][]) {
+    if (unedited.has(name) || isEmpty(value)) continue;
+    if (name !== 'pricing') fields.set(nameOf(name), textOf(value, name));
+    else {
+      const lines = pricingLines(value);
+      for (const [about, text] of lines) fields.set(`Price of ${about}`, text);
+      // The first that fits a model decides.
+      if (lines.length > 2) fields.set('Order of prices', lines.map(([about]) => about).join(', '));
+    }
+  }
+  return fields;
 }
 
 function nameOf(field: string): string {
-  const words = field.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const words = wordsOf(field);
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
-function textOf(value: unknown): string {
-  if (value === undefined || value === null || value === '') return 'empty';
-  if (Array.isArray(value)) return value.length === 0 ? 'empty' : value.map(textOf).join(', ');
-  if (typeof value !== 'object') return String(value);
-  const { unit, amount, period, hours, timeZone } = value as Readonly<Record<string, unknown>>;
-  if (typeof amount !== 'number') return JSON.stringify(value);
-  const money = unit === 'token' ? `${amount} tokens` : `$${amount / 1e6}`;
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+function textOf(value: unknown, name = ''): string {
+  if (isEmpty(value)) return 'empty';
+  if (Array.isArray(value)) return value.map((entry) => textOf(entry)).join(', ');
+  if (typeof value === 'number' && name.endsWith('At')) return exactly(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  return budgetText(value) ?? JSON.stringify(value);
+}
+
+/** Returns a budget in words, and undefined for what is none: `$5 per month (Europe/Berlin)`. */
+export function budgetText(budget: object): string | undefined {
+  const { unit, amount, period, hours, timeZone } = budget as Readonly<Record<string, unknown>>;
+  if (typeof amount !== 'number') return undefined;
+  const money = unit === 'token' ? `${count(amount)} tokens` : `$${amount / 1e6}`;
+  if (period === 'total') return `${money} in total`;
   const zone = timeZone === undefined ? '' : ` (${String(timeZone)})`;
   return `${money} per ${period === 'hours' ? `${String(hours)} hours` : String(period)}${zone}`;
 }

@@ -36,7 +36,7 @@ export function useForm<Draft extends object, Value, Answer>({
   const saving = useMutation({ mutationFn: save, meta: { quiet: true }, onSuccess: onSaved });
   const named = saving.error instanceof ApiError ? fieldOf(saving.error.param, draft) : undefined;
   const field = named !== undefined && withoutProblem(draft).includes(named) ? undefined : named;
-  const refused = { ...(field !== undefined && { [field]: saving.error?.message }) } as Problems<Draft>;
+  const refused = (field === undefined ? {} : problemsAt(field, saving.error)) as Problems<Draft>;
   return {
     draft,
     problems: { ...refused, ...own },
@@ -53,6 +53,12 @@ export function useForm<Draft extends object, Value, Answer>({
       else saving.mutate(result.value);
     },
   };
+}
+
+/** Returns a refusal at its field, and at the path of the value within it: `pricing.models.0.factor`. */
+function problemsAt(field: string, error: Error | null): object {
+  const path = error instanceof ApiError ? error.param?.replaceAll(/\[(\d+)\]/g, '.$1') : undefined;
+  return { [field]: error?.message, [path ?? field]: error?.message };
 }
 
 /** A dialog with a form in it. */

@@ -1,10 +1,10 @@
 /** Form fields of the limits that API keys and owners have. */
 import { useQuery } from '@tanstack/react-query';
-import { useId, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { api } from './api.ts';
+import { BudgetFields } from './budget-fields.tsx';
 import { Field } from './fields.tsx';
-import { Icon } from './icons.tsx';
-import type { BudgetDraft, LimitsDraft, Problems } from './limits-draft.ts';
+import type { LimitsDraft, Problems } from './limits-draft.ts';
 
 /** Models, budgets, rates and addresses. `beside` stands next to the addresses. */
 export function LimitFields({
@@ -21,10 +21,16 @@ export function LimitFields({
   return (
     <>
       <Models value={draft.models} problem={problems.models} onChange={(models) => onChange({ models })} />
-      <Budgets
+      <BudgetFields
         budgets={draft.budgets}
         problem={problems.budgets}
         onChange={(budgets) => onChange({ budgets })}
+      />
+      <BudgetFields
+        forEndUsers
+        budgets={draft.endUserBudget}
+        problem={problems.endUserBudget}
+        onChange={(endUserBudget) => onChange({ endUserBudget })}
       />
       <div className="grid thirds">
         {(
@@ -119,108 +125,5 @@ function Models({
         </>
       )}
     </Field>
-  );
-}
-
-function Budgets({
-  budgets,
-  problem,
-  onChange,
-}: {
-  readonly budgets: readonly BudgetDraft[];
-  readonly problem: string | undefined;
-  readonly onChange: (budgets: readonly BudgetDraft[]) => void;
-}) {
-  const zones = useId();
-  const change = (id: number, changes: Partial<BudgetDraft>): void =>
-    onChange(budgets.map((budget) => (budget.id === id ? { ...budget, ...changes } : budget)));
-  const add = (): void => {
-    const id = Math.max(-1, ...budgets.map((budget) => budget.id)) + 1;
-    onChange([
-      ...budgets,
-      { id, amount: '', unit: 'micro-dollar', period: 'month', hours: '5', timeZone: '' },
-    ]);
-  };
-  return (
-    <fieldset>
-      <legend>Budgets</legend>
-      {budgets.map(({ id, amount, unit, period, hours, timeZone }, index) => (
-        <div key={id} className="budget-row">
-          <input
-            aria-label={`Amount of budget ${index + 1}`}
-            aria-invalid={problem === undefined ? undefined : true}
-            inputMode="decimal"
-            autoComplete="off"
-            placeholder="amount"
-            autoFocus={amount === ''}
-            value={amount}
-            onChange={({ target }) => change(id, { amount: target.value })}
-          />
-          <select
-            aria-label={`Unit of budget ${index + 1}`}
-            value={unit}
-            onChange={({ target }) => change(id, { unit: target.value as BudgetDraft['unit'] })}
-          >
-            <option value="micro-dollar">US dollars</option>
-            <option value="token">tokens</option>
-          </select>
-          <select
-            aria-label={`Period of budget ${index + 1}`}
-            value={period}
-            onChange={({ target }) => change(id, { period: target.value as BudgetDraft['period'] })}
-          >
-            <option value="hours">in rolling hours</option>
-            <option value="day">per day</option>
-            <option value="week">per week</option>
-            <option value="month">per month</option>
-            <option value="total">in total</option>
-          </select>
-          <button
-            type="button"
-            className="button plain"
-            aria-label={`Remove budget ${index + 1}`}
-            onClick={() => onChange(budgets.filter((budget) => budget.id !== id))}
-          >
-            <Icon name="close" />
-          </button>
-          {period === 'hours' && (
-            <input
-              aria-label={`Hours of budget ${index + 1}`}
-              inputMode="numeric"
-              autoComplete="off"
-              placeholder="hours, 1 to 168"
-              value={hours}
-              onChange={({ target }) => change(id, { hours: target.value })}
-            />
-          )}
-          {period !== 'hours' && period !== 'total' && (
-            <input
-              aria-label={`Time zone of budget ${index + 1}`}
-              list={zones}
-              autoComplete="off"
-              placeholder="UTC"
-              value={timeZone}
-              onChange={({ target }) => change(id, { timeZone: target.value })}
-            />
-          )}
-        </div>
-      ))}
-      <datalist id={zones}>
-        {Intl.supportedValuesOf('timeZone').map((zone) => (
-          <option key={zone} value={zone} />
-        ))}
-      </datalist>
-      {problem !== undefined && (
-        <span className="problem small bad-text" role="alert">
-          {problem}
-        </span>
-      )}
-      <div>
-        <button type="button" className="button small" disabled={budgets.length >= 6} onClick={add}>
-          <Icon name="plus" />
-          Add a budget
-        </button>
-      </div>
-    </fieldset>
   );
 }

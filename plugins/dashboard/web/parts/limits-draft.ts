@@ -1,20 +1,6 @@
 /** Limits of API keys and owners while they are typed, and the values that they stand for. */
 import type { BudgetStateView, NewKey } from '../../../admin/schemas/index.ts';
-
-type Budget = NonNullable<NewKey['budgets']>[number];
-
-/** A budget while it is typed. */
-export interface BudgetDraft {
-  readonly id: number;
-  /** Dollars or tokens, as typed. */
-  readonly amount: string;
-  readonly unit: Budget['unit'];
-  readonly period: Budget['period'];
-  /** Length of the window of the period `hours`, as typed. */
-  readonly hours: string;
-  /** Name of the time zone; empty for UTC. */
-  readonly timeZone: string;
-}
+import { budgetOf, draftsOf, readBudgets, type BudgetDraft, type EndUserBudget } from './budget-draft.ts';
 
 /** Name and limits while they are typed: texts as they stand in the fields. */
 export interface LimitsDraft {
@@ -24,6 +10,8 @@ export interface LimitsDraft {
   readonly models: string;
   readonly addresses: string;
   readonly budgets: readonly BudgetDraft[];
+  /** The budget of each end user: one, or none. */
+  readonly endUserBudget: readonly BudgetDraft[];
   readonly requestsPerMinute: string;
   readonly tokensPerMinute: string;
   readonly concurrency: string;
@@ -36,6 +24,7 @@ export interface LimitsView {
   readonly models?: readonly string[] | undefined;
   readonly addresses?: readonly string[] | undefined;
   readonly budgets: readonly BudgetStateView[];
+  readonly endUserBudget?: EndUserBudget | undefined;
   readonly requestsPerMinute?: number | undefined;
   readonly tokensPerMinute?: number | undefined;
   readonly concurrency?: number | undefined;
@@ -49,13 +38,16 @@ export type Limits = Pick<
   | 'models'
   | 'addresses'
   | 'budgets'
+  | 'endUserBudget'
   | 'requestsPerMinute'
   | 'tokensPerMinute'
   | 'concurrency'
 >;
 
-/** Problems by the name of the field. */
-export type Problems<Draft> = { -readonly [Field in keyof Draft]?: string };
+/** Problems by the name of the field, and by the path of a value within one: `pricing.models.0.factor`. */
+export type Problems<Draft> = { -readonly [Field in keyof Draft]?: string } & {
+  [path: `${string}.${string}`]: string;
+};
 
 /** Returns the fields of a form with these limits, or with none. */
 export function draftOfLimits(view: LimitsView | undefined): LimitsDraft {
@@ -65,36 +57,11 @@ export function draftOfLimits(view: LimitsView | undefined): LimitsDraft {
     note: view?.note ?? '',
     models: view?.models?.join('\n') ?? '',
     addresses: view?.addresses?.join('\n') ?? '',
-    budgets: (view?.budgets ?? []).map(({ amount, unit, period, hours, timeZone }, id) => ({
-      id,
-      amount: unit === 'token' ? String(amount) : String(amount / 1e6),
-      unit,
-      period,
-      hours: text(hours),
-      timeZone: timeZone ?? '',
-    })),
+    budgets: draftsOf(view?.budgets ?? []),
+    endUserBudget: draftsOf(view?.endUserBudget === undefined ? [] : [view.endUserBudget]),
     requestsPerMinute: text(view?.requestsPerMinute),
     tokensPerMinute: text(view?.tokensPerMinute),
     concurrency: text(view?.concurrency),
-  };
-}
-
-/** Returns a budget with the members that its period has. */
-function budgetOf({
-  unit,
-  period,
-  hours,
-  timeZone,
-  amount,
-}: {
-  readonly [Member in 'unit' | 'period' | 'amount' | 'hours' | 'timeZone']?: Budget[Member] | undefined;
-} & Pick<Budget, 'unit' | 'period' | 'amount'>): Budget {
-  return {
-    unit,
-    period,
-    ...(period === 'hours' && hours !== undefined && { hours }),
-    ...(period !== 'hours' && period !== 'total' && timeZone !== undefined && { timeZone }),
-    amount,
   };
 }
 
@@ -115,21 +82,12 @@ export function readLimits(draft: LimitsDraft): {
   };
   const name = draft.name.trim();
   if (name === '') problems.name = 'must not be empty';
-  const budgets = draft.budgets.map(({ amount, unit, period, hours, timeZone }) => {
-    const number = Number(amount.trim().replaceAll(/[\s,_$]/g, ''));
-    if (amount.trim() === '' || !Number.isFinite(number) || number < 0)
-      problems.budgets = 'need an amount of 0 or more';
-    const length = Number(hours);
-    if (period === 'hours' && !(Number.isInteger(length) && length >= 1 && length <= 168))
-      problems.budgets = 'by rolling hours need a whole number of 1 to 168 hours';
-    return budgetOf({
-      unit,
-      period,
-      hours: length,
-      timeZone: timeZone.trim() === '' ? undefined : timeZone.trim(),
-      amount: unit === 'token' ? number : Math.round(number * 1e6),
-    });
-  });
+  const { budgets, problem } = readBudgets(draft.budgets);
+  if (problem !== undefined) problems.budgets = problem;
+  const each = readBudgets(draft.endUserBudget);
+  if (each.problem !== undefined) problems.endUserBudget = each.problem;
+  // The form does not offer the period `total` for it.
+  const [endUserBudget] = each.budgets as readonly EndUserBudget[];
   const models = list(draft.models);
   const addresses = list(draft.addresses);
   const note = draft.note.trim();
@@ -140,7 +98,8 @@ export function readLimits(draft: LimitsDraft): {
     name,
     ...(note !== '' && { note }),
     ...(models.length > 0 && { models }),
-    ...(budgets.length > 0 && { budgets }),
+    ...(budgets.length > 0 && { budgets: [...budgets] }),
+    ...(endUserBudget !== undefined && { endUserBudget }),
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     ...(tokensPerMinute !== undefined && { tokensPerMinute }),
     ...(concurrency !== undefined && { concurrency }),
@@ -153,6 +112,8 @@ const limitFields = [
   'name',
   'note',
   'models',
+  'budgets',
+  'endUserBudget',
   'requestsPerMinute',
   'tokensPerMinute',
   'concurrency',
@@ -165,17 +126,17 @@ export function changedFields<View extends LimitsView, After extends Limits>(
   after: After,
   more: readonly (keyof View & keyof After & string)[],
 ): Record<string, unknown> {
-  const oldBudgets = before.budgets.map(budgetOf);
-  const budgets = after.budgets ?? [];
-  const changed = [...limitFields, ...more].filter(
-    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
-  );
-  return {
-    ...Object.fromEntries(changed.map((field) => [field, after[field] ?? null])),
-    ...(JSON.stringify(oldBudgets) !== JSON.stringify(budgets) && {
-      budgets: budgets.length === 0 ? null : budgets,
-    }),
+  const { budgets, endUserBudget } = before;
+  const plain = {
+    ...before,
+    budgets: budgets.length === 0 ? undefined : budgets.map(budgetOf),
+    endUserBudget: endUserBudget && budgetOf(endUserBudget),
   };
+  return Object.fromEntries(
+    [...limitFields, ...more]
+      .filter((field) => JSON.stringify(plain[field]) !== JSON.stringify(after[field]))
+      .map((field) => [field, after[field] ?? null]),
+  );
 }
 
 /** Returns the field that a `param` of the admin API names: `budgets[0].amount` is the field `budgets`. */

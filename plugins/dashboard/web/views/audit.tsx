@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
+import { differencesOf } from '../parts/differences.ts';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { count, exactly, when } from '../parts/text.ts';
 
@@ -89,24 +90,21 @@ const columns: readonly Column<AuditEntry>[] = [
   { id: 'session', title: 'Session', show: ({ session }) => <span className="mono">{session ?? '–'}</span> },
 ];
 
-/** Members that differ, with what they were and are. */
-function Change({ entry: { before = {}, after = {} } }: { readonly entry: AuditEntry }) {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
-  );
-  if (names.length === 0) return <span className="muted">–</span>;
-  const lines = names.map((name) => (
+/** Fields that differ, with what they were and are. */
+function Change({ entry: { before, after } }: { readonly entry: AuditEntry }) {
+  const changes = differencesOf(before, after);
+  if (changes.length === 0) return <span className="muted">–</span>;
+  const lines = changes.map(({ name, was, is }) => (
     <span key={name} className="line small">
-      <span className="muted">{name}:</span>{' '}
-      {before[name] !== undefined && <del>{JSON.stringify(before[name])}</del>}
-      {before[name] !== undefined && after[name] !== undefined && ' → '}
-      {after[name] !== undefined && <ins>{JSON.stringify(after[name])}</ins>}
+      <span className="muted">{name}:</span> {was !== undefined && <del>{was}</del>}
+      {was !== undefined && is !== undefined && ' → '}
+      {is !== undefined && <ins>{is}</ins>}
     </span>
   ));
-  if (names.length < 4) return lines;
+  if (changes.length < 4) return lines;
   return (
     <details>
-      <summary className="small">{count(names.length)} fields</summary>
+      <summary className="small">{count(changes.length)} fields</summary>
       {lines}
     </details>
   );

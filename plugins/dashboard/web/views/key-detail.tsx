@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
-import { BudgetBars, KeyOwners, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
+import { BudgetBars, EndUserBudget, KeyOwners, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
 import { DetailSheet } from '../parts/detail-sheet.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
@@ -177,6 +177,7 @@ function Facts({ apiKey }: { readonly apiKey: KeyView }) {
     state,
     models,
     budgets,
+    endUserBudget,
     addresses,
     expiresAt,
     createdAt,
@@ -212,6 +213,10 @@ function Facts({ apiKey }: { readonly apiKey: KeyView }) {
       <dt>Budgets</dt>
       <dd className="stack">
         <BudgetBars budgets={budgets} />
+      </dd>
+      <dt>Each end user</dt>
+      <dd>
+        <EndUserBudget budget={endUserBudget} />
       </dd>
       <dt>Limits</dt>
       <dd>{limits.length === 0 ? 'none' : limits.join(', ')}</dd>

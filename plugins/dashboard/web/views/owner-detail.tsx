@@ -2,9 +2,11 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { OwnerView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
-import { BudgetBars, limitsOf, ModelTags, OwnerState, Tags } from '../parts/badges.tsx';
+import { BudgetBars, EndUserBudget, limitsOf, ModelTags, OwnerState, Tags } from '../parts/badges.tsx';
 import { DetailSheet } from '../parts/detail-sheet.tsx';
+import { hasPricing } from '../parts/owner-draft.ts';
 import { kindNames } from '../parts/owner-names.ts';
+import { pricingLines } from '../parts/price-words.ts';
 import { addressOf } from '../parts/router.ts';
 import { exactly } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
@@ -84,7 +86,8 @@ export function OwnerDetail({
 }
 
 function Facts({ owner }: { readonly owner: OwnerView }) {
-  const { id, kind, note, enabled, models, budgets, addresses, organisation, createdAt } = owner;
+  const { id, kind, note, enabled, models, budgets, endUserBudget, addresses, organisation, createdAt } =
+    owner;
   const limits = limitsOf(owner);
   const parent = useQuery({
     queryKey: ['owners', 'one', organisation],
@@ -124,6 +127,18 @@ function Facts({ owner }: { readonly owner: OwnerView }) {
       <dd className="stack">
         <BudgetBars budgets={budgets} />
       </dd>
+      <dt>Each end user</dt>
+      <dd>
+        <EndUserBudget budget={endUserBudget} />
+      </dd>
+      {hasPricing(kind) && (
+        <>
+          <dt>Price rule</dt>
+          <dd>
+            <PriceRule owner={owner} />
+          </dd>
+        </>
+      )}
       <dt>Limits</dt>
       <dd>{limits.length === 0 ? 'none' : limits.join(', ')}</dd>
       <dt>Addresses</dt>
@@ -132,4 +147,15 @@ function Facts({ owner }: { readonly owner: OwnerView }) {
       <dd>{exactly(createdAt)}</dd>
     </dl>
   );
+}
+
+/** What budgets are charged, a line for each model. */
+function PriceRule({ owner: { kind, organisation, pricing } }: { readonly owner: OwnerView }) {
+  if (pricing === undefined)
+    return kind === 'team' && organisation !== undefined ? 'that of its organisation' : 'none: the cost';
+  return pricingLines(pricing).map(([about, text]) => (
+    <span key={about} className="line">
+      <span className="tag">{about}</span> {text}
+    </span>
+  ));
 }

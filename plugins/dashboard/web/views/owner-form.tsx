@@ -5,9 +5,10 @@ import { useEdit } from '../parts/edit.ts';
 import { Field, TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { LimitFields } from '../parts/limit-fields.tsx';
-import { changesOfOwner, draftOfOwner, readOwner } from '../parts/owner-draft.ts';
+import { changesOfOwner, draftOfOwner, hasPricing, readOwner } from '../parts/owner-draft.ts';
 import { kindNames, ownerKinds } from '../parts/owner-names.ts';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
+import { PriceFields } from '../parts/price-fields.tsx';
 import { changeQuery } from '../parts/router.ts';
 import { say } from '../parts/toasts.tsx';
 
@@ -42,6 +43,7 @@ export function OwnerForm({
     withoutProblem: (typed) => [
       ...(owner === undefined ? [] : (['kind'] as const)),
       ...(typed.kind === 'organisation' ? (['organisation'] as const) : []),
+      ...(hasPricing(typed.kind) ? [] : (['pricing'] as const)),
     ],
   });
   const { draft, problems, set } = form;
@@ -89,6 +91,9 @@ export function OwnerForm({
       </div>
       <p className="muted small">These limits hold for all API keys of this owner together.</p>
       <LimitFields draft={draft} problems={problems} onChange={set} />
+      {hasPricing(draft.kind) && (
+        <PriceFields rule={draft.pricing} problems={problems} onChange={(pricing) => set({ pricing })} />
+      )}
       <TextField label="Note" problem={problems.note} value={draft.note} onChange={(note) => set({ note })} />
     </FormDialog>
   );
