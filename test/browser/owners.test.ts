@@ -235,6 +235,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
 
   test('a token of the admin API is made, shown once and revoked', async () => {
     const { page, complaints } = await dashboard.open();
+    await makeOwner(page, 'organisation', 'Of one token');
     await goTo(page, 'Admin tokens');
     await page.getByRole('button', { name: 'Add token' }).first().click();
     const form = page.getByRole('dialog', { name: 'Add token' });
@@ -242,6 +243,10 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     await form.getByRole('button', { name: 'Create token' }).click();
     await form.getByText('Choose at least one scope.').waitFor();
     await form.getByLabel('keys:read').check();
+    await form.getByRole('button', { name: 'Auditor' }).click();
+    await form.getByRole('combobox', { name: 'Organisation' }).fill('of one');
+    await form.getByRole('option', { name: 'Of one token' }).waitFor();
+    await page.keyboard.press('Enter');
     expect(await violations(page)).toEqual([]);
     await form.getByRole('button', { name: 'Create token' }).click();
     const value = await page.locator('[data-secret]').innerText();
@@ -251,7 +256,9 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
       return (await fetch(`${dashboard.gateway.url}/api/admin/keys`, { headers })).status;
     };
     expect(await status()).toBe(200);
-    const row = page.getByRole('table', { name: 'Admin tokens' }).getByText('For scripts');
+    const table = page.getByRole('table', { name: 'Admin tokens' });
+    await expect.poll(() => table.innerText()).toMatch(/Auditor\s+of Of one token/);
+    const row = table.getByText('For scripts');
     expect(await page.content()).not.toContain(value);
     expect(await violations(page)).toEqual([]);
     await takePicture(page, 'tokens');

@@ -53,6 +53,13 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'alerts.test': 'Destination of alerts tested',
 };
 
+const actorKinds: Readonly<Record<NonNullable<AuditEntry['actor']>['kind'], string>> = {
+  password: 'admin password',
+  user: 'user',
+  token: 'admin token',
+  'command-line': 'command line',
+};
+
 const columns: readonly Column<AuditEntry>[] = [
   {
     id: 'at',
@@ -84,6 +91,21 @@ const columns: readonly Column<AuditEntry>[] = [
         </>
       );
     },
+  },
+  {
+    id: 'who',
+    title: 'Who',
+    show: ({ actor }) =>
+      actor === undefined ? (
+        <span className="muted">–</span>
+      ) : (
+        <>
+          <span className="truncate">{actor.name}</span>
+          {actorKinds[actor.kind] !== actor.name.toLowerCase() && (
+            <span className="sub">{actorKinds[actor.kind]}</span>
+          )}
+        </>
+      ),
   },
   { id: 'change', title: 'Change', show: (entry) => <Change entry={entry} /> },
   { id: 'ip', title: 'From', show: ({ ip }) => <span className="mono">{ip}</span> },

@@ -5,7 +5,9 @@ import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { addressOf } from '../parts/router.ts';
+import { isMembers } from '../parts/json-schema.ts';
 import { useMay } from '../parts/may.ts';
+import { pricesText, wordsOf } from '../parts/price-words.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { brief, count } from '../parts/text.ts';
 
@@ -84,11 +86,13 @@ const columns: readonly Column<ModelView>[] = [
         <span
           key={name}
           className="line small"
-          title={typeof value === 'object' ? JSON.stringify(value) : undefined}
+          title={typeof value === 'object' && value !== null ? pricesText({ [name]: value }) : undefined}
         >
           {Array.isArray(value)
             ? `${count(value.length)} tier${value.length === 1 ? '' : 's'} by context length`
-            : `${name} ${dollars(value)}`}
+            : isMembers(value)
+              ? `${wordsOf(name)}: ${Object.keys(value).join(', ')}`
+              : `${wordsOf(name)} ${typeof value === 'number' ? dollars(value) : String(value)}`}
         </span>
       ));
     },

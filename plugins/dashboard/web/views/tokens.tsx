@@ -6,9 +6,11 @@ import { api } from '../parts/api.ts';
 import { Badge, Tags } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Confirm } from '../parts/dialog.tsx';
-import { TextField } from '../parts/fields.tsx';
+import { Segments, TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { OwnerPicker } from '../parts/owner-picker.tsx';
+import { roleNames } from '../parts/roles.ts';
 import { ShownOnce } from '../parts/shown-once.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, exactly, toTheMinute } from '../parts/text.ts';
@@ -16,9 +18,15 @@ import { say } from '../parts/toasts.tsx';
 
 interface TokenDraft {
   readonly name: string;
+  readonly role: TokenView['role'];
+  /** Id of the organisation to which it is restricted; empty for none. */
+  readonly organisation: string;
   readonly scopes: readonly string[];
   readonly days: string;
 }
+
+/** Roles that a token may have. */
+const [, ...roles] = roleNames;
 
 const columns: readonly Column<TokenView>[] = [
   {
@@ -38,6 +46,13 @@ const columns: readonly Column<TokenView>[] = [
     sortBy: ({ state }) => state,
     show: ({ state }) => <Badge kind={state === 'valid' ? 'good' : 'warn'}>{state}</Badge>,
   },
+  {
+    id: 'role',
+    title: 'Role',
+    wide: true,
+    sortBy: ({ role }) => role,
+    show: (token) => <Role token={token} />,
+  },
   { id: 'scopes', title: 'Scopes', wide: true, show: (token) => <Tags values={token.scopes} /> },
   { id: 'by', title: 'Created by', wide: true, show: ({ createdBy }) => createdBy.name },
   {
@@ -54,6 +69,24 @@ const columns: readonly Column<TokenView>[] = [
     show: ({ lastUsedAt }) => ago(lastUsedAt),
   },
 ];
+
+/** Role of a token, and the organisation to which it is restricted. */
+function Role({ token: { role, organisation } }: { readonly token: TokenView }) {
+  const owner = useQuery({
+    queryKey: ['owners', 'one', organisation],
+    queryFn: () => api.owner(organisation ?? ''),
+    enabled: organisation !== undefined,
+    retry: false,
+  });
+  return (
+    <>
+      {roleNames.find(([name]) => name === role)?.[1]}
+      {organisation !== undefined && (
+        <span className="sub truncate">of {owner.data?.name ?? organisation}</span>
+      )}
+    </>
+  );
+}
 
 /** Tokens of the admin API: made, shown once, and revoked. */
 export function Tokens() {
@@ -143,15 +176,22 @@ function TokenForm({
   readonly onMade: (value: string) => void;
 }) {
   const form = useForm({
-    initial: (): TokenDraft => ({ name: '', scopes: [], days: '' }),
-    read({ name, scopes: chosen, days }) {
+    initial: (): TokenDraft => ({ name: '', role: 'admin', organisation: '', scopes: [], days: '' }),
+    read({ name, role, organisation, scopes: chosen, days }) {
       if (name.trim() === '') return { problems: { name: 'must not be empty' } };
       if (chosen.length === 0) return { problems: { scopes: 'Choose at least one scope.' } };
-      const token = { name: name.trim(), scopes: chosen, ...(days.trim() !== '' && { days: Number(days) }) };
+      const token = {
+        name: name.trim(),
+        role,
+        scopes: chosen,
+        ...(organisation !== '' && { organisation }),
+        ...(days.trim() !== '' && { days: Number(days) }),
+      };
       return { value: token as NewToken };
     },
     save: api.createToken,
     onSaved: ({ value }) => onMade(value),
+    withoutProblem: () => ['role'],
   });
   const { draft, problems, set } = form;
   return (
@@ -170,6 +210,19 @@ function TokenForm({
         problem={problems.days}
         value={draft.days}
         onChange={(days) => set({ days })}
+      />
+      <div className="field">
+        <span className="label">Role</span>
+        <Segments label="Role" options={roles} value={draft.role} onChange={(role) => set({ role })} />
+        <span className="hint">An auditor changes nothing, whatever its scopes.</span>
+      </div>
+      <OwnerPicker
+        label="Organisation"
+        hint="Restricts the token to it. Empty: the whole gateway, or your own organisation."
+        kinds={['organisation']}
+        problem={problems.organisation}
+        value={draft.organisation}
+        onChange={(organisation) => set({ organisation })}
       />
       <fieldset>
         <legend>Scopes</legend>
