@@ -1,16 +1,20 @@
-import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
 import {
+  defineChannel,
   isObject,
   parseJson,
-  unusable,
-  upstreamError,
+  type JsonObject,
+  type JsonValue,
   type ChannelParts,
   type ChannelTools,
+} from 'sluice';
+import {
+  unusableResponse,
+  upstreamError,
   type EncodedRequest,
   type EncodeTarget,
   type Form,
   type TranscribeRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { bareFiles } from './_kit/media/bare-files.ts';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { answerOf, ask, askFree, settled, stepOf, went } from './_kit/jobs/jobs.ts';
@@ -50,7 +54,7 @@ function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): 
 function heard(body: JsonObject): Heard {
   const { text, status, error, language_code: language, audio_duration: duration, words } = body;
   if (status === 'error') throw failed(typeof error === 'string' ? error : '');
-  if (typeof text !== 'string') throw unusable('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
   return {
     text,
     language: typeof language === 'string' ? language : undefined,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineChannel, type UpstreamRequest } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { defineChannel, type UpstreamRequest, type ChannelParts, type ChannelTools } from 'sluice';
 import { azureDeployments, azureListing } from './_kit/http/azure-deployments.ts';
 import { entraIdentity } from './_kit/identity/entra.ts';
 import { overHttp } from './_kit/http/http-channel.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ModelTraits } from 'sluice';
-import { authorized, bearerTokens, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { defineChannel, type ModelTraits, type ChannelParts, type ChannelTools } from 'sluice';
+import { withAuthorization, bearerTokens } from 'sluice/channel-kit';
 import { azureDeployments, azureListing } from './_kit/http/azure-deployments.ts';
 import { entraIdentity, entraTokens, type EntraIdentity } from './_kit/identity/entra.ts';
 import { overHttp } from './_kit/http/http-channel.ts';
@@ -130,7 +130,7 @@ function endpointOf(baseUrl: string | undefined, resource: string | undefined): 
 export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
   if (identity !== undefined)
     return tellingRefusals(
-      authorized(
+      withAuthorization(
         { ...tools, keys: [] },
         bearerTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
       ),

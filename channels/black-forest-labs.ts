@@ -1,16 +1,20 @@
 /** Black Forest Labs: FLUX images, which are jobs that are asked for until they are done. */
-import { defineChannel, type ChannelOptions, type JsonObject } from 'sluice';
 import {
-  contentRefused,
+  defineChannel,
   isObject,
-  unusable,
+  type ChannelOptions,
+  type JsonObject,
   type ChannelParts,
   type ChannelTools,
+} from 'sluice';
+import {
+  contentRefused,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type ImageRequest,
-  type MadeImage,
-} from 'sluice/internal';
+  type GeneratedImage,
+} from 'sluice/channel-kit';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { answerOf, ask, settled, stepOf, went } from './_kit/jobs/jobs.ts';
 import {
@@ -63,9 +67,9 @@ function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): E
 }
 
 /** https://docs.bfl.ai/api-reference/utility/get-result */
-function decode({ status, result }: JsonObject): readonly MadeImage[] {
+function decode({ status, result }: JsonObject): readonly GeneratedImage[] {
   if (typeof status === 'string' && /moderated/i.test(status)) throw contentRefused(`${status}.`);
-  if (!isObject(result) || typeof result.sample !== 'string') throw unusable('made no image');
+  if (!isObject(result) || typeof result.sample !== 'string') throw unusableResponse('made no image');
   return [pictureAt(result.sample)];
 }
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineChannel, type ModelTraits } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { defineChannel, type ModelTraits, type ChannelParts, type ChannelTools } from 'sluice';
 import { bearer, overHttp } from './_kit/http/http-channel.ts';
 import { claudeTraits } from './anthropic.ts';
 

@@ -1,16 +1,13 @@
-import { defineChannel, type JsonObject } from 'sluice';
+import { defineChannel, isObject, type JsonObject, type ChannelParts, type ChannelTools } from 'sluice';
 import {
-  isObject,
-  loseForeign,
+  reportForeign,
   throwIfError,
-  unusable,
-  type ChannelParts,
-  type ChannelTools,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type SpeakRequest,
   type TranscribeRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { bareFiles } from './_kit/media/bare-files.ts';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
@@ -36,7 +33,7 @@ const sounds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** https://developers.deepgram.com/reference/text-to-speech/speak-request */
 function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { text, speed, instructions, extra } = request;
-  loseForeign(extra, 'deepgram', undefined, lose);
+  reportForeign(extra, 'deepgram', undefined, lose);
   if (speed !== undefined && speed !== 1) lose('speed');
   if (instructions !== undefined) lose('instructions');
   return {
@@ -78,7 +75,7 @@ function heard(body: JsonObject): Heard {
   const [channel] = isObject(results) && Array.isArray(results.channels) ? results.channels : [];
   const [best] = isObject(channel) && Array.isArray(channel.alternatives) ? channel.alternatives : [];
   if (!isObject(best) || typeof best.transcript !== 'string' || !isObject(channel))
-    throw unusable('sent JSON that is no transcript');
+    throw unusableResponse('sent JSON that is no transcript');
   const { detected_language: language } = channel;
   const duration = isObject(metadata) ? metadata.duration : undefined;
   return {

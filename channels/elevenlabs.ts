@@ -1,15 +1,19 @@
-import { defineChannel, type JsonObject, type Upstream } from 'sluice';
 import {
+  defineChannel,
   isObject,
-  throwIfError,
-  unusable,
+  type JsonObject,
+  type Upstream,
   type ChannelParts,
   type ChannelTools,
+} from 'sluice';
+import {
+  throwIfError,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type SpeakRequest,
   type TranscribeRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { ownWords } from './_kit/dialect/own-words.ts';
 import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
@@ -86,7 +90,7 @@ function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): 
 function heard(body: JsonObject): Heard {
   throwIfError(body);
   const { text, language_code: language, audio_duration_secs: duration, words } = body;
-  if (typeof text !== 'string') throw unusable('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
   return {
     text,
     language: typeof language === 'string' ? language : undefined,

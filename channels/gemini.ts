@@ -1,4 +1,4 @@
-import type { ChannelTools } from 'sluice/internal';
+import type { ChannelTools } from 'sluice';
 import { httpChannel, traitsByModel } from './_kit/http/http-channel.ts';
 import { geminiLive } from './_kit/live/addresses.ts';
 

@@ -1,13 +1,6 @@
 /** Jina AI: embeddings and reranking. */
-import { defineChannel } from 'sluice';
-import {
-  embedCodec,
-  type ChannelParts,
-  type ChannelTools,
-  type Codec,
-  type EmbedPurpose,
-  type EmbedRequest,
-} from 'sluice/internal';
+import { defineChannel, type ChannelParts, type ChannelTools } from 'sluice';
+import { embedCodec, type Codec, type EmbedPurpose, type EmbedRequest } from 'sluice/channel-kit';
 import { bearer, overHttp, plainKind } from './_kit/http/http-channel.ts';
 
 const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {

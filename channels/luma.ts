@@ -1,22 +1,21 @@
 /** Luma: Ray videos. */
-import { defineChannel, type JsonObject } from 'sluice';
+import { defineChannel, isObject, type JsonObject } from 'sluice';
 import {
-  atMost,
-  cannotCarry,
-  failureOf,
-  isObject,
-  loseSettings,
-  stateReader,
-  wantedRatio,
-  wantedResolution,
-  withMetadata,
+  limitImages,
+  unsupportedContent,
+  videoError,
+  reportVideoSettings,
+  videoStateReader,
+  requestedRatio,
+  requestedResolution,
+  addMetadata,
+  lookupTable,
   type EncodedRequest,
   type EncodeTarget,
   type ImageInput,
   type VideoReport,
   type VideoRequest,
-  wordTable,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { plainKind } from './_kit/http/http-channel.ts';
 import { nearestLength, videosAlone } from './_kit/media/videos.ts';
 
@@ -24,7 +23,7 @@ const format = 'luma';
 const ratios = '1:1 16:9 9:16 4:3 3:4 21:9 9:21'.split(' ');
 
 /** Its names of resolutions. What is smaller is made in the smallest of them. */
-const resolutions = wordTable<string>({
+const resolutions = lookupTable<string>({
   '540p': '540p',
   '720p': '720p',
   '1080p': '1080p',
@@ -34,15 +33,15 @@ const resolutions = wordTable<string>({
 
 /** https://docs.lumalabs.ai/docs/video-generation https://github.com/lumalabs/lumaai-node (src/resources/generations/video.ts) */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
   const { prompt, metadata } = request;
-  const [first, last] = atMost(request.images, 2, format, target).map(frameOf);
-  const ratio = wantedRatio(request, ratios, target);
+  const [first, last] = limitImages(request.images, 2, format, target).map(frameOf);
+  const ratio = requestedRatio(request, ratios, target);
   const resolution = resolutionFor(request, target);
   const seconds = nearestLength(request, [5, 9], target);
   return {
     path: '/generations/video',
-    body: withMetadata(
+    body: addMetadata(
       {
         model: target.model,
         ...(prompt === '' ? {} : { prompt }),
@@ -60,7 +59,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
 }
 
 function resolutionFor(request: VideoRequest, { lose }: EncodeTarget): string | undefined {
-  const wanted = wantedResolution(request)?.toLowerCase();
+  const wanted = requestedResolution(request)?.toLowerCase();
   if (wanted === undefined) return undefined;
   const known = resolutions[wanted];
   if (known === undefined) lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
@@ -69,11 +68,11 @@ function resolutionFor(request: VideoRequest, { lose }: EncodeTarget): string | 
 
 /** Its own servers fetch images: it takes no bytes. */
 function frameOf(image: ImageInput): JsonObject {
-  if (image.kind !== 'url') throw cannotCarry('settings.images', 'an image as bytes', format);
+  if (image.kind !== 'url') throw unsupportedContent('settings.images', 'an image as bytes', format);
   return { type: 'image', url: image.url };
 }
 
-const readState = stateReader({
+const readState = videoStateReader({
   queued: 'queued',
   dreaming: 'in_progress',
   completed: 'completed',
@@ -88,7 +87,7 @@ function readReport({ id, state: word, failure_reason: reason, assets }: JsonObj
     state,
     ...(typeof video === 'string' ? { url: video } : {}),
     ...(typeof image === 'string' ? { thumbnailUrl: image } : {}),
-    ...(state === 'failed' ? { error: failureOf(undefined, reason) } : {}),
+    ...(state === 'failed' ? { error: videoError(undefined, reason) } : {}),
   };
 }
 

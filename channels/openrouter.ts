@@ -1,4 +1,4 @@
-import { isObject } from 'sluice/internal';
+import { isObject } from 'sluice';
 import { openrouterPrices } from './_kit/http/listed-prices.ts';
 import { bearer } from './_kit/http/http-channel.ts';
 import { claudeBehindSlash } from './_kit/dialect/messages-side.ts';

@@ -1,18 +1,18 @@
 import { defineChannel, type JsonObject } from 'sluice';
 import {
-  atMost,
-  failureOf,
+  limitImages,
+  videoError,
   imageText,
-  loseSettings,
-  sizeFor,
-  stateReader,
-  wantedRatio,
-  withMetadata,
+  reportVideoSettings,
+  requestedSize,
+  videoStateReader,
+  requestedRatio,
+  addMetadata,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { plainKind } from './_kit/http/http-channel.ts';
 import { nearestLength, offeredResolution, videosAlone } from './_kit/media/videos.ts';
 
@@ -66,7 +66,7 @@ const words: readonly (readonly [RegExp, Words])[] = [
 /** https://docs.dev.runwayml.com/api/#tag/Start-generating */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   const own = words.find(([name]) => name.test(target.model))?.[1] ?? { bySize: true };
-  loseSettings(
+  reportVideoSettings(
     request,
     [
       'seconds',
@@ -79,13 +79,13 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
     target,
   );
   const { prompt, seed, negativePrompt, metadata } = request;
-  const images = atMost(request.images, 2, format, target).map((image) =>
+  const images = limitImages(request.images, 2, format, target).map((image) =>
     imageText(image, 'data-url', format),
   );
   const [first = '', last] = images;
   return {
     path: images.length === 0 ? '/text_to_video' : '/image_to_video',
-    body: withMetadata(
+    body: addMetadata(
       {
         model: target.model,
         ...(prompt === '' ? {} : { promptText: prompt }),
@@ -126,17 +126,17 @@ function shapeFor(request: VideoRequest, own: Words, target: EncodeTarget): Json
   const { bySize, ratios, ratioOfImage, resolutions, needsRatio } = own;
   const isOfImage = ratioOfImage === true && request.images.length > 0;
   if (bySize === true && !isOfImage) {
-    const size = sizeFor(request)?.replace('x', ':') ?? (needsRatio === true ? usualRatio : undefined);
+    const size = requestedSize(request)?.replace('x', ':') ?? (needsRatio === true ? usualRatio : undefined);
     return size === undefined ? {} : { ratio: size };
   }
-  const ratio = ratios === undefined || isOfImage ? undefined : wantedRatio(request, ratios, target);
+  const ratio = ratios === undefined || isOfImage ? undefined : requestedRatio(request, ratios, target);
   if ((ratios === undefined || isOfImage) && request.aspectRatio !== undefined)
     target.lose('settings.aspectRatio');
   const resolution = offeredResolution(request, (one) => resolutions?.includes(one) === true, target);
   return { ...(ratio === undefined ? {} : { ratio }), ...(resolution === undefined ? {} : { resolution }) };
 }
 
-const readState = stateReader({
+const readState = videoStateReader({
   pending: 'queued',
   throttled: 'queued',
   running: 'in_progress',
@@ -154,7 +154,7 @@ function readReport({ id, status, progress, output, failure, failureCode }: Json
     state,
     ...(typeof progress === 'number' ? { progress: progress * 100 } : {}),
     ...(typeof url === 'string' ? { url } : {}),
-    ...(state === 'failed' ? { error: failureOf(failureCode, failure) } : {}),
+    ...(state === 'failed' ? { error: videoError(failureCode, failure) } : {}),
   };
 }
 

@@ -1,16 +1,14 @@
 /** Stability AI: images made, edited and enlarged. */
-import { defineChannel, GatewayError, type JsonObject } from 'sluice';
+import { defineChannel, GatewayError, type JsonObject, type ChannelParts, type ChannelTools } from 'sluice';
 import {
   contentRefused,
-  unusable,
-  uploadOf,
-  type ChannelParts,
-  type ChannelTools,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type ImageRequest,
-  type MadeImage,
-} from 'sluice/internal';
+  type GeneratedImage,
+} from 'sluice/channel-kit';
+import { uploadOf } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { bytesOf, pictureCodecs, ratioFor } from './_kit/media/pictures.ts';
 
@@ -93,9 +91,9 @@ function encode(request: ImageRequest, { model, lose }: EncodeTarget, said: Json
   };
 }
 
-function decode({ image, finish_reason: reason }: JsonObject): readonly MadeImage[] {
+function decode({ image, finish_reason: reason }: JsonObject): readonly GeneratedImage[] {
   if (reason === 'CONTENT_FILTERED') throw contentRefused('');
-  if (typeof image !== 'string') throw unusable('made no image');
+  if (typeof image !== 'string') throw unusableResponse('made no image');
   return [{ base64: image }];
 }
 

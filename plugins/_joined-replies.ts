@@ -1,5 +1,5 @@
-import { estimateTokens, type GatewayEvent, type Usage } from 'sluice';
-import { sumUsage, wordBytes } from 'sluice/internal';
+import { estimateTokens, sumUsage, type GatewayEvent, type Usage } from 'sluice';
+import { wordBytes } from 'sluice/internal';
 
 /**
  * Several replies of the provider as one reply of the gateway: numbers the blocks and answers of all replies, adds up their usage, and keeps

@@ -1,6 +1,7 @@
 import { concatMap, finalize, from, merge, Subject, type ObservableInput } from 'rxjs';
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import { parseObject, type Call, type Next, type SocketMessage } from 'sluice/internal';
+import { GatewayError, parseObject, type GatewayEvent, type JsonObject } from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
+import type { Call, Next } from 'sluice/internal';
 
 /** What messages of a session are checked with. */
 export interface MessageCheck {

@@ -1,7 +1,7 @@
 /** Other names for models, and suffixes such as `-high`. */
 import { map } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, type GatewayEvent, type ListedModel, type Reasoning, isChat } from 'sluice';
+import { caller, definePlugin, isChat, type GatewayEvent, type ListedModel, type Reasoning } from 'sluice';
 import {
   isPublished,
   matchesModel,

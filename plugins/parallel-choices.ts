@@ -1,13 +1,19 @@
 /** Serves `n` answers where the provider makes one for each request. */
 import { concat, defer, EMPTY, finalize, from, mergeMap, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { chatOf, definePlugin, gathered, GatewayError, type GatewayEvent } from 'sluice';
 import {
+  chatOf,
+  definePlugin,
+  gathered,
+  GatewayError,
   chatOutlineOf,
+  wrongValue,
+  type GatewayEvent,
+} from 'sluice';
+import {
   estimateInput,
   isSingleChoice,
   wordBytes,
-  wrongValue,
   type Call,
   type InternalTools,
   type Next,

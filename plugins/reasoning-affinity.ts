@@ -1,7 +1,7 @@
 /** Sends a conversation back to the channel that can read its encrypted reasoning. */
 import { z } from 'zod';
-import { caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
-import { chatOutlineOf, type Call, type CallEdits, type InternalTools } from 'sluice/internal';
+import { caller, definePlugin, chatOutlineOf, type Block, type JsonValue, type Message } from 'sluice';
+import type { Call, CallEdits, InternalTools } from 'sluice/internal';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenIn } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';

@@ -1,14 +1,7 @@
 /** Sends the calls of a session to one channel, for the sake of its prompt cache. */
 import { z } from 'zod';
-import { caller, definePlugin, type JsonValue } from 'sluice';
-import {
-  isObject,
-  type Call,
-  type Candidate,
-  type Health,
-  type InternalTools,
-  type Target,
-} from 'sluice/internal';
+import { caller, definePlugin, isObject, type JsonValue } from 'sluice';
+import type { Call, Candidate, Health, InternalTools, Target } from 'sluice/internal';
 
 const options = z.strictObject({
   /** Headers that name the session, lower case, the most telling first. They count where the body names none. */

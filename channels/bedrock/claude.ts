@@ -1,5 +1,5 @@
-import { GatewayError, type UpstreamRequest } from 'sluice';
-import { editMembers, parseObject } from 'sluice/internal';
+import { GatewayError, parseObject, type UpstreamRequest } from 'sluice';
+import { editMembers } from 'sluice/channel-kit';
 
 /** The version that a body names; there is no other. */
 const version = 'bedrock-2023-05-31';

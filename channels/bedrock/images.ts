@@ -1,30 +1,27 @@
-import { GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { GatewayError, wrongValue, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
-  cannotCarry,
-  oneShot,
+  unsupportedContent,
+  defineCodec,
   throwIfError,
-  wrongValue,
+  noUsage,
   type Codec,
   type EncodeTarget,
   type ImageRequest,
-  noUsage,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { blackAndWhite } from './masks.ts';
 import { ownWords } from '../_kit/dialect/own-words.ts';
 import { bytesOf, leaveOut, ratioFor, sidesFor } from '../_kit/media/pictures.ts';
-import { noClient } from '../_kit/dialect/provider-words.ts';
 
 /** The codecs for images made, changed and varied, under the name of the format in which InvokeModel is asked. */
 export function imageCodecs(format: string): {
   readonly [O in ImageRequest['operation']]: Codec<ImageRequest>;
 } {
   const codec = (operation: ImageRequest['operation']): Codec<ImageRequest> =>
-    oneShot<ImageRequest>({
+    defineCodec<ImageRequest>({
       format,
       operation,
       path: '',
       inlinesImages: true,
-      decodeRequest: noClient,
       encodeRequest(request, target) {
         const { model, lose } = target;
         for (const name of unknown) if (request[name] !== undefined) lose(names[name] ?? name);
@@ -32,7 +29,6 @@ export function imageCodecs(format: string): {
         return { path: `/model/${encodeURIComponent(model)}/invoke`, body: write(request, target, format) };
       },
       decodeWhole: decodeImages,
-      encodeWhole: noClient,
       estimate: ({ count = 1 }) => ({ input: 0, output: 0, units: { images: count } }),
     });
   return {
@@ -233,7 +229,7 @@ function wordsOf(
 /** More images than a model can be given: refused, or left out and reported where the operator prefers that. */
 function fewer(most: number, format: string, target: EncodeTarget): void {
   if (most === 1) return leaveOut('image', format, target);
-  if (target.unsupported === 'refuse') throw cannotCarry('image', `more than ${most} images`, format);
+  if (target.unsupported === 'refuse') throw unsupportedContent('image', `more than ${most} images`, format);
   target.lose('image', 'content');
 }
 

@@ -5,12 +5,16 @@ import {
   countTokens,
   defineChannel,
   isChat,
+  isObject,
+  parseObject,
   type ChannelOptions,
   type JsonObject,
   type Upstream,
   type UpstreamRequest,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
 } from 'sluice';
-import { isObject, parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { ordinaryHeaders } from '../_kit/http/http-channel.ts';
 import { awsEndpoint, placeOptions, placesOf, regionsOf, type Place } from '../_kit/identity/aws-places.ts';
 import { awsHeaders, type AwsRequest } from '../_kit/identity/aws-signature.ts';

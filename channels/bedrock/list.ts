@@ -1,5 +1,4 @@
-import type { HttpClient, JsonValue } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
+import { isObject, parseObject, type HttpClient, type JsonValue } from 'sluice';
 
 /** More than any region has. */
 const mostPages = 20;

@@ -1,25 +1,24 @@
-import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
-  decodeScores,
-  expectedOfDocuments,
-  expectedOfInputs,
-  isObject,
-  joinVectors,
-  loseForeign,
-  loseRerankLimits,
-  oneShot,
-  onlyText,
-  splitInputs,
-  textOfDocument,
+  decodeRerank,
+  estimateRerank,
+  estimateEmbed,
+  joinEmbed,
+  reportForeign,
+  reportRerankLimits,
+  defineCodec,
+  requireText,
+  splitEmbed,
+  documentText,
   throwIfError,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
   type EncodedRequest,
   type RerankRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { imageCodecs } from './images.ts';
-import { cohereInputType, embedded, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, embedded, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** What InvokeModel is asked in: the words of each maker's models. */
 export const formatName = 'bedrock-invoke';
@@ -66,17 +65,16 @@ function titanBody(model: string, text: string, { dimensions }: EmbedRequest): J
 }
 
 /** Embeddings of Titan and Nova (one text a request) and of Cohere. */
-const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: formatName,
   operation: 'embed',
   path: '',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { inputs, purpose, dimensions } = request;
     loseOfEmbed(request, formatName, lose);
     if (/cohere\./.test(model)) {
       return invoke(model, {
-        texts: inputs.map(onlyText),
+        texts: inputs.map(requireText),
         input_type: cohereInputType(purpose),
         embedding_types: ['float'],
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
@@ -84,17 +82,16 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     }
     const [input] = inputs;
     if (input === undefined) throw new Error('There is nothing to embed.');
-    const text = onlyText(input, 0);
+    const text = requireText(input, 0);
     return invoke(
       model,
       /amazon\.nova-/.test(model) ? novaBody(text, request) : titanBody(model, text, request),
     );
   },
   decodeWhole: decodeEmbeddings,
-  encodeWhole: noClient,
-  estimate: expectedOfInputs,
-  split: (request, { mostInputs = mostTexts }) => splitInputs(request, mostInputs),
-  join: joinVectors,
+  estimate: estimateEmbed,
+  split: (request, { mostInputs = mostTexts }) => splitEmbed(request, mostInputs),
+  join: joinEmbed,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -110,25 +107,23 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
 }
 
 /** Rerank of Cohere and of Amazon. */
-const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: formatName,
   operation: 'rerank',
   path: '',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
-    loseForeign(extra, formatName, undefined, lose);
-    loseRerankLimits(request, lose);
+    reportForeign(extra, formatName, undefined, lose);
+    reportRerankLimits(request, lose);
     return invoke(model, {
       query,
-      documents: documents.map((document) => textOfDocument(document, rankFields)),
+      documents: documents.map((document) => documentText(document, rankFields)),
       ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
       ...(/cohere\./.test(model) ? { api_version: 2 } : {}),
     });
   },
-  decodeWhole: (body) => decodeScores(body, formatName),
-  encodeWhole: noClient,
-  estimate: expectedOfDocuments,
+  decodeWhole: (body) => decodeRerank(body, formatName),
+  estimate: estimateRerank,
 });
 
 /** The codecs for what is no chat. */

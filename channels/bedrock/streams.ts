@@ -1,13 +1,7 @@
 import { concat, defer, EMPTY, filter, map, throwError } from 'rxjs';
-import { wholeBytes, type Upstream } from 'sluice';
-import {
-  asSse,
-  cutShort,
-  EventStreamCutter,
-  eventStreamType,
-  parseObject,
-  type Frame,
-} from 'sluice/internal';
+import { wholeBytes, parseObject, type Upstream } from 'sluice';
+import { truncatedResponse, type Frame } from 'sluice/channel-kit';
+import { asSse, EventStreamCutter, eventStreamType } from 'sluice/internal';
 
 /** The answer with its event stream as server-sent events, the form that formats read; any other as it is. */
 export function unframed(answer: Upstream, format: string): Upstream {
@@ -19,7 +13,7 @@ export function unframed(answer: Upstream, format: string): Upstream {
     ),
     filter(({ length }) => length > 0),
   );
-  const end = defer(() => (cutter.unfinished ? throwError(cutShort) : EMPTY));
+  const end = defer(() => (cutter.unfinished ? throwError(truncatedResponse) : EMPTY));
   const headers = { ...answer.headers, 'content-type': 'text/event-stream' };
   return { ...answer, headers, bytes: concat(events, end) };
 }

@@ -1,5 +1,5 @@
-import type { ChatRequest, JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { isObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
+import { unsupportedContent, type EncodeTarget } from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 import { CohereReply, readWhole } from './reply.ts';
 
@@ -188,7 +188,7 @@ function contentOf(content: JsonValue, texts: JsonObject[], { unsupported, lose 
       return [];
     }
     if (unsupported === 'refuse')
-      throw cannotCarry('messages', `content of type ${String(part['type'])}`, 'cohere');
+      throw unsupportedContent('messages', `content of type ${String(part['type'])}`, 'cohere');
     lose('messages', 'content');
     return [];
   });

@@ -1,27 +1,33 @@
-import { defineChannel, type GatewayEvent, type JsonObject, type JsonValue, type ModelTraits } from 'sluice';
 import {
-  decodeScores,
-  expectedOfDocuments,
-  expectedOfInputs,
+  defineChannel,
   isObject,
-  joinVectors,
-  loseForeign,
-  oneShot,
-  onlyText,
-  readPlainUsage,
-  readVectors,
-  splitInputs,
-  textOfDocument,
-  throwIfError,
+  type GatewayEvent,
+  type JsonObject,
+  type JsonValue,
+  type ModelTraits,
   type ChannelParts,
   type ChannelTools,
+} from 'sluice';
+import {
+  decodeRerank,
+  estimateRerank,
+  estimateEmbed,
+  joinEmbed,
+  reportForeign,
+  defineCodec,
+  requireText,
+  readTokenUsage,
+  readVectors,
+  splitEmbed,
+  documentText,
+  throwIfError,
   type Codec,
   type EmbedRequest,
   type RerankRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { chat, chatFormat } from './chat.ts';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
-import { cohereInputType, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features */
 const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
@@ -47,18 +53,17 @@ const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
 /** Most texts of one request for embeddings. */
 const mostTexts = 96;
 
-const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: 'cohere-embed',
   operation: 'embed',
   path: '/v2/embed',
-  decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
     loseOfEmbed({ title, user, extra }, 'cohere-embed', lose);
     return {
       path: '/v2/embed',
       body: {
         model,
-        texts: inputs.map(onlyText),
+        texts: inputs.map(requireText),
         input_type: cohereInputType(purpose),
         embedding_types: ['float'],
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
@@ -66,10 +71,9 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     };
   },
   decodeWhole: decodeEmbeddings,
-  encodeWhole: noClient,
-  estimate: expectedOfInputs,
-  split: (request) => splitInputs(request, mostTexts),
-  join: joinVectors,
+  estimate: estimateEmbed,
+  split: (request) => splitEmbed(request, mostTexts),
+  join: joinEmbed,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -82,18 +86,17 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
     { type: 'result', value: { vectors } },
-    { type: 'usage', usage: readPlainUsage(billed, 'cohere-embed') },
+    { type: 'usage', usage: readTokenUsage(billed, 'cohere-embed') },
   ];
 }
 
-const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: 'cohere-rerank',
   operation: 'rerank',
   path: '/v2/rerank',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, maxTokensPerDocument, extra } = request;
-    loseForeign(extra, 'cohere-rerank', undefined, lose);
+    reportForeign(extra, 'cohere-rerank', undefined, lose);
     if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
     if (request.overlapTokens !== undefined) lose('overlap_tokens');
     return {
@@ -101,15 +104,14 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
       body: {
         model,
         query,
-        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        documents: documents.map((document) => documentText(document, rankFields)),
         ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
         ...(maxTokensPerDocument === undefined ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
       },
     };
   },
-  decodeWhole: (body) => decodeScores(body, 'cohere-rerank'),
-  encodeWhole: noClient,
-  estimate: expectedOfDocuments,
+  decodeWhole: (body) => decodeRerank(body, 'cohere-rerank'),
+  estimate: estimateRerank,
 });
 
 /** https://docs.cohere.com/docs/reasoning: the budget that leaves room for an answer. */

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, upstreamError, wordTable } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { upstreamError, lookupTable } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 
 /** A whole reply as chat completions would have it. */
@@ -97,7 +97,7 @@ export class CohereReply implements DialectReply {
   }
 }
 
-const reasons = wordTable<string>({
+const reasons = lookupTable<string>({
   COMPLETE: 'stop',
   STOP_SEQUENCE: 'stop_sequence',
   MAX_TOKENS: 'length',

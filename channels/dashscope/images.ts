@@ -1,16 +1,14 @@
 /** Images of Qwen and Wan at DashScope's own API. */
-import type { JsonObject } from 'sluice';
+import { isObject, type JsonObject, type ChannelParts } from 'sluice';
 import {
   contentRefused,
-  isObject,
   throwIfError,
-  unusable,
-  type ChannelParts,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type ImageRequest,
-  type MadeImage,
-} from 'sluice/internal';
+  type GeneratedImage,
+} from 'sluice/channel-kit';
 import { answerOf, ask, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { pictureAt, pictureCodecs, sidesFor } from '../_kit/media/pictures.ts';
 
@@ -57,7 +55,7 @@ function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonO
 }
 
 /** Images stand in `choices` of messages, or in the `results` of a task: dashscope 2.0.2, api_entities/dashscope_response.py */
-function decode(body: JsonObject): readonly MadeImage[] {
+function decode(body: JsonObject): readonly GeneratedImage[] {
   const { output } = body;
   if (!isObject(output)) throwIfError(body);
   const { choices, results, code, message } = isObject(output) ? output : {};
@@ -65,7 +63,7 @@ function decode(body: JsonObject): readonly MadeImage[] {
     // https://www.alibabacloud.com/help/en/model-studio/error-code
     if (code === 'DataInspectionFailed')
       throw contentRefused(typeof message === 'string' ? message : 'The image was refused.');
-    throw unusable('made no image');
+    throw unusableResponse('made no image');
   }
   const parts = (Array.isArray(choices) ? choices : []).flatMap((choice) => {
     const said = isObject(choice) ? choice['message'] : undefined;

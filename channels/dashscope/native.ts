@@ -1,52 +1,48 @@
-import type { ChannelOptions, ChannelTools, JsonObject } from 'sluice';
+import { isObject, type ChannelOptions, type ChannelTools, type JsonObject, type ChannelParts } from 'sluice';
 import {
-  atMost,
-  decodeScores,
-  expectedOfDocuments,
-  failureOf,
+  limitImages,
+  decodeRerank,
+  estimateRerank,
+  videoError,
   imageText,
-  isObject,
-  loseRerankLimits,
-  loseSettings,
-  oneShot,
-  stateReader,
-  textOfDocument,
+  reportRerankLimits,
+  reportVideoSettings,
+  defineCodec,
+  videoStateReader,
+  documentText,
   throwIfError,
-  usualSeconds,
-  wantedRatio,
-  type ChannelParts,
+  defaultSeconds,
+  requestedRatio,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type RerankRequest,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { awaitingImages, dashscopeImages } from './images.ts';
 import { dashscopeSpeech } from './speech.ts';
 import { bearer, overHttp } from '../_kit/http/http-channel.ts';
 import { ownWords } from '../_kit/dialect/own-words.ts';
-import { noClient } from '../_kit/dialect/provider-words.ts';
 import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
 
 /** The name of DashScope's own words, which no client sends. */
 const format = 'dashscope';
 
 /** dashscope 2.0.2, rerank/text_rerank.py; https://www.alibabacloud.com/help/en/model-studio/text-rerank-api */
-const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format,
   operation: 'rerank',
   path: '',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
     const { instruct } = ownWords(extra, ['instruct'], lose);
-    loseRerankLimits(request, lose);
+    reportRerankLimits(request, lose);
     return {
       path: '/services/rerank/text-rerank/text-rerank',
       body: {
         model,
-        input: { query, documents: documents.map((document) => textOfDocument(document, rankFields)) },
+        input: { query, documents: documents.map((document) => documentText(document, rankFields)) },
         parameters: {
           return_documents: false,
           ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
@@ -60,7 +56,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
     const { output, usage, request_id: id } = body;
     const results = isObject(output) ? output.results : undefined;
     const tokens = isObject(usage) ? usage.total_tokens : undefined;
-    return decodeScores(
+    return decodeRerank(
       {
         ...(id === undefined ? {} : { id }),
         ...(results === undefined ? {} : { results }),
@@ -69,8 +65,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
       format,
     );
   },
-  encodeWhole: noClient,
-  estimate: expectedOfDocuments,
+  estimate: estimateRerank,
 });
 
 const ratios = '16:9 9:16 1:1 4:3 3:4'.split(' ');
@@ -84,15 +79,19 @@ const freeWords: ReadonlySet<string> = new Set(['prompt_extend', 'watermark']);
  * https://www.alibabacloud.com/help/model-studio/image-to-video-general-api-reference
  */
 function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  reportVideoSettings(
+    request,
+    ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'],
+    target,
+  );
   const { prompt, imageRole, seed, negativePrompt, metadata = {} } = request;
   const isReference = imageRole === 'reference' || /r2v/.test(target.model);
-  const images = atMost(request.images, isReference ? 5 : 2, format, target);
+  const images = limitImages(request.images, isReference ? 5 : 2, format, target);
   const media = images.map((image, index) => ({
     type: isReference ? 'reference_image' : index === 0 ? 'first_frame' : 'last_frame',
     url: imageText(image, 'data-url', format),
   }));
-  const ratio = wantedRatio(request, ratios, target);
+  const ratio = requestedRatio(request, ratios, target);
   const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
   const own: JsonObject = Object.fromEntries(
     Object.entries(metadata).filter(([name]) => {
@@ -113,7 +112,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
       parameters: {
         ...own,
         // A length is always told: what is charged for a video that names none is known by it.
-        duration: Math.ceil(request.seconds ?? usualSeconds(request)),
+        duration: Math.ceil(request.seconds ?? defaultSeconds(request)),
         ...(resolution === undefined ? {} : { resolution: resolution.toUpperCase() }),
         // A video that begins with an image has its ratio.
         ...(ratio === undefined || (media.length > 0 && !isReference) ? {} : { ratio }),
@@ -124,7 +123,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
 }
 
 /** dashscope 2.0.2, common/constants.py (TaskStatus). A task that is not known any more has failed. */
-const readState = stateReader({
+const readState = videoStateReader({
   pending: 'queued',
   suspended: 'queued',
   running: 'in_progress',
@@ -143,7 +142,7 @@ function readReport(body: JsonObject): VideoReport {
     id: typeof id === 'string' ? id : '',
     state,
     ...(typeof url === 'string' ? { url } : {}),
-    ...(state === 'failed' ? { error: failureOf(code, message) } : {}),
+    ...(state === 'failed' ? { error: videoError(code, message) } : {}),
   };
 }
 

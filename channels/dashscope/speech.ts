@@ -1,21 +1,19 @@
-import type { GatewayEvent, JsonObject, Usage } from 'sluice';
+import { isObject, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
 import {
-  cutShort,
-  frameBody,
-  isObject,
+  truncatedResponse,
+  readFrame,
   noUsage,
-  oneShot,
+  defineCodec,
   throwIfError,
-  unusable,
+  unusableResponse,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type Frame,
   type SpeakRequest,
   type StreamDecoder,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { ownWords } from '../_kit/dialect/own-words.ts';
-import { noClient } from '../_kit/dialect/provider-words.ts';
 import { voiceName } from '../_kit/media/speech.ts';
 
 /** Samples of 16 bits, one channel: https://www.alibabacloud.com/help/en/model-studio/qwen-tts, its example of a stream. */
@@ -67,7 +65,7 @@ class SpeechEvents implements StreamDecoder {
   #usage: Usage | undefined;
 
   frame(frame: Frame): readonly GatewayEvent[] {
-    const body = frameBody(frame);
+    const body = readFrame(frame);
     const { output, usage } = body;
     if (!isObject(output)) throwIfError(body);
     if (isObject(usage)) this.#usage = readUsage(usage);
@@ -82,8 +80,8 @@ class SpeechEvents implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#done) throw cutShort();
-    if (!this.#begun) throw unusable('gave no speech');
+    if (!this.#done) throw truncatedResponse();
+    if (!this.#begun) throw unusableResponse('gave no speech');
     return [
       { type: 'media-end', ...place },
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const]),
@@ -93,18 +91,16 @@ class SpeechEvents implements StreamDecoder {
 
 /** Returns the codec of speech by Qwen3-TTS and Qwen-TTS. */
 export function dashscopeSpeech(format: string): Codec<SpeakRequest> {
-  return oneShot<SpeakRequest>({
+  return defineCodec<SpeakRequest>({
     format,
     operation: 'speak',
     path: '',
     upstreamFraming: 'sse',
-    decodeRequest: noClient,
     encodeRequest: encode,
     decodeStream: () => new SpeechEvents(),
     decodeWhole(body) {
       throwIfError(body);
-      throw unusable('gave no speech');
+      throw unusableResponse('gave no speech');
     },
-    encodeWhole: noClient,
   });
 }

@@ -1,5 +1,4 @@
-import type { FinishReason, Reasoning } from 'sluice';
-import { parseObject, type Proof } from 'sluice/internal';
+import { parseObject, type FinishReason, type Reasoning, type Proof } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import { formOf, recalled } from './instructions.ts';
 import { describeMedia, textOf, type CallableTool, type Question } from './question.ts';

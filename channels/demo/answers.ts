@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { GatewayError, type ErrorCode, type Upstream } from 'sluice';
-import { errorTable, type Call, type Format } from 'sluice/internal';
+import { GatewayError, type ErrorCode, type Upstream, type Call } from 'sluice';
+import { errorTable, type Format } from 'sluice/internal';
 import { body, Clock, reply } from './reply.ts';
 
 /** Waits, unless the client leaves. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice/internal';
+import { wrongValue } from 'sluice';
+import type { EmbedInput, EmbedRequest } from 'sluice/channel-kit';
 import type { Doing } from './doing.ts';
 
 /** Length of a vector when nothing is said. */

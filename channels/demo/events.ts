@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FinishReason, GatewayEvent, Usage } from 'sluice';
-import type { Citation, Logprob } from 'sluice/internal';
+import type { FinishReason, GatewayEvent, Usage, Citation, Logprob } from 'sluice';
 import { answer, finishOf, ignoresLimit, type Answer, type Part } from './answer.ts';
 import type { Question } from './question.ts';
 import type { Seals } from './seals.ts';

@@ -1,6 +1,6 @@
 /** Makes a value that satisfies a JSON Schema, for answers and tool calls of the demo. */
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, wordTable } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { lookupTable } from 'sluice/channel-kit';
 
 const deepest = 12;
 const mostItems = 100;
@@ -126,7 +126,7 @@ function number(schema: JsonObject): number {
   return step === undefined ? start : Math.ceil(start / step) * step;
 }
 
-const formats = wordTable<string>({
+const formats = lookupTable<string>({
   date: '2025-01-01',
   'date-time': '2025-01-01T00:00:00Z',
   time: '00:00:00Z',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GatewayEvent } from 'sluice';
-import type { ImageInput, ImageRequest } from 'sluice/internal';
+import type { ImageInput, ImageRequest } from 'sluice/channel-kit';
 import { stripes, type Colour } from './png.ts';
 import type { Doing } from './doing.ts';
 

@@ -4,22 +4,17 @@ import {
   defineChannel,
   GatewayError,
   isChat,
+  isObject,
+  parseObject,
+  toGatewayError,
   type GatewayEvent,
   type JsonObject,
   type Upstream,
   type UpstreamRequest,
-} from 'sluice';
-import {
-  isObject,
-  parseObject,
-  toGatewayError,
   type Call,
   type ChannelParts,
-  type ChannelTools,
-  type Format,
-  type ReplyContext,
-  type RouteParams,
-} from 'sluice/internal';
+} from 'sluice';
+import type { ChannelTools as WholeTools, Format, ReplyContext, RouteParams } from 'sluice/internal';
 import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';
@@ -84,7 +79,7 @@ export default defineChannel({
   needsKey: false,
   prices,
   options,
-  setup(chosen, tools: ChannelTools): ChannelParts {
+  setup(chosen, tools: WholeTools): ChannelParts {
     const seals = new Seals(chosen.account);
     const cache = new PromptCache();
     const counts = chosen.speaks.filter((format) => format !== 'chat-completions');
@@ -106,7 +101,7 @@ export default defineChannel({
 
 interface Demo {
   readonly chosen: Options;
-  readonly tools: ChannelTools;
+  readonly tools: WholeTools;
   readonly seals: Seals;
   readonly cache: PromptCache;
 }

@@ -1,5 +1,4 @@
-import type { ChatRequest, ChatSettings, JsonObject } from 'sluice';
-import { parseObject } from 'sluice/internal';
+import { parseObject, type ChatRequest, type ChatSettings, type JsonObject } from 'sluice';
 
 /**
  * The form of the answer: what the request prescribes, or what its instructions ask for in words, as gateways write them for providers

@@ -1,5 +1,5 @@
-import type { JsonObject } from 'sluice';
-import { isObject, type ModerationRequest } from 'sluice/internal';
+import { isObject, type JsonObject } from 'sluice';
+import type { ModerationRequest } from 'sluice/channel-kit';
 import { wordsIn } from './embed.ts';
 import type { Doing } from './doing.ts';
 

@@ -1,4 +1,4 @@
-import type { OcrRequest } from 'sluice/internal';
+import type { OcrRequest } from 'sluice/channel-kit';
 import type { Doing } from './doing.ts';
 
 /** Reads as many pages as were named, each of which says what it was asked to read. */

@@ -1,16 +1,18 @@
 /** Answers of the demo besides chat: embeddings, images, speech, transcripts and the rest. */
-import type { GatewayEvent, GatewayRequest, JsonObject, Operation, Upstream, UpstreamRequest } from 'sluice';
 import {
   parseObject,
-  plainName,
   toGatewayError,
+  type GatewayEvent,
+  type GatewayRequest,
+  type JsonObject,
+  type Operation,
+  type Upstream,
+  type UpstreamRequest,
   type Call,
   type ChannelParts,
-  type Codec,
-  type Form,
-  type Format,
-  type ReplyContext,
-} from 'sluice/internal';
+} from 'sluice';
+import type { Codec, Form } from 'sluice/channel-kit';
+import { plainName, type Format, type ReplyContext } from 'sluice/internal';
 import type { Doing } from './doing.ts';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Block, ChatRequest, Message, Reasoning, Tool, UpstreamRequest } from 'sluice';
-import type { MediaBlock, ToolResultBlock } from 'sluice/internal';
+import type {
+  Block,
+  ChatRequest,
+  Message,
+  Reasoning,
+  Tool,
+  UpstreamRequest,
+  MediaBlock,
+  ToolResultBlock,
+} from 'sluice';
 import { lastUserText } from './seals.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { inputUsage, type InputUsage } from './usage.ts';

@@ -1,5 +1,4 @@
-import { GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { GatewayError, isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import type { HeardTokens, RealtimeConversation, Turn } from './realtime-conversation.ts';
 import type { RealtimeEvents } from './realtime-events.ts';

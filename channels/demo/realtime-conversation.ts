@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { countWords } from './words.ts';
 
 /** What was said at one time. */

@@ -1,5 +1,5 @@
-import type { GatewayEvent, JsonObject, JsonValue } from 'sluice';
-import { isObject, parseObject, type SocketMessage } from 'sluice/internal';
+import { isObject, parseObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
 import { RealtimeAnswer } from './realtime-answer.ts';
 import { RealtimeConversation, textOf, type Turn } from './realtime-conversation.ts';
 import { RealtimeEvents } from './realtime-events.ts';

@@ -1,5 +1,5 @@
-import type { GatewayEvent, JsonObject } from 'sluice';
-import { isObject, parseObject, type SocketMessage } from 'sluice/internal';
+import { isObject, parseObject, type GatewayEvent, type JsonObject } from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
 import { RealtimeEvents } from './realtime-events.ts';
 import { merged } from './realtime-session.ts';
 

@@ -1,6 +1,7 @@
 import { concat, concatMap, defer, EMPTY, finalize, type Observable } from 'rxjs';
-import type { GatewayEvent, UpstreamRequest } from 'sluice';
-import { upstreamError, type Call, type Valve } from 'sluice/internal';
+import type { GatewayEvent, UpstreamRequest, Call } from 'sluice';
+import { upstreamError } from 'sluice/channel-kit';
+import type { Valve } from 'sluice/internal';
 import { answerId } from './answers.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { RealtimeTranslation } from './realtime-translation.ts';

@@ -1,13 +1,7 @@
 import type { Subscriber } from 'rxjs';
-import { GatewayError, type GatewayEvent, type JsonObject, type Upstream } from 'sluice';
-import {
-  ExactBytes,
-  writeSse,
-  type Call,
-  type Codec,
-  type StreamEncoder,
-  type WireFrame,
-} from 'sluice/internal';
+import { GatewayError, type GatewayEvent, type JsonObject, type Upstream, type Call } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
+import { ExactBytes, writeSse, type StreamEncoder, type WireFrame } from 'sluice/internal';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */

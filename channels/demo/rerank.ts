@@ -1,4 +1,4 @@
-import { textOfDocument, type RerankRequest } from 'sluice/internal';
+import { documentText, type RerankRequest } from 'sluice/channel-kit';
 import { wordsIn } from './embed.ts';
 import type { Doing } from './doing.ts';
 
@@ -8,7 +8,7 @@ export const rerank: Doing<RerankRequest> = {
   text: ({ query }) => query,
   answer({ query, documents, rankFields, topN = documents.length }) {
     const asked = new Set(wordsIn(query));
-    const texts = documents.map((document) => textOfDocument(document, rankFields));
+    const texts = documents.map((document) => documentText(document, rankFields));
     const scores = texts.map((text, index) => {
       const words = new Set(wordsIn(text));
       const found = [...asked].filter((word) => words.has(word)).length;

@@ -1,6 +1,12 @@
 import { createHash, createHmac } from 'node:crypto';
-import { GatewayError, type Block, type ChatRequest, type Message } from 'sluice';
-import type { Proof, ToolCallBlock } from 'sluice/internal';
+import {
+  GatewayError,
+  type Block,
+  type ChatRequest,
+  type Message,
+  type Proof,
+  type ToolCallBlock,
+} from 'sluice';
 
 /** What a signature vouches for. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';

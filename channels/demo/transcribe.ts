@@ -1,5 +1,5 @@
 import type { GatewayEvent } from 'sluice';
-import type { TranscribeRequest, TranscriptSegment } from 'sluice/internal';
+import type { TranscribeRequest, TranscriptSegment } from 'sluice/channel-kit';
 import type { Doing } from './doing.ts';
 
 /** Bytes of a recording that the demo hears one word in. */

@@ -1,5 +1,4 @@
-import type { Block, ChatRequest, Usage } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type Block, type ChatRequest, type Usage } from 'sluice';
 import { countWords } from './words.ts';
 
 /** The input side of usage. */

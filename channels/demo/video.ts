@@ -1,5 +1,12 @@
-import { GatewayError, type Upstream, type UpstreamRequest } from 'sluice';
-import { parseObject, type Call, type ChannelParts, type Format } from 'sluice/internal';
+import {
+  GatewayError,
+  parseObject,
+  type Upstream,
+  type UpstreamRequest,
+  type Call,
+  type ChannelParts,
+} from 'sluice';
+import type { Format } from 'sluice/internal';
 import { pause, refusal } from './answers.ts';
 import { body, reply } from './reply.ts';
 

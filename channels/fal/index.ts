@@ -1,15 +1,19 @@
 import { z } from 'zod';
-import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
 import {
-  contentRefused,
+  defineChannel,
   isObject,
+  type JsonObject,
+  type JsonValue,
   type ChannelParts,
   type ChannelTools,
+} from 'sluice';
+import {
+  contentRefused,
   type EncodedRequest,
   type EncodeTarget,
   type ImageRequest,
-  type MadeImage,
-} from 'sluice/internal';
+  type GeneratedImage,
+} from 'sluice/channel-kit';
 import { applicationOf, falVideos, openVideos, videoFormat } from './videos.ts';
 import { overHttp } from '../_kit/http/http-channel.ts';
 import { answerOf, ask, askFree, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
@@ -84,7 +88,7 @@ function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): E
 }
 
 /** What its review holds for unfit comes all the same, blackened. */
-function decode(body: JsonObject): readonly MadeImage[] {
+function decode(body: JsonObject): readonly GeneratedImage[] {
   const { images, image, has_nsfw_concepts: found } = body;
   const list: readonly JsonValue[] = Array.isArray(images) ? images : [image ?? null];
   const unfit: readonly JsonValue[] = Array.isArray(found) ? found : [];

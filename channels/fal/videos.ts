@@ -1,14 +1,11 @@
-import type { JsonObject, UpstreamRequest } from 'sluice';
+import { isObject, type JsonObject, type UpstreamRequest, type Call, type ChannelParts } from 'sluice';
 import {
-  isObject,
-  stateReader,
-  type Call,
-  type ChannelParts,
+  videoStateReader,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { modelPath } from '../_kit/media/pictures.ts';
 import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
@@ -55,7 +52,7 @@ function lengthFor(model: string, seconds: number): string | number {
   return /\/(davinci|pika\/v2|pixverse\/v6|vidu\/(q3|q2\/reference))/.test(model) ? seconds : String(seconds);
 }
 
-const readState = stateReader({
+const readState = videoStateReader({
   in_queue: 'queued',
   in_progress: 'in_progress',
   completed: 'completed',

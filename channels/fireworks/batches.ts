@@ -1,12 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
-import { isObject, parseObject, type Call, type GuardedStream, wordTable } from 'sluice/internal';
+import {
+  GatewayError,
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type UpstreamRequest,
+  type Call,
+  type Download,
+} from 'sluice';
+import { lookupTable } from 'sluice/channel-kit';
 import { eachLine, resultLine } from '../_kit/batches/batch-lines.ts';
 import { batchErrors, secondsOf, type Open } from '../_kit/batches/batch-words.ts';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 
 /** What a job's states are in chat completions. All others are of one that runs. */
-const states = wordTable<string>({
+const states = lookupTable<string>({
   JOB_STATE_UNSPECIFIED: 'validating',
   JOB_STATE_VALIDATING: 'validating',
   JOB_STATE_WRITING_RESULTS: 'finalizing',
@@ -31,7 +40,7 @@ export interface FireworksAccount {
   readonly open: Open;
   /** Sends one to what belongs to the account: paths begin behind its name. */
   readonly own: Open;
-  readonly download: GuardedStream;
+  readonly download: Download;
 }
 
 /**
@@ -86,7 +95,7 @@ async function content(
   call: Call,
   request: UpstreamRequest,
   own: Open,
-  { id, download }: { readonly id: string; readonly download: GuardedStream },
+  { id, download }: { readonly id: string; readonly download: Download },
 ): ReturnType<Open> {
   const step = await ask(call, own, stepOf(request, { path: `/datasets/${id}:getDownloadEndpoint` }));
   if (!went(step)) return answerOf(step);

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineChannel } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { defineChannel, type ChannelParts, type ChannelTools } from 'sluice';
 import { fireworksBatches } from './batches.ts';
 import { inBoth, withMessages, type MessagesSide } from '../_kit/dialect/messages-side.ts';
 import { bearer, overHttp, traitsByModel, type HttpPlace } from '../_kit/http/http-channel.ts';

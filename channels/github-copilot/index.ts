@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { defineChannel, isChat, secretUrl, type ModelTraits, type UpstreamRequest } from 'sluice';
-import { authorized, bearerTokens, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import {
+  defineChannel,
+  isChat,
+  secretUrl,
+  type ModelTraits,
+  type UpstreamRequest,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+} from 'sluice';
+import { withAuthorization, bearerTokens } from 'sluice/channel-kit';
 import { copilotTokens, defaultBase, editor } from './tokens.ts';
 import { ordinaryHeaders, traitsByModel } from '../_kit/http/http-channel.ts';
 import { readModelList } from '../_kit/http/model-list.ts';
@@ -65,7 +74,7 @@ export default defineChannel({
         await tokens();
         return (baseUrl ?? plan.base).replace(/\/+$/, '');
       };
-      return { base, http: authorized({ ...tools, keys: [] }, tokens).http };
+      return { base, http: withAuthorization({ ...tools, keys: [] }, tokens).http };
     });
     return {
       speaks: { chat: ['chat-completions', 'responses'], embed: ['embeddings'] },

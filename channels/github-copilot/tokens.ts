@@ -1,5 +1,5 @@
-import { hideSecret, isObject, parseObject, type AccessToken } from 'sluice/internal';
-import type { HttpClient } from 'sluice';
+import { hideSecret, isObject, parseObject, type HttpClient } from 'sluice';
+import type { AccessToken } from 'sluice/channel-kit';
 
 /**
  * The headers without which requests are answered 400 (`missing Editor-Version header for IDE auth`, github:BerriAI/litellm#13256), as

@@ -1,5 +1,5 @@
 import { defineChannel } from 'sluice';
-import { authorized } from 'sluice/internal';
+import { withAuthorization } from 'sluice/channel-kit';
 import { halves } from '../_kit/identity/halves.ts';
 import { overHttp, plainKind } from '../_kit/http/http-channel.ts';
 import { volcHeaders } from './signature.ts';
@@ -11,7 +11,7 @@ export default plainKind(
     models: ['jimeng_*'],
     setup(options, tools) {
       for (const key of tools.keys) halves(key);
-      const signed = authorized(tools, ({ method = 'POST', url, body = '' }, key) => {
+      const signed = withAuthorization(tools, ({ method = 'POST', url, body = '' }, key) => {
         const [access, secret] = halves(key);
         if (typeof body !== 'string' && !Buffer.isBuffer(body))
           throw new Error('This provider takes no forms.');

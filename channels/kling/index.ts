@@ -1,5 +1,5 @@
 import { defineChannel } from 'sluice';
-import { authorized } from 'sluice/internal';
+import { withAuthorization } from 'sluice/channel-kit';
 import { halves } from '../_kit/identity/halves.ts';
 import { overHttp, plainKind } from '../_kit/http/http-channel.ts';
 import { jwt } from './jwt.ts';
@@ -15,7 +15,7 @@ export default plainKind(
     models: ['kling-*'],
     setup(options, tools) {
       for (const key of tools.keys) halves(key);
-      const signed = authorized(tools, (_request, key) => {
+      const signed = withAuthorization(tools, (_request, key) => {
         const [access, secret] = halves(key);
         const now = Math.floor(Date.now() / 1000);
         const token = jwt({ iss: access, exp: now + lifetime, nbf: now - leeway }, secret);

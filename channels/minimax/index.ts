@@ -1,6 +1,5 @@
 /** MiniMax: chat, also in the messages format, and videos. */
-import { defineChannel } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { defineChannel, type ChannelParts, type ChannelTools } from 'sluice';
 import { apiKey, bearer, overHttp, plainKind, traitsByModel } from '../_kit/http/http-channel.ts';
 import { inBoth, withMessages, type MessagesSide } from '../_kit/dialect/messages-side.ts';
 import { thinksAlike } from '../_kit/dialect/open-models.ts';

@@ -1,23 +1,28 @@
-import { GatewayError, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
 import {
-  atMost,
-  contentRefused,
-  failureOf,
-  imageText,
+  GatewayError,
   isObject,
-  loseSettings,
-  stateReader,
-  upstreamError,
-  wantedRatio,
-  wantedResolution,
-  withMetadata,
+  type JsonObject,
+  type JsonValue,
+  type UpstreamRequest,
   type Call,
   type ChannelParts,
+} from 'sluice';
+import {
+  limitImages,
+  contentRefused,
+  videoError,
+  imageText,
+  reportVideoSettings,
+  videoStateReader,
+  upstreamError,
+  requestedRatio,
+  requestedResolution,
+  addMetadata,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { commonRatios, nearestLength, ownVideos } from '../_kit/media/videos.ts';
 
@@ -38,16 +43,16 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
 function encodeOlder(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, imageRole } = request;
   const isFixed = /^[A-Z]2V-01/.test(target.model);
-  loseSettings(request, isFixed ? [] : ['seconds', 'size', 'resolution'], target);
-  const images = atMost(request.images, imageRole === 'reference' ? 1 : 2, videoFormat, target).map((image) =>
-    imageText(image, 'data-url', videoFormat),
+  reportVideoSettings(request, isFixed ? [] : ['seconds', 'size', 'resolution'], target);
+  const images = limitImages(request.images, imageRole === 'reference' ? 1 : 2, videoFormat, target).map(
+    (image) => imageText(image, 'data-url', videoFormat),
   );
   const [first, last] = images;
   const seconds = isFixed ? undefined : nearestLength(request, [6, 10], target);
   const resolution = isFixed ? undefined : resolutionFor(request, target);
   return {
     path: '/v1/video_generation',
-    body: withMetadata(
+    body: addMetadata(
       {
         model: target.model,
         ...(prompt === '' ? {} : { prompt }),
@@ -88,7 +93,7 @@ function resolutionFor(
   { lose }: EncodeTarget,
   names = resolutions,
 ): string | undefined {
-  const wanted = wantedResolution(request)?.toLowerCase();
+  const wanted = requestedResolution(request)?.toLowerCase();
   if (wanted === undefined) {
     if (request.size !== undefined) lose('settings.size');
     return undefined;
@@ -99,14 +104,14 @@ function resolutionFor(
 }
 
 function encodeNewer(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
   const { prompt, seconds = 5, imageRole } = request;
   const roles = imageRole === 'reference' ? ['reference_image'] : ['first_frame', 'last_frame'];
-  const images = atMost(request.images, imageRole === 'reference' ? 9 : 2, videoFormat, target);
-  const ratio = wantedRatio(request, commonRatios, target) ?? (images.length === 0 ? '16:9' : undefined);
+  const images = limitImages(request.images, imageRole === 'reference' ? 9 : 2, videoFormat, target);
+  const ratio = requestedRatio(request, commonRatios, target) ?? (images.length === 0 ? '16:9' : undefined);
   return {
     path: '/v2/video_generation',
-    body: withMetadata(
+    body: addMetadata(
       {
         model: target.model,
         content: [
@@ -127,7 +132,7 @@ function encodeNewer(request: VideoRequest, target: EncodeTarget): EncodedReques
   };
 }
 
-const readState = stateReader({
+const readState = videoStateReader({
   preparing: 'queued',
   queueing: 'queued',
   queued: 'queued',
@@ -156,7 +161,7 @@ function readReport(body: JsonObject): VideoReport {
     state,
     ...(typeof url === 'string' ? { url } : {}),
     ...(typeof duration === 'number' ? { seconds: duration } : {}),
-    ...(state === 'failed' ? { error: failureOf(error.code, error.message) } : {}),
+    ...(state === 'failed' ? { error: videoError(error.code, error.message) } : {}),
   };
 }
 

@@ -1,18 +1,17 @@
-import type { GatewayEvent, JsonObject } from 'sluice';
+import { isObject, type GatewayEvent, type JsonObject } from 'sluice';
 import {
-  cutShort,
-  frameBody,
-  isObject,
+  truncatedResponse,
+  readFrame,
   throwIfError,
-  typeOf,
-  unusable,
+  frameType,
+  unusableResponse,
   type EncodedRequest,
   type EncodeTarget,
   type Frame,
   type StreamDecoder,
   type TranscribeRequest,
   type TranscriptSegment,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import {
   eventsOf,
   secondsOf,
@@ -69,7 +68,7 @@ function field(name: string, value: unknown): readonly { readonly name: string; 
 function decode(body: JsonObject): Heard {
   throwIfError(body);
   const { text, language, segments, usage } = body;
-  if (typeof text !== 'string') throw unusable('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
   const seconds = isObject(usage) ? usage.prompt_audio_seconds : undefined;
   const said = Array.isArray(segments) ? segments.filter(isSegment) : [];
   return {
@@ -130,7 +129,7 @@ class VoxtralStream implements StreamDecoder {
 
   frame(frame: Frame): readonly GatewayEvent[] {
     if (frame.data.trim() === '[DONE]') return [];
-    const body = frameBody(frame);
+    const body = readFrame(frame);
     switch (body.type) {
       case 'transcription.text.delta':
         return this.#delta(body);
@@ -148,7 +147,7 @@ class VoxtralStream implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#done) throw cutShort();
+    if (!this.#done) throw truncatedResponse();
     return [];
   }
 
@@ -173,5 +172,5 @@ export const transcribe = transcriptCodec(transcriptFormat, encode, decode, {
   takes: ['context_bias', 'diarize'],
   upstreamFraming: 'sse',
   decodeStream: () => new VoxtralStream(),
-  endsStream: (frame) => typeOf(frame) === 'transcription.done',
+  endsStream: (frame) => frameType(frame) === 'transcription.done',
 });

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { unsupportedContent, type EncodeTarget } from 'sluice/channel-kit';
 import { knownMembers } from '../_kit/dialect/chat-dialect.ts';
 
 /** What Oracle's native chats have in common, whichever of their formats a model takes. */
@@ -59,7 +59,8 @@ export function imagePart({ url = '', detail }: JsonObject): JsonObject {
 
 /** A part of a message that there is no word for: refused, or reported as lost. */
 export function noPart({ type }: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
-  if (unsupported === 'refuse') throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
+  if (unsupported === 'refuse')
+    throw unsupportedContent('messages', `content of type ${String(type)}`, 'oci');
   lose('messages', 'content');
   return [];
 }

@@ -1,14 +1,7 @@
 /** Cohere's older chat at OCI (`CohereChatRequest`): requests and replies. */
 import { randomUUID } from 'node:crypto';
-import type { JsonObject, JsonValue } from 'sluice';
-import {
-  cannotCarry,
-  isObject,
-  parseObject,
-  upstreamError,
-  type EncodeTarget,
-  wordTable,
-} from 'sluice/internal';
+import { isObject, parseObject, type JsonObject, type JsonValue } from 'sluice';
+import { unsupportedContent, upstreamError, lookupTable, type EncodeTarget } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 import { beginChat, commonSettings, stopsOf, usageOf } from './chat.ts';
 
@@ -132,7 +125,7 @@ function textOf(content: JsonValue | undefined, given: JsonValue[], target: Enco
           text: Buffer.from(bytes, 'base64').toString('utf8'),
         });
       else if (target.unsupported === 'refuse')
-        throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
+        throw unsupportedContent('messages', `content of type ${String(type)}`, 'oci');
       else target.lose('messages', 'content');
       return [];
     })
@@ -140,7 +133,7 @@ function textOf(content: JsonValue | undefined, given: JsonValue[], target: Enco
 }
 
 /** The types of parameters, which are named as in Python: https://docs.cohere.com/v1/docs/parameter-types-in-tool-use */
-const types = wordTable<string>({
+const types = lookupTable<string>({
   string: 'str',
   number: 'float',
   integer: 'int',
@@ -230,7 +223,7 @@ function calledIn(piece: JsonObject, first: number): readonly JsonObject[] {
   }));
 }
 
-const reasons = wordTable<string>({
+const reasons = lookupTable<string>({
   COMPLETE: 'stop',
   MAX_TOKENS: 'length',
   ERROR_TOXIC: 'content_filter',

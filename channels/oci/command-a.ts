@@ -1,6 +1,6 @@
 /** Cohere's newer chat at OCI (`CohereChatRequestV2`): requests and replies. */
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, type EncodeTarget } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { EncodeTarget } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 import { beginChat, commonSettings, functionOf, imagePart, noPart, stopsOf, usageOf } from './chat.ts';
 import { annotationOf, cohereFormat, finishOf } from './cohere-chat.ts';

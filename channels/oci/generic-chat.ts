@@ -1,6 +1,6 @@
 /** Chat of all other makers at OCI (`GenericChatRequest`): requests and replies. */
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, type EncodeTarget, wordTable } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { lookupTable, type EncodeTarget } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 import {
   beginChat,
@@ -229,7 +229,7 @@ function citationsOf(annotations: JsonValue | undefined): readonly JsonObject[] 
 }
 
 /** The words of the makers, whose case differs. */
-const reasons = wordTable<string>({
+const reasons = lookupTable<string>({
   stop: 'stop',
   length: 'length',
   max_tokens: 'length',

@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { defineChannel, type HttpClient } from 'sluice';
 import {
-  authorized,
-  type ChannelParts,
-  type ChannelTools,
+  defineChannel,
   isObject,
   parseObject,
-  Renewed,
-} from 'sluice/internal';
+  type HttpClient,
+  type ChannelParts,
+  type ChannelTools,
+} from 'sluice';
+import { withAuthorization } from 'sluice/channel-kit';
+import { Renewed } from 'sluice/internal';
 import { bearer, overHttp, traitsByModel } from '../_kit/http/http-channel.ts';
 import { ociIdentity, ociSigners } from './identity.ts';
 import { nativeFormat, ociNative } from './native.ts';
@@ -127,7 +128,7 @@ export default defineChannel({
       ahead: () => ahead,
       log: tools.log,
     });
-    const signed = authorized(tools, async (request) => ociHeaders(request, await signers.get()));
+    const signed = withAuthorization(tools, async (request) => ociHeaders(request, await signers.get()));
     const account = tellingRefusals(signed, {
       who: 'OCI Generative AI',
       // What an identity may not see is not there for it.

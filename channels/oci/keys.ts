@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { isObject, parseObject } from 'sluice/internal';
+import { isObject, parseObject } from 'sluice';
 import type { OciKey } from './signature.ts';
 
 /** A key that signs until it ends; `expires` is in milliseconds since 1970, Infinity for one that does not. */

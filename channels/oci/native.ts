@@ -1,27 +1,26 @@
-import type { ChatRequest, JsonObject } from 'sluice';
+import { isObject, type ChatRequest, type JsonObject } from 'sluice';
 import {
-  decodeScores,
-  expectedOfDocuments,
-  expectedOfInputs,
-  isObject,
-  joinVectors,
-  loseForeign,
-  loseRerankLimits,
-  oneShot,
-  onlyText,
-  splitInputs,
-  textOfDocument,
+  decodeRerank,
+  estimateRerank,
+  estimateEmbed,
+  joinEmbed,
+  reportForeign,
+  reportRerankLimits,
+  defineCodec,
+  requireText,
+  splitEmbed,
+  documentText,
   throwIfError,
+  lookupTable,
   type Codec,
   type EmbedRequest,
   type RerankRequest,
-  wordTable,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { chatDialect, objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 import { cohereReply, cohereRequest, cohereWhole } from './cohere-chat.ts';
 import { commandAFormat, commandAReply, commandARequest, commandAWhole } from './command-a.ts';
 import { genericReply, genericRequest, genericWhole } from './generic-chat.ts';
-import { cohereInputType, embedded, loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, embedded, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The name under which the channel speaks Oracle's own API. */
 export const nativeFormat = 'oci-native';
@@ -32,7 +31,7 @@ const mostTexts = 96;
 /** Which words of chat models behind endpoints of the account take, which their names do not tell. */
 export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
 
-const wholes = wordTable<(said: JsonObject) => JsonObject>({
+const wholes = lookupTable<(said: JsonObject) => JsonObject>({
   COHERE: cohereWhole,
   [commandAFormat]: commandAWhole,
 });
@@ -90,11 +89,10 @@ export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): Oc
         };
       },
     }),
-    embed: oneShot<EmbedRequest>({
+    embed: defineCodec<EmbedRequest>({
       format: nativeFormat,
       operation: 'embed',
       path: '/20231130/actions/embedText',
-      decodeRequest: noClient,
       encodeRequest(request, { model, lose }) {
         const { inputs, purpose, dimensions } = request;
         loseOfEmbed(request, nativeFormat, lose);
@@ -102,7 +100,7 @@ export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): Oc
           path: '/20231130/actions/embedText',
           body: {
             ...asked(model),
-            inputs: inputs.map(onlyText),
+            inputs: inputs.map(requireText),
             inputType: cohereInputType(purpose).toUpperCase(),
             ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
           },
@@ -117,32 +115,30 @@ export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): Oc
           typeof id === 'string' ? id : '',
         );
       },
-      encodeWhole: noClient,
-      estimate: expectedOfInputs,
-      split: (request) => splitInputs(request, mostTexts),
-      join: joinVectors,
+      estimate: estimateEmbed,
+      split: (request) => splitEmbed(request, mostTexts),
+      join: joinEmbed,
     }),
-    rerank: oneShot<RerankRequest>({
+    rerank: defineCodec<RerankRequest>({
       format: nativeFormat,
       operation: 'rerank',
       path: '/20231130/actions/rerankText',
-      decodeRequest: noClient,
       encodeRequest(request, { model, lose }) {
         const { query, documents, topN, rankFields, extra } = request;
-        loseForeign(extra, nativeFormat, undefined, lose);
-        loseRerankLimits(request, lose);
+        reportForeign(extra, nativeFormat, undefined, lose);
+        reportRerankLimits(request, lose);
         return {
           path: '/20231130/actions/rerankText',
           body: {
             ...asked(model),
             input: query,
-            documents: documents.map((document) => textOfDocument(document, rankFields)),
+            documents: documents.map((document) => documentText(document, rankFields)),
             ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),
           },
         };
       },
       decodeWhole: ({ documentRanks: ranks, ...body }) =>
-        decodeScores(
+        decodeRerank(
           Array.isArray(ranks)
             ? {
                 ...body,
@@ -154,8 +150,7 @@ export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): Oc
             : body,
           nativeFormat,
         ),
-      encodeWhole: noClient,
-      estimate: expectedOfDocuments,
+      estimate: estimateRerank,
     }),
   };
 }

@@ -1,8 +1,7 @@
 import { generateKeyPair, X509Certificate, type KeyPairKeyObjectResult } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { promisify } from 'node:util';
-import { env, type HttpClient } from 'sluice';
-import { parseObject } from 'sluice/internal';
+import { env, parseObject, type HttpClient } from 'sluice';
 import { ofToken, privateKeyOf, readText, type OciSigner } from './keys.ts';
 import { ociHeaders } from './signature.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, parseObject, type EncodeTarget } from 'sluice/internal';
+import { GatewayError, isObject, parseObject, type JsonObject, type JsonValue } from 'sluice';
+import type { EncodeTarget } from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /** The name under which the channel speaks Ollama's own words. */

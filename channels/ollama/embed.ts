@@ -1,25 +1,24 @@
-import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import type { GatewayEvent, JsonObject, JsonValue } from 'sluice';
 import {
-  expectedOfInputs,
-  oneShot,
-  onlyText,
-  readPlainUsage,
+  estimateEmbed,
+  defineCodec,
+  requireText,
+  readTokenUsage,
   readVectors,
   throwIfError,
   type Codec,
   type EmbedRequest,
-} from 'sluice/internal';
-import { loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+} from 'sluice/channel-kit';
+import { loseOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The name under which the channel speaks Ollama's own words for embeddings. */
 export const embedFormat = 'ollama-embed';
 
 /** https://docs.ollama.com/api/embed */
-export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: embedFormat,
   operation: 'embed',
   path: '/api/embed',
-  decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
     const { keep_alive: keepAlive, truncate, options, ...others } = extra?.['embeddings'] ?? {};
     loseOfEmbed({ title, user, extra: { ...extra, embeddings: others } }, embedFormat, lose);
@@ -28,7 +27,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
       path: '/api/embed',
       body: {
         model,
-        input: inputs.map(onlyText),
+        input: inputs.map(requireText),
         ...(dimensions === undefined ? {} : { dimensions }),
         ...(truncate === undefined ? {} : { truncate }),
         ...(options === undefined ? {} : { options }),
@@ -37,8 +36,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     };
   },
   decodeWhole: decodeEmbeddings,
-  encodeWhole: noClient,
-  estimate: expectedOfInputs,
+  estimate: estimateEmbed,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -49,6 +47,6 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors } },
-    { type: 'usage', usage: readPlainUsage({ prompt_tokens: count ?? 0 }, embedFormat) },
+    { type: 'usage', usage: readTokenUsage({ prompt_tokens: count ?? 0 }, embedFormat) },
   ];
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
-import { editMembers, type ChannelParts } from 'sluice/internal';
+import { defineChannel, type ModelTraits, type UpstreamRequest, type ChannelParts } from 'sluice';
+import { editMembers } from 'sluice/channel-kit';
 import { bearer, overHttp, traitsByModel } from '../_kit/http/http-channel.ts';
 import { chat, chatFormat } from './chat.ts';
 import { embed, embedFormat } from './embed.ts';

@@ -1,13 +1,6 @@
-import type { ChatRequest, JsonObject, JsonValue } from 'sluice';
-import {
-  isObject,
-  parseObject,
-  responsesCodec,
-  ResponsesStreamDecoder,
-  type Codec,
-  type Frame,
-  type StreamDecoder,
-} from 'sluice/internal';
+import { isObject, parseObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
+import type { Codec, Frame, StreamDecoder } from 'sluice/channel-kit';
+import { responsesCodec, ResponsesStreamDecoder } from 'sluice/internal';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { embedCodec, isObject, splitInputs, type Codec, type EmbedRequest } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { embedCodec, splitEmbed, type Codec, type EmbedRequest } from 'sluice/channel-kit';
 
 /**
  * Embeddings, whose numbers come as signed bytes in base64: at most 512 texts, each with up to 32,000 tokens.
@@ -16,7 +16,7 @@ export const embed: Codec<EmbedRequest> = {
     return { ...encoded, body: { ...rest, encoding_format: 'base64_int8' } };
   },
   decodeWhole: (body, traits) => embedCodec.decodeWhole(withNumbers(body), traits),
-  split: (request) => splitInputs(request, 512),
+  split: (request) => splitEmbed(request, 512),
 };
 
 function withNumbers(body: JsonObject): JsonObject {

@@ -1,4 +1,4 @@
-import { isObject } from 'sluice/internal';
+import { isObject } from 'sluice';
 import { openaiLike } from '../_kit/dialect/openai-like.ts';
 import { chat } from './agent.ts';
 import { embed } from './embeddings.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue, UpstreamRequest } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
+import { isObject, parseObject, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /**

@@ -1,13 +1,6 @@
 /** Replicate: images and videos, which are predictions that are asked for until they are done. */
-import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
-import {
-  type ChannelParts,
-  type ChannelTools,
-  type EncodedRequest,
-  type EncodeTarget,
-  type ImageRequest,
-  type MadeImage,
-} from 'sluice/internal';
+import { defineChannel, type JsonObject, type JsonValue, type ChannelParts, type ChannelTools } from 'sluice';
+import type { EncodedRequest, EncodeTarget, ImageRequest, GeneratedImage } from 'sluice/channel-kit';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
 import { answerOf, ask, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { placeOf, replicateVideos, videoFormat } from './videos.ts';
@@ -69,7 +62,7 @@ function givenImages(model: string, urls: readonly string[]): JsonObject {
   return { image: urls[0] ?? '' };
 }
 
-function decode({ status, output, error }: JsonObject): readonly MadeImage[] {
+function decode({ status, output, error }: JsonObject): readonly GeneratedImage[] {
   if (status !== 'succeeded') throwReason(typeof error === 'string' ? error : '');
   const outputs: readonly JsonValue[] = Array.isArray(output) ? output : [output ?? null];
   return outputs.flatMap((one) => (typeof one === 'string' ? [pictureAt(one)] : []));

@@ -1,12 +1,12 @@
 import type { JsonObject } from 'sluice';
 import {
-  failureOf,
-  stateReader,
+  videoError,
+  videoStateReader,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { modelPath } from '../_kit/media/pictures.ts';
 import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
 
@@ -45,7 +45,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
 }
 
 /** https://replicate.com/docs/topics/predictions/lifecycle https://github.com/replicate/replicate-javascript (index.d.ts) */
-const readState = stateReader({
+const readState = videoStateReader({
   starting: 'queued',
   processing: 'in_progress',
   succeeded: 'completed',
@@ -61,7 +61,7 @@ function readReport({ id, status, output, error }: JsonObject): VideoReport {
     id: typeof id === 'string' ? id : '',
     state,
     ...(typeof url === 'string' ? { url } : {}),
-    ...(state === 'failed' ? { error: failureOf(undefined, error) } : {}),
+    ...(state === 'failed' ? { error: videoError(undefined, error) } : {}),
   };
 }
 

@@ -1,6 +1,7 @@
 import { concat, defer, filter, firstValueFrom, map, of, throwError, type Observable } from 'rxjs';
-import { wholeBytes, type Upstream } from 'sluice';
-import { cutShort, EventStreamCutter, eventStreamType, parseObject, type Frame } from 'sluice/internal';
+import { wholeBytes, parseObject, type Upstream } from 'sluice';
+import { truncatedResponse, type Frame } from 'sluice/channel-kit';
+import { EventStreamCutter, eventStreamType } from 'sluice/internal';
 
 /** Status of an error of the container, whose own status and body are members of it: `ModelError`. */
 const containerFailed = 424;
@@ -39,7 +40,7 @@ function serverSentEvents(bytes: Upstream['bytes']): Observable<Buffer> {
     map((chunk) => Buffer.concat(cutter.push(chunk).map((frame) => partOf(frame, lines)))),
     filter(({ length }) => length > 0),
   );
-  const end = defer(() => (cutter.unfinished ? throwError(cutShort) : of(Buffer.from(lines.end()))));
+  const end = defer(() => (cutter.unfinished ? throwError(truncatedResponse) : of(Buffer.from(lines.end()))));
   return concat(parts, end);
 }
 

@@ -1,7 +1,7 @@
 /** Amazon SageMaker: real-time endpoints whose containers speak chat completions. */
 import { z } from 'zod';
-import { defineChannel, type UpstreamRequest } from 'sluice';
-import { editMembers, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { defineChannel, type UpstreamRequest, type ChannelParts, type ChannelTools } from 'sluice';
+import { editMembers } from 'sluice/channel-kit';
 import { awsEndpoint, placeOptions, placesOf, regionsOf } from '../_kit/identity/aws-places.ts';
 import { awsHeaders } from '../_kit/identity/aws-signature.ts';
 import { ordinaryHeaders } from '../_kit/http/http-channel.ts';

@@ -1,5 +1,4 @@
-import { GatewayError, type HttpClient } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
+import { GatewayError, isObject, parseObject, type HttpClient } from 'sluice';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /** Milliseconds for which a list is believed; for how long where a model is not in it. */

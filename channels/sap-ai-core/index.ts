@@ -1,15 +1,16 @@
 /** SAP AI Core: models that run in deployments of a resource group, and its orchestration service. */
 import { z } from 'zod';
-import { defineChannel, secret, type Upstream, type UpstreamRequest } from 'sluice';
 import {
-  authorized,
-  bearerTokens,
+  defineChannel,
+  secret,
+  parseObject,
+  type Upstream,
+  type UpstreamRequest,
   type Call,
   type ChannelParts,
   type ChannelTools,
-  oauthTokens,
-  parseObject,
-} from 'sluice/internal';
+} from 'sluice';
+import { withAuthorization, bearerTokens, oauthTokens } from 'sluice/channel-kit';
 import { overHttp } from '../_kit/http/http-channel.ts';
 import { tellingRefusals } from '../_kit/http/refusals.ts';
 import { Deployments, orchestratedModels } from './deployments.ts';
@@ -129,7 +130,7 @@ function signedIn(
     shown: 'the service key in the config',
     advice: 'Check that the service key is complete and has not been deleted.',
   });
-  return tellingRefusals(authorized({ ...tools, keys: [] }, bearerTokens(ask, tools.log)), {
+  return tellingRefusals(withAuthorization({ ...tools, keys: [] }, bearerTokens(ask, tools.log)), {
     who: 'SAP AI Core',
     advice: 'Check that the service key is of this instance, and that the resource group is one of its own.',
   });

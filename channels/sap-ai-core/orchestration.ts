@@ -1,5 +1,5 @@
-import type { ChatRequest, JsonObject, JsonValue } from 'sluice';
-import { isObject, upstreamError, type Codec } from 'sluice/internal';
+import { isObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
+import { upstreamError, type Codec } from 'sluice/channel-kit';
 import { chatDialect, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /** The name under which the channel speaks to the orchestration service. */

@@ -1,5 +1,11 @@
-import type { JsonObject, JsonValue, UpstreamRequest } from 'sluice';
-import { isObject, type Call, type GuardedStream } from 'sluice/internal';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  type UpstreamRequest,
+  type Call,
+  type Download,
+} from 'sluice';
 import { secondsOf, type BatchWords, type Open } from '../_kit/batches/batch-words.ts';
 import { answerOf, ask, stepOf, went, type Step } from '../_kit/jobs/jobs.ts';
 
@@ -10,7 +16,7 @@ const behind = '-results';
  * Batches of SiliconFlow. Answers about files are wrapped, no file can be asked for alone, and results are at an address, which is asked
  * for when somebody wants them. https://docs.siliconflow.com/en/userguide/guides/batch
  */
-export function siliconflowBatches(download: GuardedStream): BatchWords {
+export function siliconflowBatches(download: Download): BatchWords {
   return {
     answer: (told) => ({
       ...told,
@@ -64,7 +70,7 @@ async function ofResults(
     id,
     wants,
     download,
-  }: { readonly id: string; readonly wants: string | undefined; readonly download: GuardedStream },
+  }: { readonly id: string; readonly wants: string | undefined; readonly download: Download },
 ): ReturnType<Open> {
   const step = await ask(call, open, stepOf(request, { path: `/batches/${id}` }));
   if (!went(step)) return answerOf(step);

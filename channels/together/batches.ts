@@ -1,4 +1,4 @@
-import { isObject } from 'sluice/internal';
+import { isObject } from 'sluice';
 import { batchErrors, secondsOf, type BatchWords } from '../_kit/batches/batch-words.ts';
 import { withTexts } from './form-stream.ts';
 

@@ -1,20 +1,18 @@
-import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
-  expectedOfInputs,
-  isObject,
-  joinVectors,
-  loseForeign,
-  oneShot,
-  onlyText,
-  readPlainUsage,
+  estimateEmbed,
+  joinEmbed,
+  reportForeign,
+  defineCodec,
+  requireText,
+  readTokenUsage,
   readVectors,
-  splitInputs,
+  splitEmbed,
   throwIfError,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
-} from 'sluice/internal';
-import { noClient } from '../_kit/dialect/provider-words.ts';
+} from 'sluice/channel-kit';
 
 /** Most texts of one request; the newest models take one. */
 const mostTexts = 250;
@@ -31,20 +29,19 @@ const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
 };
 
 /** Embeddings as Vertex AI predicts them: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
-export const vertexEmbed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+export const vertexEmbed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: 'vertex-embed',
   operation: 'embed',
   path: '/models',
-  decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseForeign(extra, 'vertex-embed', undefined, lose);
+    reportForeign(extra, 'vertex-embed', undefined, lose);
     if (user !== undefined) lose('user');
     const task = purpose === undefined ? undefined : tasks[purpose];
     return {
       path: `/models/${encodeURIComponent(model)}:predict`,
       body: {
         instances: inputs.map((input, index) => ({
-          content: onlyText(input, index),
+          content: requireText(input, index),
           ...(task === undefined ? {} : { task_type: task }),
           ...(title === undefined ? {} : { title }),
         })),
@@ -53,10 +50,9 @@ export const vertexEmbed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     };
   },
   decodeWhole,
-  encodeWhole: noClient,
-  estimate: expectedOfInputs,
-  split: (request) => splitInputs(request, request.model.startsWith('gemini-') ? 1 : mostTexts),
-  join: joinVectors,
+  estimate: estimateEmbed,
+  split: (request) => splitEmbed(request, request.model.startsWith('gemini-') ? 1 : mostTexts),
+  join: joinEmbed,
 });
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -72,6 +68,6 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors: readVectors(values) } },
-    { type: 'usage', usage: readPlainUsage({ total_tokens: input }, 'vertex-embed') },
+    { type: 'usage', usage: readTokenUsage({ total_tokens: input }, 'vertex-embed') },
   ];
 }

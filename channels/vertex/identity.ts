@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { env, requirePackage, secret } from 'sluice';
-import { type AccessToken, hideSecretsIn, parseObject } from 'sluice/internal';
+import { env, requirePackage, secret, parseObject } from 'sluice';
+import type { AccessToken } from 'sluice/channel-kit';
+import { hideSecretsIn } from 'sluice/internal';
 import { z } from 'zod';
 
 /**

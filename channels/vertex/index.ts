@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
-import { authorized, bearerTokens, type ChannelParts, type ChannelTools, editMembers } from 'sluice/internal';
+import {
+  defineChannel,
+  type ModelTraits,
+  type UpstreamRequest,
+  type ChannelParts,
+  type ChannelTools,
+} from 'sluice';
+import { withAuthorization, bearerTokens, editMembers } from 'sluice/channel-kit';
 import { googleCredentials, googleTokens } from './identity.ts';
 import { overHttp } from '../_kit/http/http-channel.ts';
 import { vertexLive } from '../_kit/live/addresses.ts';
@@ -72,7 +78,7 @@ export default defineChannel({
       : `https://${hostOf(location)}/${apiVersion}/projects/${project ?? ''}/locations/${location}`;
     const signed = express
       ? tools
-      : tellingRefusals(authorized(tools, bearerTokens(googleTokens({ credentials }), tools.log)), {
+      : tellingRefusals(withAuthorization(tools, bearerTokens(googleTokens({ credentials }), tools.log)), {
           who: `Google Vertex AI in ${location}`,
           advice: `Give it the role Vertex AI User on the project ${project ?? ''}, see that the Vertex AI API is enabled there, and that the location has the model.`,
         });

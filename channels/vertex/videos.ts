@@ -1,14 +1,13 @@
-import { GatewayError, type JsonObject, type UpstreamRequest } from 'sluice';
 import {
-  ExactBytes,
-  generateContentVideos,
+  GatewayError,
   isObject,
-  readVideoOperation,
+  type JsonObject,
+  type UpstreamRequest,
   type Call,
   type ChannelParts,
-  type VideoCodecs,
-  type VideoReport,
-} from 'sluice/internal';
+} from 'sluice';
+import type { VideoReport } from 'sluice/channel-kit';
+import { ExactBytes, generateContentVideos, readVideoOperation, type VideoCodecs } from 'sluice/internal';
 import { ask, answerOf, stepOf, went } from '../_kit/jobs/jobs.ts';
 
 /** The name under which Veo is asked here: the words are those of generateContent, but for how an operation is asked about. */

@@ -1,48 +1,43 @@
 /** Voyage AI: embeddings and reranking. */
-import { defineChannel } from 'sluice';
+import { defineChannel, type ChannelParts, type ChannelTools } from 'sluice';
 import {
-  decodeScores,
+  decodeRerank,
   embedCodec,
-  expectedOfDocuments,
-  loseRerankLimits,
-  oneShot,
-  splitInputs,
-  textOfDocument,
-  type ChannelParts,
-  type ChannelTools,
+  estimateRerank,
+  reportRerankLimits,
+  defineCodec,
+  splitEmbed,
+  documentText,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
   type RerankRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
-import { noClient } from '../_kit/dialect/provider-words.ts';
 import { voyageBatches } from './batches.ts';
 
-const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: 'voyage-rerank',
   operation: 'rerank',
   path: '/rerank',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
     const { truncation, ...others } = extra?.rerank ?? {};
     for (const field of Object.keys(others)) if (!field.startsWith('$')) lose(field);
-    loseRerankLimits(request, lose);
+    reportRerankLimits(request, lose);
     return {
       path: '/rerank',
       body: {
         model,
         query,
-        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        documents: documents.map((document) => documentText(document, rankFields)),
         ...(topN === undefined ? {} : { top_k: Math.min(topN, documents.length) }),
         ...(truncation === undefined ? {} : { truncation }),
       },
     };
   },
-  decodeWhole: (body) => decodeScores(body, 'voyage-rerank'),
-  encodeWhole: noClient,
-  estimate: expectedOfDocuments,
+  decodeWhole: (body) => decodeRerank(body, 'voyage-rerank'),
+  estimate: estimateRerank,
 });
 
 const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
@@ -73,7 +68,7 @@ const embed: Codec<EmbedRequest> = {
       },
     };
   },
-  split: (request) => splitInputs(request, 1000),
+  split: (request) => splitEmbed(request, 1000),
 };
 
 /** Voyage AI: embeddings, and rerank, whose results stand in `data`. */

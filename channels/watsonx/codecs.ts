@@ -1,25 +1,25 @@
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
-  decodeScores,
-  expectedOfDocuments,
-  expectedOfInputs,
-  joinVectors,
-  loseForeign,
-  loseRerankLimits,
-  oneShot,
-  onlyText,
-  readPlainUsage,
+  decodeRerank,
+  estimateRerank,
+  estimateEmbed,
+  joinEmbed,
+  reportForeign,
+  reportRerankLimits,
+  defineCodec,
+  requireText,
+  readTokenUsage,
   readVectors,
-  splitInputs,
-  textOfDocument,
+  splitEmbed,
+  documentText,
   throwIfError,
   upstreamError,
   type Codec,
   type EmbedRequest,
   type RerankRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
-import { loseOfEmbed, noClient } from '../_kit/dialect/provider-words.ts';
+import { loseOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The names under which the channel speaks the words of watsonx.ai. */
 export const chatFormat = 'watsonx-chat';
@@ -94,22 +94,20 @@ function named({
 }
 
 /** https://www.ibm.com/watsonx/developer/capabilities/embeddings */
-export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: embedFormat,
   operation: 'embed',
   path: '/ml/v1/text/embeddings',
-  decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
     loseOfEmbed({ title, user, extra }, embedFormat, lose);
     if (purpose !== undefined) lose('taskType');
     if (dimensions !== undefined) lose('dimensions');
-    return { path: '/ml/v1/text/embeddings', body: { model_id: model, inputs: inputs.map(onlyText) } };
+    return { path: '/ml/v1/text/embeddings', body: { model_id: model, inputs: inputs.map(requireText) } };
   },
   decodeWhole: decodeEmbeddings,
-  encodeWhole: noClient,
-  estimate: expectedOfInputs,
-  split: (request) => splitInputs(request, mostTexts),
-  join: joinVectors,
+  estimate: estimateEmbed,
+  split: (request) => splitEmbed(request, mostTexts),
+  join: joinEmbed,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -123,26 +121,25 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   ];
 }
 
-function used({ input_token_count: count }: JsonObject, format: string): ReturnType<typeof readPlainUsage> {
-  return readPlainUsage({ prompt_tokens: typeof count === 'number' ? count : 0 }, format);
+function used({ input_token_count: count }: JsonObject, format: string): ReturnType<typeof readTokenUsage> {
+  return readTokenUsage({ prompt_tokens: typeof count === 'number' ? count : 0 }, format);
 }
 
 /** https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_4_x.WatsonXAI.RerankResponse.html */
-export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+export const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: rerankFormat,
   operation: 'rerank',
   path: '/ml/v1/text/rerank',
-  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
-    loseForeign(extra, rerankFormat, undefined, lose);
-    loseRerankLimits(request, lose);
+    reportForeign(extra, rerankFormat, undefined, lose);
+    reportRerankLimits(request, lose);
     return {
       path: '/ml/v1/text/rerank',
       body: {
         model_id: model,
         query,
-        inputs: documents.map((document) => ({ text: textOfDocument(document, rankFields) })),
+        inputs: documents.map((document) => ({ text: documentText(document, rankFields) })),
         ...(topN === undefined
           ? {}
           : { parameters: { return_options: { top_n: Math.min(topN, documents.length) } } }),
@@ -151,11 +148,10 @@ export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   },
   decodeWhole({ results = null, ...body }) {
     throwIfError(body);
-    const [head, result] = decodeScores({ results }, rerankFormat);
+    const [head, result] = decodeRerank({ results }, rerankFormat);
     return [head, result, { type: 'usage' as const, usage: used(body, rerankFormat) }].filter(
       (event) => event !== undefined,
     );
   },
-  encodeWhole: noClient,
-  estimate: expectedOfDocuments,
+  estimate: estimateRerank,
 });

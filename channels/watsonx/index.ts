@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { defineChannel, secretUrl, type ModelTraits, type UpstreamRequest } from 'sluice';
 import {
-  authorized,
-  bearerTokens,
+  defineChannel,
+  secretUrl,
+  isObject,
+  parseObject,
+  type ModelTraits,
+  type UpstreamRequest,
   type ChannelParts,
   type ChannelTools,
-  isObject,
-  oauthTokens,
-  parseObject,
-} from 'sluice/internal';
+} from 'sluice';
+import { withAuthorization, bearerTokens, oauthTokens } from 'sluice/channel-kit';
 import { overHttp } from '../_kit/http/http-channel.ts';
 import { chat, chatFormat, embed, embedFormat, rerank, rerankFormat } from './codecs.ts';
 
@@ -82,7 +83,7 @@ export default defineChannel({
         shown: 'the API key in the config',
         advice: 'Check that the key is complete, has not been deleted, and belongs to this account.',
       });
-      return authorized({ ...tools, keys: [] }, bearerTokens(ask, tools.log));
+      return withAuthorization({ ...tools, keys: [] }, bearerTokens(ask, tools.log));
     });
     const baseUrl = `https://${region}.ml.cloud.ibm.com`;
     const parts = accounts.map((account) =>

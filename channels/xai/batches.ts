@@ -1,5 +1,11 @@
-import { GatewayError, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
-import { isObject, type Call } from 'sluice/internal';
+import {
+  GatewayError,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  type UpstreamRequest,
+  type Call,
+} from 'sluice';
 import { failureLine, fileOf, resultLine } from '../_kit/batches/batch-lines.ts';
 import { batchErrors, secondsOf, type BatchWords, type Open } from '../_kit/batches/batch-words.ts';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';

@@ -1,26 +1,24 @@
 import { of } from 'rxjs';
-import type { JsonObject } from 'sluice';
+import { isObject, type JsonObject, type ChannelParts } from 'sluice';
 import {
-  atMost,
+  limitImages,
   contentRefused,
-  failureOf,
+  videoError,
   imageText,
-  isObject,
-  loseSettings,
-  stateReader,
+  reportVideoSettings,
+  videoStateReader,
   throwIfError,
-  usualSeconds,
-  wantedRatio,
-  type ChannelParts,
+  defaultSeconds,
+  requestedRatio,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type ImageRequest,
-  type MadeImage,
+  type GeneratedImage,
   type SpeakRequest,
   type VideoReport,
   type VideoRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { ownWords } from '../_kit/dialect/own-words.ts';
 import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from '../_kit/media/pictures.ts';
 import { soundFor, speechCodec, voiceName } from '../_kit/media/speech.ts';
@@ -56,7 +54,7 @@ function encodeImages(request: ImageRequest, { model, lose }: EncodeTarget, own:
   };
 }
 
-function decodeImages(body: JsonObject): readonly MadeImage[] {
+function decodeImages(body: JsonObject): readonly GeneratedImage[] {
   throwIfError(body);
   const list = Array.isArray(body.data) ? body.data.filter(isObject) : [];
   if (list.some(({ respect_moderation: isFit }) => isFit === false)) throw contentRefused('');
@@ -96,18 +94,18 @@ const resolutions: ReadonlySet<string> = new Set(['480p', '720p', '1080p']);
 const mostReferences = 7;
 
 function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'user'], target);
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'user'], target);
   const { prompt, imageRole, user, metadata = {} } = request;
   // Members of its own may name another video or more images, which cost more than is reserved.
   for (const name of Object.keys(metadata)) if (name !== 'generate_audio') target.lose(`metadata.${name}`);
   const isReference = imageRole === 'reference' || (imageRole === undefined && request.images.length > 1);
-  const images = atMost(request.images, isReference ? mostReferences : 1, mediaFormat, target).map(
+  const images = limitImages(request.images, isReference ? mostReferences : 1, mediaFormat, target).map(
     (image) => ({
       url: imageText(image, 'data-url', mediaFormat),
     }),
   );
   const [first] = images;
-  const ratio = wantedRatio(request, videoRatios, target);
+  const ratio = requestedRatio(request, videoRatios, target);
   const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
   return {
     path: '/videos/generations',
@@ -115,7 +113,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
       model: target.model,
       prompt,
       // A length is always told: what is charged for a video that names none is known by it.
-      duration: Math.ceil(request.seconds ?? usualSeconds(request)),
+      duration: Math.ceil(request.seconds ?? defaultSeconds(request)),
       ...(first === undefined ? {} : isReference ? { reference_images: images } : { image: first }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
       ...(resolution === undefined ? {} : { resolution }),
@@ -125,7 +123,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
   };
 }
 
-const readState = stateReader({
+const readState = videoStateReader({
   pending: 'in_progress',
   done: 'completed',
   failed: 'failed',
@@ -152,8 +150,8 @@ function readReport(body: JsonObject): VideoReport {
     ...(state === 'failed'
       ? {
           error: isUnfit
-            ? failureOf('content_policy_violation', 'The video was refused.')
-            : failureOf(code ?? status, message),
+            ? videoError('content_policy_violation', 'The video was refused.')
+            : videoError(code ?? status, message),
         }
       : {}),
   };

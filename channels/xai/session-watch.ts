@@ -1,13 +1,6 @@
-import type { JsonObject, JsonValue, Usage } from 'sluice';
-import {
-  appendedLength,
-  bytesOf,
-  isObject,
-  leadingType,
-  parseObject,
-  type SocketMessage,
-  type TunnelWatch,
-} from 'sluice/internal';
+import { isObject, parseObject, type JsonObject, type JsonValue, type Usage } from 'sluice';
+import type { SocketMessage, SessionWatch } from 'sluice/channel-kit';
+import { appendedLength, bytesOf, leadingType } from 'sluice/internal';
 
 /** As much as is charged for at once, where no response ends before: half of what is reserved. */
 const mostSeconds = 30;
@@ -32,8 +25,8 @@ const telling: ReadonlySet<string> = new Set([
  * https://docs.x.ai/developers/models/speech-to-speech and https://docs.x.ai/developers/pricing, read 2026-09-30. Tokens are told by
  * responses and cost nothing. An earlier page charged for audio that is sent faster than time passes, so that the higher of the two counts.
  */
-export class XaiSessionWatch implements TunnelWatch {
-  readonly #answers: TunnelWatch;
+export class XaiSessionWatch implements SessionWatch {
+  readonly #answers: SessionWatch;
   readonly #now: () => number;
   /** True while the time of the session counts. */
   #isTimed = true;
@@ -48,7 +41,7 @@ export class XaiSessionWatch implements TunnelWatch {
   #inputRate = 48_000;
   #outputRate = 48_000;
 
-  constructor(answers: TunnelWatch, now: () => number = () => performance.now()) {
+  constructor(answers: SessionWatch, now: () => number = () => performance.now()) {
     this.#answers = answers;
     this.#now = now;
   }

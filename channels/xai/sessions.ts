@@ -1,6 +1,14 @@
 import { map } from 'rxjs';
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, leadingType, parseObject, type ChannelParts, type SocketMessage } from 'sluice/internal';
+import {
+  GatewayError,
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type ChannelParts,
+} from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
+import { leadingType } from 'sluice/internal';
 import { requireConversation } from '../_kit/http/realtime.ts';
 import { XaiSessionWatch } from './session-watch.ts';
 

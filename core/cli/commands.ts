@@ -1,10 +1,10 @@
 /** All commands by their names, in the order of the overview. */
 import type { Group } from './admin/rows.ts';
 import type { Command } from './command.ts';
-import { wordTable } from '../model/word-table.ts';
+import { lookupTable } from '../model/lookup-table.ts';
 
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
-export const commands = wordTable<() => Promise<Command>>({
+export const commands = lookupTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
   doctor: async () => (await import('./doctor.ts')).doctor,
   init: async () => (await import('./init.ts')).init,

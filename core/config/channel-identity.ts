@@ -1,7 +1,7 @@
 import type { ChannelOptions, ChannelTools, OAuth2Identity } from '../sdk/define.ts';
 import type { Settings } from '../settings/index.ts';
 import { bearerTokens } from '../upstream/credentials/access-tokens.ts';
-import { authorized } from '../upstream/credentials/authorized.ts';
+import { withAuthorization } from '../upstream/credentials/authorization.ts';
 import { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
 import { fillingIn, StandIn } from '../upstream/credentials/stand-in.ts';
 import { createHttpClient } from '../upstream/send.ts';
@@ -36,7 +36,7 @@ export function withIdentity(
     shown: `the client "${id}"`,
     advice: 'Check tokenUrl, clientId, clientSecret, scope and clientAuth of the identity.',
   });
-  const signed = authorized(tools, bearerTokens(ask, tools.log));
+  const signed = withAuthorization(tools, bearerTokens(ask, tools.log));
   if (tools.keys.length > 0) return signed;
   const standIn = new StandIn();
   return fillingIn({ ...signed, keys: [standIn.key] }, standIn, () => undefined);

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChannelKey } from '../sdk/channel.ts';
-import type { KeyRegion } from '../sdk/define.ts';
+import type { ChannelKey, KeyRegion } from '../sdk/channel.ts';
 
 /** Returns the keys of a channel. Hashes tell them apart, in the log and across restarts, and give none of them away; regions go by their names. */
 export function channelKeys(keys: readonly string[], regions?: readonly KeyRegion[]): readonly ChannelKey[] {

@@ -10,7 +10,7 @@ import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
 import type { Call } from '../sdk/call.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
-import type { GuardedStream } from '../sdk/http.ts';
+import type { Download } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
 import type { Credentials } from '../state/users/credentials.ts';
@@ -82,7 +82,7 @@ export interface InternalTools {
   /** Has the request phases of all plugins timed. */
   watchPlugins(watch: WatchPlugins): void;
   /** Streams a file from a URL that a provider gave. */
-  readonly download: GuardedStream;
+  readonly download: Download;
   readonly prices: Prices;
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;

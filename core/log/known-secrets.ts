@@ -1,7 +1,12 @@
 /** Secrets of this process, in the forms in which text may contain them. */
 const known = new Set<string>();
 
-/** Masks a secret, from now on, in the log and in errors. Texts of fewer than 8 characters are left, because they occur in words. */
+/**
+ * Masks a secret in the log and in errors from now on. Texts of fewer than 8 characters are not masked, because they occur in words.
+ *
+ * @example
+ * hideSecret(token);
+ */
 export function hideSecret(value: string): void {
   if (value.length < 8) return;
   for (const form of formsOf(value)) known.add(form);

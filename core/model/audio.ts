@@ -2,7 +2,12 @@ import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 import type { Upload } from './form.ts';
 
-/** A wish to have a recording written down, in its own language or in English. */
+/**
+ * A request to transcribe a recording, in its own language or in English.
+ *
+ * @example
+ * const encodeRequest = ({ file, language }: TranscribeRequest) => ({ path: `/transcripts?language=${language ?? 'auto'}`, body: {}, form: [{ name: 'file', file }] });
+ */
 export interface TranscribeRequest {
   readonly operation: 'transcribe' | 'translate-audio';
   /** The format that the client wrote. */
@@ -22,7 +27,12 @@ export interface TranscribeRequest {
   readonly extra?: Extra;
 }
 
-/** A stretch of a recording. Times are seconds. */
+/**
+ * A part of a recording. Times are seconds.
+ *
+ * @example
+ * const segment: TranscriptSegment = { start: 0, end: 1.5, text: 'Hello.', speaker: 'A' };
+ */
 export interface TranscriptSegment {
   readonly start: number;
   readonly end: number;
@@ -45,7 +55,12 @@ export interface Transcript {
   readonly extra?: Extra;
 }
 
-/** A wish to have text spoken. */
+/**
+ * A request to speak a text.
+ *
+ * @example
+ * const encodeRequest = ({ text, voice }: SpeakRequest, { model }: EncodeTarget) => ({ path: '/speech', body: { model, text, voice: typeof voice === 'string' ? voice : voice.id } });
+ */
 export interface SpeakRequest {
   readonly operation: 'speak';
   /** The format that the client wrote. */

@@ -33,7 +33,12 @@ export interface RefusalBlock extends Piece {
   readonly text: string;
 }
 
-/** An image, a sound, a video or a document. */
+/**
+ * An image, a sound, a video or a document.
+ *
+ * @example
+ * const images = content.filter(({ type }) => type === 'image').length;
+ */
 export interface MediaBlock extends Piece {
   readonly type: 'image' | 'audio' | 'video' | 'file';
   readonly source: Source;
@@ -43,7 +48,12 @@ export interface MediaBlock extends Piece {
   readonly detail?: string;
 }
 
-/** The model's thinking, with the proof that must come back unchanged. */
+/**
+ * Reasoning of the model, with the proof that must come back unchanged.
+ *
+ * @example
+ * const thoughts: ReasoningBlock = { type: 'reasoning', text: 'The client asks for a sum.' };
+ */
 export interface ReasoningBlock extends Piece {
   readonly type: 'reasoning';
   /** Empty when the provider hides it (`proof.kind` is then `encrypted`, or the text was omitted). */
@@ -51,7 +61,12 @@ export interface ReasoningBlock extends Piece {
   readonly proof?: Proof;
 }
 
-/** A call the model makes. */
+/**
+ * A tool call of the model.
+ *
+ * @example
+ * const called: ToolCallBlock = { type: 'tool-call', id: 'call_1', name: 'weather', input: '{"city":"Oslo"}' };
+ */
 export interface ToolCallBlock extends Piece {
   readonly type: 'tool-call';
   readonly id: string;
@@ -63,7 +78,12 @@ export interface ToolCallBlock extends Piece {
   readonly proof?: Proof;
 }
 
-/** What a call gave. */
+/**
+ * The result of a tool call.
+ *
+ * @example
+ * const result: ToolResultBlock = { type: 'tool-result', id: 'call_1', content: [{ type: 'text', text: '4 °C' }] };
+ */
 export interface ToolResultBlock extends Piece {
   readonly type: 'tool-result';
   /** The id of the call that it answers. */
@@ -224,7 +244,12 @@ export interface ChatRequest {
   readonly extra?: Extra;
 }
 
-/** A source that the model quoted. Offsets count characters of the block's text. */
+/**
+ * A source that the model quoted. Offsets count characters of the block's text.
+ *
+ * @example
+ * const citation: Citation = { url: 'https://example.com', title: 'Example', quote: 'quoted words' };
+ */
 export interface Citation {
   readonly url?: string;
   readonly title?: string;
@@ -234,7 +259,12 @@ export interface Citation {
   readonly extra?: Extra;
 }
 
-/** One token's log probability, natural logarithm. */
+/**
+ * Log probability of one token (natural logarithm).
+ *
+ * @example
+ * const sure = ({ logprob }: Logprob): boolean => Math.exp(logprob) > 0.9;
+ */
 export interface Logprob {
   readonly token: string;
   readonly logprob: number;

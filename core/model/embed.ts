@@ -1,14 +1,24 @@
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 
-/** One thing to be embedded: text, the tokens of one provider's tokenizer, or what only one format knows. */
+/**
+ * One input to embed: text, the tokens of one provider's tokenizer, or a value that only one format knows.
+ *
+ * @example
+ * const input: EmbedInput = { type: 'text', text: 'hello' };
+ */
 export type EmbedInput = (
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tokens'; readonly tokens: readonly number[] }
   | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject }
 ) & { readonly extra?: Extra };
 
-/** What the vectors are for, where a model makes different ones. */
+/**
+ * What the vectors are used for, where a model makes different ones.
+ *
+ * @example
+ * const words: Partial<Record<EmbedPurpose, string>> = { query: 'search_query', document: 'search_document' };
+ */
 export type EmbedPurpose =
   | 'query'
   | 'document'
@@ -19,7 +29,12 @@ export type EmbedPurpose =
   | 'fact'
   | 'code-query';
 
-/** A wish for embeddings, in no vendor's words. */
+/**
+ * A request for embeddings, in no vendor's words.
+ *
+ * @example
+ * const encodeRequest = ({ inputs, dimensions }: EmbedRequest, { model }: EncodeTarget) => ({ path: '/embed', body: { model, dimensions, input: inputs.map(requireText) } });
+ */
 export interface EmbedRequest {
   readonly operation: 'embed';
   /** The format that the client wrote. */

@@ -1,16 +1,22 @@
 import type { JsonObject } from './json.ts';
 
 /**
- * What only one format knows, by format name: unknown fields, vendor options, spellings.
- * Only the codec of that format reads or writes its entry; every other encoder reports it as a {@link Loss}.
+ * Members that only one format knows, by format name: unknown fields, vendor options, spellings. Only the codec of that format reads or
+ * writes its entry; every other encoder reports it as dropped.
+ *
+ * @example
+ * const own = request.extra?.['embeddings']?.['dimensions_mode'];
  */
 export interface Extra {
   readonly [format: string]: JsonObject;
 }
 
 /**
- * The sealed part of a model's reasoning: a signature or an encrypted payload. It is opaque, must come back byte for byte,
- * and is valid only for the format (and provider) that made it.
+ * The sealed part of a model's reasoning: a signature or an encrypted payload. It is opaque, must come back byte for byte, and is valid
+ * only for the format (and provider) that made it.
+ *
+ * @example
+ * const proof: Proof = { format: 'messages', kind: 'signature', value: 'EqQBCg…' };
  */
 export interface Proof {
   /** The format whose provider made it: `messages`, `generate-content`, `responses`, … */

@@ -1,6 +1,11 @@
 import type { Readable } from 'node:stream';
 
-/** A file that a client sent. It lasts as long as its call. */
+/**
+ * A file that a client sent. It lasts as long as its call.
+ *
+ * @example
+ * const text = Buffer.concat(await request.file.open().toArray()).toString();
+ */
 export interface Upload {
   /** As the client named it; may be empty. */
   readonly filename: string;
@@ -28,7 +33,12 @@ export type FormPart =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly file: Upload };
 
-/** The parts of a `multipart/form-data` body. */
+/**
+ * The parts of a `multipart/form-data` body, in the order in which they are sent.
+ *
+ * @example
+ * const form: Form = [{ name: 'model', value: model }, { name: 'file', file: request.file }];
+ */
 export type Form = readonly FormPart[];
 
 /** The files of a form under one name, also where it is spelled with brackets (`image[]`, `image[0]`). */

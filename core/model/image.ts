@@ -2,10 +2,21 @@ import type { Source } from './chat.ts';
 import type { Extra } from './extra.ts';
 import type { Upload } from './form.ts';
 
-/** An image that is given: a file, or where it is. */
+/**
+ * An image of a request: an uploaded file, bytes in base64, a URL, or the id of a file at a provider.
+ *
+ * @example
+ * const [image] = request.images;
+ * if (image?.kind === 'url') return image.url;
+ */
 export type ImageInput = { readonly kind: 'upload'; readonly upload: Upload } | Source;
 
-/** A wish for images: new ones, or given ones changed. */
+/**
+ * A request for images: new ones, or changed ones.
+ *
+ * @example
+ * const encodeRequest = ({ prompt, count = 1 }: ImageRequest, { model }: EncodeTarget) => ({ path: '/images', body: { model, prompt, n: count } });
+ */
 export interface ImageRequest {
   readonly operation: 'generate-image' | 'edit-image' | 'vary-image';
   /** The format that the client wrote. */
@@ -36,8 +47,13 @@ export interface ImageRequest {
   readonly extra?: Extra;
 }
 
-/** One image of an answer. */
-export interface MadeImage {
+/**
+ * One image of a reply: `base64` or `url`.
+ *
+ * @example
+ * const image: GeneratedImage = { base64: body.image, mimeType: 'image/png' };
+ */
+export interface GeneratedImage {
   readonly base64?: string;
   readonly url?: string;
   readonly mimeType?: string;
@@ -55,11 +71,14 @@ export interface ImageTokens {
 }
 
 /**
- * The value of the `result` event. A stream of images tells its sketches before it, as `partial-image` events, and has a `result` for each
- * image: they add up.
+ * The value of the `result` event of image operations. A stream of images tells its sketches before it, as `partial-image` events, and has
+ * a `result` for each image: they add up.
+ *
+ * @example
+ * const value: ImageResult = { images: [{ base64: body.image, mimeType: 'image/png' }] };
  */
 export interface ImageResult {
-  readonly images: readonly MadeImage[];
+  readonly images: readonly GeneratedImage[];
   /** Unix seconds. */
   readonly created?: number;
   readonly size?: string;

@@ -25,7 +25,12 @@ export interface JsonObject {
 /** A JSON object under construction. */
 export type MutableObject = { [key: string]: JsonValue | undefined };
 
-/** True for a JSON object: neither null nor an array. */
+/**
+ * Returns true for a JSON object: neither null nor an array.
+ *
+ * @example
+ * const name = isObject(body.user) ? body.user.name : undefined;
+ */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -66,13 +71,23 @@ function closingQuote(text: string, start: number): number {
   return -1;
 }
 
-/** Parses JSON text of somebody else's. Throws SyntaxError for what is not JSON, and for what is nested deeper than 1000 levels. */
+/**
+ * Parses JSON text from outside. Throws SyntaxError for text that is not JSON, and for text that is nested deeper than 1000 levels.
+ *
+ * @example
+ * const value = parseJson(await readFile(path, 'utf8'));
+ */
 export function parseJson(text: string): JsonValue {
   if (nestsTooDeeply(text)) throw new SyntaxError(`The JSON is nested deeper than ${mostLevels} levels.`);
   return JSON.parse(text) as JsonValue;
 }
 
-/** Parses text that should be a JSON object; undefined when it is not JSON, not an object, or nested deeper than 1000 levels. */
+/**
+ * Parses text that should be a JSON object. Returns undefined when it is not JSON, not an object, or nested deeper than 1000 levels.
+ *
+ * @example
+ * const body = parseObject(bytes.toString()) ?? {};
+ */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = parseJson(text);

@@ -1,7 +1,12 @@
 import type { JsonObject } from './json.ts';
 import type { Extra } from './extra.ts';
 
-/** A question whether content is harmful. Only one format asks it, so that its inputs stay as they were written. */
+/**
+ * A request to check whether content is harmful. Only one format has it, so that its inputs stay as they were written.
+ *
+ * @example
+ * const encodeRequest = ({ inputs }: ModerationRequest, { model }: EncodeTarget) => ({ path: '/moderations', body: { model, input: inputs } });
+ */
 export interface ModerationRequest {
   readonly operation: 'moderate';
   /** The format that the client wrote. */

@@ -1,7 +1,12 @@
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 
-/** A request to read a document. */
+/**
+ * A request to read a document.
+ *
+ * @example
+ * const encodeRequest = ({ document }: OcrRequest, { model }: EncodeTarget) => ({ path: '/ocr', body: { model, document } });
+ */
 export interface OcrRequest {
   readonly operation: 'ocr';
   /** The format that the client wrote. */

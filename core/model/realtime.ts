@@ -6,7 +6,12 @@ export interface RealtimeRequest {
   readonly model: string;
 }
 
-/** One message of a WebSocket. */
+/**
+ * One message of a WebSocket.
+ *
+ * @example
+ * const message: SocketMessage = { data: Buffer.from(JSON.stringify({ type: 'response.create' })), binary: false };
+ */
 export interface SocketMessage {
   readonly data: Buffer;
   readonly binary: boolean;

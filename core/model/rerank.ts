@@ -1,7 +1,15 @@
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 
-/** A wish to have documents put in the order of how well they answer a query. */
+/**
+ * A request to sort documents by how well they answer a query.
+ *
+ * @example
+ * const encodeRequest = ({ query, documents, rankFields }: RerankRequest, { model }: EncodeTarget) => ({
+ *   path: '/rerank',
+ *   body: { model, query, texts: documents.map((one) => documentText(one, rankFields)) },
+ * });
+ */
 export interface RerankRequest {
   readonly operation: 'rerank';
   /** The format that the client wrote. */

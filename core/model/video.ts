@@ -2,7 +2,12 @@ import type { Extra } from './extra.ts';
 import type { ImageInput } from './image.ts';
 import type { JsonObject } from './json.ts';
 
-/** A wish for a video. It is answered with a task, not with the video. */
+/**
+ * A request for a video. The reply is a task; the video follows later.
+ *
+ * @example
+ * const encodeRequest = ({ prompt, seconds = 5 }: VideoRequest, { model }: EncodeTarget) => ({ path: '/videos', body: { model, prompt, seconds } });
+ */
 export interface VideoRequest {
   readonly operation: 'create-video';
   /** The format that the client wrote. */
@@ -36,7 +41,12 @@ export interface VideoRequest {
 /** Where a task stands. Terminal states never change. */
 export type VideoState = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
 
-/** What a provider says of a task: the value of the `result` event of `create-video` and of `get-video`. */
+/**
+ * State of a video task as its provider tells it: the value of the `result` event of `create-video` and of `get-video`.
+ *
+ * @example
+ * const report: VideoReport = { id: 'task_1', state: 'completed', progress: 100, url: 'https://files.acme.example/1.mp4' };
+ */
 export interface VideoReport {
   /** The provider's id of the task. */
   readonly id: string;

@@ -7,7 +7,7 @@ import type { ModelList } from './catalogue.ts';
 import { readKnownTraits } from './known-traits.ts';
 import type { PriceRow } from '../settings/prices.ts';
 import { SizedPrices } from './sized-prices.ts';
-import { wordTable } from '../model/word-table.ts';
+import { lookupTable } from '../model/lookup-table.ts';
 
 /** What a list of models is made with besides the price list. */
 export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {
@@ -18,7 +18,7 @@ export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licen
 }
 
 /** What the list's kinds of models are for. Other kinds are for nothing that is served here. */
-const operations = wordTable<Operation>({
+const operations = lookupTable<Operation>({
   chat: 'chat',
   completion: 'chat',
   responses: 'chat',

@@ -20,7 +20,7 @@ import type {
   ReplyContext,
   RouteParams,
   Codecs,
-  TunnelWatch,
+  SessionWatch,
 } from './format.ts';
 import { Gate } from './gate.ts';
 import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
@@ -271,7 +271,7 @@ export interface Channel {
   /** Asks the provider for its own model names: see `ChannelParts.listModels`. */
   listModels?(): Promise<readonly unknown[]>;
   /** Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone. */
-  watch?(answers: TunnelWatch): TunnelWatch;
+  watch?(answers: SessionWatch): SessionWatch;
   close(): Promise<void>;
 }
 

@@ -61,6 +61,20 @@ export interface ChannelKey {
   readonly site?: number;
 }
 
+/**
+ * A region of a provider, and the key that is sent there.
+ *
+ * @example
+ * const regions: KeyRegion[] = [{ region: 'eu-west-1', key: 0 }, { region: 'us-east-1', key: 0, site: 1 }];
+ */
+export interface KeyRegion {
+  readonly region: string;
+  /** Index in `ChannelTools.keys`. Absent: no key is sent. */
+  readonly key?: number;
+  /** See `ChannelKey.site`. */
+  readonly site?: number;
+}
+
 /** Instructions that an operator adds to every chat of a channel. */
 export interface SystemPrompt {
   readonly text: string;

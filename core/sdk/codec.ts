@@ -164,7 +164,12 @@ export interface Expected {
 /** A part of a request that the traits of a model may change. */
 export type SettledName = keyof ChatSettings | 'toolChoice' | 'tools';
 
-/** All a format knows of one operation. */
+/**
+ * Writes requests to a provider and reads its replies, for one operation in one wire format. `defineCodec` makes one.
+ *
+ * @example
+ * const codec: Codec<EmbedRequest> = defineCodec({ format: 'acme', operation: 'embed', path: '/embed', ...members });
+ */
 export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly format: string;
   readonly operation: Operation;

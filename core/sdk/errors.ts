@@ -140,7 +140,18 @@ function shortened(text: string, most = longestMessage): string {
   return `${text.slice(0, most - tail)}…${text.slice(-tail)}`.toWellFormed();
 }
 
-/** Any thrown value as a GatewayError; what was not meant for clients becomes a plain `internal_error`. */
+/**
+ * Returns any thrown value as a GatewayError. A value that is not one becomes `internal_error` (500), whose message tells clients nothing
+ * of it; the value is the `cause`.
+ *
+ * @example
+ * try {
+ *   return await next(call);
+ * } catch (thrown) {
+ *   log.warn({ code: toGatewayError(thrown).code }, 'call failed');
+ *   throw thrown;
+ * }
+ */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   return new GatewayError('internal_error', 'The gateway failed while handling this request.', {
@@ -148,12 +159,22 @@ export function toGatewayError(error: unknown): GatewayError {
   });
 }
 
-/** 400 for a field of the wrong type: `messages[0].role must be a string.` */
+/**
+ * Returns a 400 error for a field of the wrong type. `expected` completes the sentence: `messages[0].role must be a string.`
+ *
+ * @example
+ * if (typeof role !== 'string') throw wrongType('messages[0].role', 'a string');
+ */
 export function wrongType(path: string, expected: string): GatewayError {
   return new GatewayError('invalid_type', `${path} must be ${expected}.`, { param: path });
 }
 
-/** 400 for a value outside what is allowed. `rule` completes the sentence: `temperature must be between 0 and 2.` */
+/**
+ * Returns a 400 error for a value outside what is allowed. `rule` completes the sentence: `temperature must be between 0 and 2.`
+ *
+ * @example
+ * if (temperature > 2) throw wrongValue('temperature', 'between 0 and 2');
+ */
 export function wrongValue(path: string, rule: string): GatewayError {
   return new GatewayError('invalid_value', `${path} must be ${rule}.`, { param: path });
 }
@@ -165,8 +186,13 @@ export function missing(path: string): GatewayError {
   });
 }
 
-/** 400 for content that the channel's format cannot carry, naming the client's path. */
-export function cannotCarry(path: string, what: string, format: string): GatewayError {
+/**
+ * Returns a 400 error for content that a channel's format cannot carry. `path` is the client's path of it.
+ *
+ * @example
+ * throw unsupportedContent('messages[0].content[1]', 'a video', 'acme');
+ */
+export function unsupportedContent(path: string, what: string, format: string): GatewayError {
   return new GatewayError('unsupported_content', `${path}: ${what} cannot be sent to a ${format} channel.`, {
     param: path,
   });

@@ -1,6 +1,7 @@
 /**
  * What authors of plugins, channels and configs import as `sluice`. It is versioned: nothing here changes its meaning or goes without a line
- * in the changelog. `sluice/testing` is for their tests; what this repository's own plugins need beyond it is `sluice/internal`.
+ * in the changelog. `sluice/channel-kit` is for channels with a wire format of their own,
+ * `sluice/testing` for tests; what this repository's own plugins need beyond them is `sluice/internal`.
  */
 
 // Plugins
@@ -44,7 +45,7 @@ export type {
 export type { NearestVector, StoredVector, VectorLimits, VectorStore } from './author/vectors.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
-export { chatOf, type Affinity } from './call.ts';
+export { chatOf, chatOutlineOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
@@ -69,15 +70,28 @@ export { jsonLines } from './json-lines.ts';
 export { wholeBytes } from './whole-bytes.ts';
 
 // Secrets
-export { maskSecrets } from '../log.ts';
+export { hideSecret, maskSecrets } from '../log.ts';
 export { defineSecrets } from './author/define-secrets.ts';
 export type { SecretRequest, SecretSource, SecretsSpec, SecretTools } from './author/secrets.ts';
 
 // Errors
-export { GatewayError, type ErrorCode, type ErrorDetails } from './errors.ts';
+export {
+  GatewayError,
+  toGatewayError,
+  wrongType,
+  wrongValue,
+  type ErrorCode,
+  type ErrorDetails,
+} from './errors.ts';
 
 // Channels
-export type { HttpClient, HttpRequest } from './author/http.ts';
+export type {
+  Download,
+  HttpClient,
+  HttpRequest,
+  SocketClient,
+  UpstreamSocketRequest,
+} from './author/http.ts';
 export type { AnsweringParts, AnsweringSpec, AnswerRequest } from './author/answering.ts';
 export { defineChannel } from './author/define-channel.ts';
 export {
@@ -91,7 +105,7 @@ export {
   type DeviceLogin,
   type ChannelTools,
 } from './author/channel.ts';
-export type { BodyStream, ChannelKey, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
+export type { BodyStream, ChannelKey, KeyRegion, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config
@@ -103,9 +117,23 @@ export { defineConfig } from './define.ts';
 
 // What flows
 export type { Operation } from './format.ts';
-export type { Block, ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../model/chat.ts';
+export type {
+  Block,
+  ChatRequest,
+  ChatSettings,
+  Citation,
+  Logprob,
+  MediaBlock,
+  Message,
+  ReasoningBlock,
+  Tool,
+  ToolCallBlock,
+  ToolChoice,
+  ToolResultBlock,
+} from '../model/chat.ts';
 export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts';
-export type { JsonObject, JsonValue } from '../model/json.ts';
+export type { Extra, Proof } from '../model/extra.ts';
+export { isObject, parseJson, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
 export {

@@ -3,38 +3,21 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export {
-  type Call,
-  type CallEdits,
-  chatOutlineOf,
-  expandedBody,
-  type Wire,
-  type Target,
-  type Channel,
-} from './call.ts';
+export { type Call, type CallEdits, expandedBody, type Wire, type Target, type Channel } from './call.ts';
 export { clientCredential, ClientCredential } from './client-credential.ts';
 export { csvCell } from '../model/csv-cell.ts';
-export { wordTable } from '../model/word-table.ts';
 export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
 export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
-export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
-export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
 export { toSchemaSubset } from '../formats/_shared/json-schema/to-subset.ts';
 export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
-export { loseForeign } from '../formats/_shared/foreign.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
-export {
-  editMembers,
-  editMembersOf,
-  rewriteMembers,
-  type MemberEdits,
-} from '../formats/_shared/edit-members.ts';
+export { editMembersOf, rewriteMembers, type MemberEdits } from '../formats/_shared/edit-members.ts';
 export { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { ExactBytes } from './exact-bytes.ts';
@@ -43,39 +26,18 @@ export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { writeJson } from '../formats/_shared/long-json/index.ts';
 export { glimpseOf, MarkedTexts } from '../formats/_shared/outline/marks.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
-export { oneShot } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
-export {
-  decodeScores,
-  expectedOfDocuments,
-  loseRerankLimits,
-  textOfDocument,
-} from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { takesOff, thinksAbout } from '../model/thinks.ts';
 export { sameJson } from '../formats/_shared/same-json.ts';
 export { moved } from '../formats/_shared/settings.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
-export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { numbered, withoutDigest } from '../formats/_shared/tool-ids.ts';
-export {
-  cutShort,
-  isNamed,
-  tellsError,
-  throwIfError,
-  unusable,
-  upstreamError,
-  upstreamFailureOf,
-} from '../formats/_shared/upstream-error/index.ts';
+export { isNamed, tellsError, upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
-export { stateReader, type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
-export { atMost, imageText, loseSettings, withMetadata } from '../formats/_shared/video-fields.ts';
-export { contentRefused, failureOf } from '../formats/_shared/video-report.ts';
-export { usualSeconds } from '../formats/_shared/video-units.ts';
-export { ratioOfSize, sizeFor, wantedRatio, wantedResolution } from '../formats/_shared/video-sizes.ts';
-export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
-export { readVector, readVectors } from '../formats/_shared/vectors.ts';
+export { type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
+export { ratioOfSize } from '../formats/_shared/video-sizes.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { chatCodec } from '../formats/chat-completions/codec.ts';
 export { chatCodec as responsesCodec } from '../formats/responses/codec.ts';
@@ -83,23 +45,15 @@ export { ResponsesStreamDecoder } from '../formats/responses/stream-in/index.ts'
 export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
 export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
-export { embedCodec } from '../formats/embeddings/codec.ts';
-export { onlyText } from '../formats/embeddings/request.ts';
 export type { SettledName } from './codec.ts';
 export type {
   BytesDecoder,
-  Codec,
-  EncodedRequest,
-  EncodeTarget,
   Expected,
   Format,
-  Frame,
   RateStanding,
   ReplyContext,
   RouteParams,
-  StreamDecoder,
   StreamEncoder,
-  TunnelWatch,
   WireFrame,
 } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
@@ -110,41 +64,18 @@ export { createClientAddress } from '../front/client-address.ts';
 export { excludedMember, requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
 export type { ProcessLoad } from '../front/overload.ts';
-export { hideSecret, type Log, maskSecrets } from '../log.ts';
+export { type Log } from '../log.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
 export type { ChangeResult, StandingEntry } from '../config/runtime-config/contract.ts';
 export type { RuntimeConfig } from '../config/runtime-config/index.ts';
 export { intersectPatterns } from '../state/api-keys/matches-model.ts';
 export { findChannelKinds } from '../config/definitions.ts';
-export {
-  type ChannelForm,
-  channelForm,
-  pluginForms,
-  type PluginForm,
-  priceForm,
-} from '../config/runtime-config/forms.ts';
+export { channelForm, pluginForms, priceForm } from '../config/runtime-config/forms.ts';
 export { problemOf } from '../config/runtime-config/refusals.ts';
-export { changedPaths, fileEntries, viewOf, type FileEntry } from '../config/runtime-config/views.ts';
-export {
-  entryKinds,
-  runtimeLimits,
-  type EntryKind,
-  type EntryName,
-  type HistoryRecord,
-  type RuntimeEntry,
-} from '../state/runtime-config/index.ts';
+export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/views.ts';
+export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
 export { lostLogLines } from '../log/output.ts';
-export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
-export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
-export type {
-  Citation,
-  Logprob,
-  MediaBlock,
-  ReasoningBlock,
-  ToolCallBlock,
-  ToolResultBlock,
-} from '../model/chat.ts';
-export type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../model/embed.ts';
+export { addressList, type AddressList, plainAddress } from '../model/addresses.ts';
 export {
   type AnswerEvent,
   type AttemptEvent,
@@ -152,39 +83,27 @@ export {
   type OperationResult,
   saysSomething,
 } from '../model/event.ts';
-export type { Extra, Loss, Proof } from '../model/extra.ts';
-export { type Form, type PartHead, plainName, type Upload } from '../model/form.ts';
-export type { ImageInput, ImageRequest, ImageResult, MadeImage } from '../model/image.ts';
-export { isObject, nestsTooDeeply, parseJson, parseObject } from '../model/json.ts';
+export type { Loss } from '../model/extra.ts';
+export { type PartHead, plainName } from '../model/form.ts';
+export { nestsTooDeeply } from '../model/json.ts';
 export { mediaKind } from '../model/media-kind.ts';
-export type { ModerationRequest } from '../model/moderation.ts';
-export type { SocketMessage } from '../model/realtime.ts';
 export type { Effort } from '../model/reasoning.ts';
-export type { OcrRequest } from '../model/ocr.ts';
-export type { RerankRequest } from '../model/rerank.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
 export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
 export type { Amounts, UsageRecord } from '../model/usage-record.ts';
-export { sumUnits, sumUsage } from '../model/usage.ts';
-export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
+export { sumUnits } from '../model/usage.ts';
+export type { VideoTaskRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.ts';
-export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
+export { reservedAt } from '../money/ledger/periods.ts';
 export { tierIn } from '../models/hosted-tools.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
 export { isPublished } from '../models/catalogue.ts';
 export { thinksAtAll } from '../models/profile.ts';
-export {
-  noPriceError,
-  noTierPriceError,
-  type CallBounds,
-  type Cost,
-  type Many,
-  type Prices,
-} from '../money/prices/index.ts';
+export { noPriceError, noTierPriceError, type Prices } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
-export type { Kept, Upkeep } from '../state/upkeep.ts';
+export type { Upkeep } from '../state/upkeep.ts';
 export type {
   UsageFilter,
   UsageGrouping,
@@ -241,13 +160,9 @@ export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addresses/find.ts';
 export { refusedAddress } from '../upstream/addresses/index.ts';
-export { type AccessToken, bearerTokens } from '../upstream/credentials/access-tokens.ts';
-export { authorized } from '../upstream/credentials/authorized.ts';
-export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
 export { CredentialsError, Renewed } from '../upstream/credentials/renewed.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { Claim } from '../money/account/claim.ts';
 export { CallClaims } from '../money/account/claims.ts';
 export { accountOf, type Account } from '../money/account/index.ts';
@@ -256,9 +171,9 @@ export { toolPrice } from './tool-price.ts';
 export { rounded, type CallRecord, type Ending } from '../money/account/record.ts';
 export { yieldTurn } from '../state/database/yield-turn.ts';
 export { connection } from './connection.ts';
-export type { ChannelParts, ChannelTools, Handler, KeyRegion, Next } from './define.ts';
+export type { ChannelTools, Handler, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
-export { cannotCarry, errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
+export { errorTable, missing } from './errors.ts';
 export type { Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkMemberNames, checkRequestMembers, foldedName } from './member-names.ts';
@@ -274,15 +189,13 @@ export {
   type UserChanges,
   type UserRole,
   type Users,
-  type Identity,
-  type NewUser,
   type TeamMembership,
 } from '../state/users/index.ts';
-export { normalEmail, userFields } from '../state/users/records.ts';
-export type { CodeCheck, Credentials, SecondFactor } from '../state/users/credentials.ts';
+export { userFields } from '../state/users/records.ts';
+export type { CodeCheck } from '../state/users/credentials.ts';
 export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
 export { ownerName } from '../state/owners/effective-key.ts';
-export { OwnerMistake, type NewOwner, type OwnerChanges, type Owners } from '../state/owners/index.ts';
+export { OwnerMistake, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { attributionOf, endUserBudgets, endUserSeries, withEndUsers } from '../money/account/attribution.ts';
 export { chargedHolders, type ChargedHolders } from '../money/ledger/charged-holders.ts';
 export type { OwnRow } from '../money/prices/own-row.ts';
@@ -291,7 +204,6 @@ export {
   chargedFor,
   factorFor,
   mostFor,
-  multiplied,
   priceFor,
 } from '../money/ledger/pricing.ts';
 export { ownerFields } from '../state/api-keys/fields.ts';

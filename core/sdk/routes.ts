@@ -55,7 +55,7 @@ export interface SocketRoute {
 }
 
 /** Watches the messages of one session that passes through. */
-export interface TunnelWatch {
+export interface SessionWatch {
   /** Reads a message of the provider's; gives what an answer used that has ended with it. Each is told once. */
   read(message: SocketMessage): Usage | undefined;
   /** Reads a message of the client's that goes to the provider; gives what the provider charges for what was sent so far, as `read` does. Absent where it charges for answers alone. */
@@ -89,7 +89,7 @@ export interface TunnelRoute {
     model: string,
     headers: Readonly<Record<string, string | undefined>>,
   ): Omit<EncodedRequest, 'body'>;
-  watch(): TunnelWatch;
+  watch(): SessionWatch;
   names(client: string, provider: string): TunnelNames;
   /** The message that tells a client of a failure. */
   failure(error: GatewayError, requestId: string): string;

@@ -1,5 +1,5 @@
-import { gathered, GatewayError, type GatewayEvent } from 'sluice';
-import { maskSecrets, toGatewayError, type Channel, type DirectCalls } from 'sluice/internal';
+import { gathered, GatewayError, maskSecrets, toGatewayError, type GatewayEvent } from 'sluice';
+import type { Channel, DirectCalls } from 'sluice/internal';
 import type { ChannelTestResult } from './schemas/index.ts';
 
 /** The longest that a test may take, in milliseconds. */

@@ -1,15 +1,8 @@
 /** Makes repeated requests with the same `idempotency-key` create one thing. */
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as pass } from 'node:timers/promises';
-import { GatewayError, type JsonObject } from 'sluice';
-import {
-  entriesOf,
-  openSealer,
-  toGatewayError,
-  type InternalTools,
-  type Sealer,
-  type Stores,
-} from 'sluice/internal';
+import { GatewayError, toGatewayError, type JsonObject } from 'sluice';
+import { entriesOf, openSealer, type InternalTools, type Sealer, type Stores } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 
 const namespace = 'admin-idempotent';

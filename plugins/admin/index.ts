@@ -1,5 +1,4 @@
 import { definePlugin, GatewayError } from 'sluice';
-import { z } from 'zod';
 import {
   openAdminPassword,
   openAdminTokens,
@@ -7,6 +6,7 @@ import {
   type Call,
   type InternalTools,
 } from 'sluice/internal';
+import { z } from 'zod';
 import { bearerOf, createTokenActorOf } from './access/by-token.ts';
 import { createActorOf } from './access/identify.ts';
 import { followUsers } from './access/follow-users.ts';

@@ -1,5 +1,6 @@
 /** The admin endpoint that changes several API keys in one request. */
-import { toGatewayError, type Log } from 'sluice/internal';
+import { toGatewayError } from 'sluice';
+import type { Log } from 'sluice/internal';
 import { internalFailure } from './http.ts';
 import type { Handlers } from './serve.ts';
 

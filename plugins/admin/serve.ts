@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { GatewayError, type RouteContext } from 'sluice';
-import { createClientAddress, toGatewayError, type InternalTools } from 'sluice/internal';
+import { GatewayError, toGatewayError, type RouteContext } from 'sluice';
+import { createClientAddress, type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
 import type { Actor } from './access/actor.ts';
 import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts';

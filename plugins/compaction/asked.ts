@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, wrongValue } from 'sluice/internal';
+import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
 /** A wish for compaction, whichever of its spellings the client used. */
 export interface Wish {

@@ -3,10 +3,10 @@ import {
   countTokens,
   GatewayError,
   startWithEvents,
+  chatOf,
   type GatewayEvent,
   type JsonObject,
   type JsonValue,
-  chatOf,
 } from 'sluice';
 import { chatFormats, missing } from 'sluice/internal';
 import { officialForm, readAsked, type Asked } from './asked.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 
 /** An item of a request's `input`. What is not even an object is refused before it comes here. */
 export type Item = JsonObject;

@@ -1,7 +1,7 @@
 /** Writes replies that hold a compaction. */
 import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
-import type { GatewayEvent, JsonObject, Usage } from 'sluice';
-import { sumUsage, type Call } from 'sluice/internal';
+import { sumUsage, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import type { Call } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { written } from './usage.ts';
 

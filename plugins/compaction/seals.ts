@@ -1,6 +1,6 @@
 /** Seals a compacted context, so that only the gateway can read it. */
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, type Sealer } from 'sluice/internal';
+import { GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { Sealer } from 'sluice/internal';
 import type { Item } from './items.ts';
 
 const purpose = 'compaction';

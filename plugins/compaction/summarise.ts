@@ -3,12 +3,13 @@ import {
   estimateTokens,
   gathered,
   GatewayError,
+  chatOf,
   type GatewayEvent,
   type JsonObject,
   type Usage,
-  chatOf,
 } from 'sluice';
-import type { Call, Codec, Next } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
+import type { Call, Next } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { transcript } from './transcript.ts';
 

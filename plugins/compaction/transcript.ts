@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { callOf, isCall, isOutput, type Item } from './items.ts';
 
 /** Longest text of one call or result that the summary is made from, in characters: its head and its tail. */

@@ -1,10 +1,16 @@
 /** Goes on with an answer that a failing channel broke off, over another channel. */
 import { catchError, concatAll, concatMap, mergeMap, of, throwError, timer, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { addReplyHeaders, chatOf, definePlugin, startWithEvents, type GatewayEvent } from 'sluice';
+import {
+  addReplyHeaders,
+  chatOf,
+  definePlugin,
+  startWithEvents,
+  toGatewayError,
+  type GatewayEvent,
+} from 'sluice';
 import {
   failureCause,
-  toGatewayError,
   type AttemptEvent,
   type Call,
   type InternalTools,

@@ -1,5 +1,4 @@
-import type { GatewayEvent, Usage } from 'sluice';
-import { sumUsage } from 'sluice/internal';
+import { sumUsage, type GatewayEvent, type Usage } from 'sluice';
 
 /** Most characters of an answer that are kept to go on from. */
 const longest = 1024 * 1024;

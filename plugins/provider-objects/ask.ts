@@ -1,6 +1,14 @@
 import { lastValueFrom } from 'rxjs';
-import { GatewayError, wholeBytes, type BodyStream, type JsonObject, type Upstream } from 'sluice';
-import { parseObject, upstreamError, upstreamFailureOf, type Call } from 'sluice/internal';
+import {
+  GatewayError,
+  wholeBytes,
+  parseObject,
+  type BodyStream,
+  type JsonObject,
+  type Upstream,
+} from 'sluice';
+import { upstreamError } from 'sluice/channel-kit';
+import { upstreamFailureOf, type Call } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
 import type { Place } from './place.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { checkRequestMembers, isObject, missing, wrongType, wrongValue } from 'sluice/internal';
+import { isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import { checkRequestMembers, missing } from 'sluice/internal';
 
 /** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
 function configOf({ batch }: JsonObject): JsonObject {

@@ -1,5 +1,5 @@
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, missing, wrongType } from 'sluice/internal';
+import { GatewayError, isObject, wrongType, type JsonObject, type JsonValue } from 'sluice';
+import { missing } from 'sluice/internal';
 import type { Place } from './place.ts';
 
 /** The model of a batch whose lines name none, and the body of the batch with the provider's name of it. */

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue, Operation } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
+import { isObject, parseObject, type JsonObject, type JsonValue, type Operation } from 'sluice';
 import type { Question } from './ask.ts';
 import type { ObjectFormat } from './collections.ts';
 

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { of } from 'rxjs';
-import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
-  checkRequestMembers,
+  caller,
+  GatewayError,
   isObject,
-  missing,
   wrongType,
   wrongValue,
-  type Call,
-  type ObjectCharge,
-} from 'sluice/internal';
+  type JsonObject,
+  type JsonValue,
+} from 'sluice';
+import { checkRequestMembers, missing, type Call, type ObjectCharge } from 'sluice/internal';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';

@@ -1,10 +1,9 @@
-import type { JsonObject, PriceRule, TokenCounts, Usage } from 'sluice';
+import { sumUsage, type JsonObject, type PriceRule, type TokenCounts, type Usage } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   chargedMicroDollars,
   priceFor,
-  sumUsage,
   type Channel,
-  type Codec,
   type InternalTools,
   type ProviderObject,
   type Settlement,

@@ -1,6 +1,5 @@
 /** Reads until when a cached content is kept. */
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { wrongValue } from 'sluice/internal';
+import { GatewayError, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
 /** Until when a content is wanted, in Unix milliseconds; undefined where that is not said. Throws 400 for what is no time. */
 export function endIn(

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { caller, type JsonObject } from 'sluice';
+import { caller, isObject, type JsonObject } from 'sluice';
 import {
   chargedMicroDollars,
   factorFor,
-  isObject,
   matchesModel,
   type Call,
   type ProviderObject,

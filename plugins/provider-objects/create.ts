@@ -1,14 +1,6 @@
 import { from, type Observable } from 'rxjs';
-import { caller, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import {
-  isObject,
-  matchesModel,
-  missing,
-  requestBody,
-  wrongValue,
-  type Call,
-  type RequestBody,
-} from 'sluice/internal';
+import { caller, GatewayError, isObject, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
+import { matchesModel, missing, requestBody, type Call, type RequestBody } from 'sluice/internal';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';

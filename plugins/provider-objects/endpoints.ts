@@ -1,5 +1,5 @@
-import { GatewayError, type JsonObject, type Upstream } from 'sluice';
-import { isObject, type Call, type ProviderObject } from 'sluice/internal';
+import { GatewayError, isObject, type JsonObject, type Upstream } from 'sluice';
+import type { Call, ProviderObject } from 'sluice/internal';
 import { keep, noObject, passedWords, type Around } from './around.ts';
 import { ask, isGone, jsonOf } from './ask.ts';
 import { claimLonger, forget, keepLonger } from './cache-storage.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject } from 'sluice';
 import type { ObjectFormat } from './collections.ts';
 import { refersToTurns } from './references.ts';
 

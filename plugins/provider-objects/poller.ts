@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type PriceRule } from 'sluice';
-import {
-  isObject,
-  toGatewayError,
-  type Channel,
-  type InternalTools,
-  type ObjectLease,
-  type ObjectStore,
-  type ProviderObject,
-} from 'sluice/internal';
+import { GatewayError, isObject, toGatewayError, type PriceRule } from 'sluice';
+import type { Channel, InternalTools, ObjectLease, ObjectStore, ProviderObject } from 'sluice/internal';
 import { Polling } from '../_polling.ts';
 import { ask, askJson, isGone } from './ask.ts';
 import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';

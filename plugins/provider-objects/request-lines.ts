@@ -1,5 +1,6 @@
 /** Reads and writes the lines of batch files. */
 import { GatewayError, type JsonObject } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   checkMemberNames,
   checkRequestMembers,
@@ -11,7 +12,6 @@ import {
   parseJsonLine,
   type BodyLimits,
   type ByteBudget,
-  type Codec,
   type InternalTools,
   type PaidMember,
 } from 'sluice/internal';

@@ -1,8 +1,6 @@
-import { caller, GatewayError, type JsonObject } from 'sluice';
+import { caller, GatewayError, isObject, wrongValue, type JsonObject } from 'sluice';
 import {
-  isObject,
   refusedAddress,
-  wrongValue,
   type Call,
   type NamedAddress,
   type PaidMember,

@@ -1,15 +1,14 @@
-import { caller, GatewayError, matchesName, type JsonObject, type PriceRule } from 'sluice';
+import { caller, GatewayError, matchesName, isObject, type JsonObject, type PriceRule } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   chargedMicroDollars,
   priceFor,
-  isObject,
   noPriceError,
   noServicePriceError,
   type Amounts,
   type Bookkeeper,
   type Budget,
   type Call,
-  type Codec,
   type Reservation,
 } from 'sluice/internal';
 import type { Around } from './around.ts';

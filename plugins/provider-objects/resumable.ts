@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { of, type Observable } from 'rxjs';
-import { addReplyHeaders, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import { isObject, type Call, type RequestBody } from 'sluice/internal';
+import { addReplyHeaders, GatewayError, isObject, type GatewayEvent, type JsonObject } from 'sluice';
+import type { Call, RequestBody } from 'sluice/internal';
 import { keep, noObject, type Around } from './around.ts';
 import { ask, jsonOf } from './ask.ts';
 import { collectionOf, isId } from './collections.ts';

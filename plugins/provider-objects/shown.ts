@@ -1,5 +1,5 @@
-import type { JsonObject } from 'sluice';
-import { isObject, type Call } from 'sluice/internal';
+import { isObject, type JsonObject } from 'sluice';
+import type { Call } from 'sluice/internal';
 import type { Around } from './around.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 

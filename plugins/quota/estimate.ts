@@ -1,8 +1,7 @@
-import { isChat, type Modality, type Units } from 'sluice';
+import { isChat, isObject, type Modality, type Units } from 'sluice';
 import {
   formatFor,
   estimateInput as estimateChat,
-  isObject,
   isSingleChoice,
   plainMember,
   type Call,

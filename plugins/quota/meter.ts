@@ -1,6 +1,7 @@
 import {
   estimateTokens,
   isChat,
+  sumUsage,
   type GatewayEvent,
   type TokenCounts,
   type Usage,
@@ -10,7 +11,6 @@ import {
   accountOf,
   parseSse,
   ReplyMeter,
-  sumUsage,
   wordBytes,
   type AttemptEvent,
   type Call,

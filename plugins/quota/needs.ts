@@ -1,5 +1,13 @@
-import type { Block, ChatRequest, JsonValue, Modality } from 'sluice';
-import { isObject, type Call, type Extra, type MediaBlock } from 'sluice/internal';
+import {
+  isObject,
+  type Block,
+  type ChatRequest,
+  type JsonValue,
+  type Modality,
+  type Extra,
+  type MediaBlock,
+} from 'sluice';
+import type { Call } from 'sluice/internal';
 
 /** What turns, tools and calls cost besides their words. */
 export const frame = 8;

@@ -1,13 +1,12 @@
-import type { GatewayEvent, JsonObject, JsonValue, Units } from 'sluice';
+import { isObject, type GatewayEvent, type JsonObject, type JsonValue, type Units } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   formatFor,
-  isObject,
   paidMembers,
   tierIn,
   WholeBytes,
   type Call,
   type CallEdits,
-  type Codec,
   type PaidMember,
   type Target,
 } from 'sluice/internal';

@@ -1,5 +1,6 @@
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
-import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
+import { GatewayError, sumUsage, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
+import type { SessionWatch } from 'sluice/channel-kit';
 import {
   accountOf,
   chargedFor,
@@ -8,7 +9,6 @@ import {
   mostFor,
   noPriceError,
   priceFor,
-  sumUsage,
   tunnelWatch,
   type ApiKeys,
   type AttemptEvent,
@@ -21,7 +21,6 @@ import {
   type Prices,
   type Reservation,
   type Settlement,
-  type TunnelWatch,
   type UsageRecord,
 } from 'sluice/internal';
 
@@ -40,7 +39,7 @@ export interface SessionTools {
 }
 
 /** Returns what a session has used that was not charged for; undefined where there is nothing. */
-function unpaid(watch: TunnelWatch | undefined): Usage | undefined {
+function unpaid(watch: SessionWatch | undefined): Usage | undefined {
   const { unfinished, untold } = watch ?? {};
   return unfinished === undefined || untold === undefined
     ? (unfinished ?? untold)

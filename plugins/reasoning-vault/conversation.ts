@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { chatOf, type Block, type Message } from 'sluice';
-import { chatOutlineOf, glimpseOf, MarkedTexts, type Call } from 'sluice/internal';
+import { chatOf, chatOutlineOf, type Block, type Message } from 'sluice';
+import { glimpseOf, MarkedTexts, type Call } from 'sluice/internal';
 
 /** The messages of a request, and how their texts are read. */
 export interface Readable {

@@ -1,10 +1,18 @@
 /** Keeps reasoning that a client's format has no place for, and puts it back in the next turn. */
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, startWithEvents, type ChatRequest, type GatewayEvent, chatOf } from 'sluice';
 import {
+  caller,
+  definePlugin,
+  startWithEvents,
+  chatOf,
   chatOutlineOf,
+  type ChatRequest,
+  type GatewayEvent,
+} from 'sluice';
+import {
   holdBack,
+  formatFor,
   type Call,
   type CallEdits,
   type Catalog,
@@ -12,7 +20,6 @@ import {
   type Loss,
   type Next,
   type Target,
-  formatFor,
 } from 'sluice/internal';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';

@@ -1,5 +1,5 @@
-import type { GatewayEvent } from 'sluice';
-import { isObject, numbered, type Proof } from 'sluice/internal';
+import { isObject, type GatewayEvent, type Proof } from 'sluice';
+import { numbered } from 'sluice/internal';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** What was heard of one reply and is not stored yet. */

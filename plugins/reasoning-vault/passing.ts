@@ -1,12 +1,6 @@
-import type { ModelTraits } from 'sluice';
-import {
-  HeldBytes,
-  parseObject,
-  parseSse,
-  type Codec,
-  type Proof,
-  type StreamDecoder,
-} from 'sluice/internal';
+import { parseObject, type ModelTraits, type Proof } from 'sluice';
+import type { Codec, StreamDecoder } from 'sluice/channel-kit';
+import { HeldBytes, parseSse } from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */

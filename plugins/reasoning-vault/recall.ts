@@ -1,12 +1,5 @@
-import type { Block, Message } from 'sluice';
-import {
-  chatOutlineOf,
-  type Call,
-  type Loss,
-  type ReasoningBlock,
-  type Target,
-  type ToolCallBlock,
-} from 'sluice/internal';
+import { chatOutlineOf, type Block, type Message, type ReasoningBlock, type ToolCallBlock } from 'sluice';
+import type { Call, Loss, Target } from 'sluice/internal';
 import type { Place } from './absences.ts';
 import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
 import { Before, conversationOf, openingOf, type Readable } from './conversation.ts';

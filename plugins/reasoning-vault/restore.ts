@@ -1,5 +1,4 @@
-import type { Block, JsonObject, Message } from 'sluice';
-import type { ReasoningBlock, ToolCallBlock } from 'sluice/internal';
+import type { Block, JsonObject, Message, ReasoningBlock, ToolCallBlock } from 'sluice';
 import type { Thought, Turn } from './turn.ts';
 
 /** True for a block that shows by itself whose it is. */

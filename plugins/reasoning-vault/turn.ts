@@ -1,5 +1,5 @@
-import type { JsonObject } from 'sluice';
-import type { Proof, Target } from 'sluice/internal';
+import type { JsonObject, Proof } from 'sluice';
+import type { Target } from 'sluice/internal';
 
 /** Who made a piece of reasoning: nobody else can be trusted to take it back. */
 export interface Maker {

@@ -1,8 +1,7 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
-import { GatewayError, observe, type GatewayEvent, type JsonObject } from 'sluice';
+import { GatewayError, observe, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   accountOf,
-  toGatewayError,
   type Call,
   type Detached,
   type DetachedCalls,

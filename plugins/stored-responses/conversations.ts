@@ -1,13 +1,6 @@
 /** The endpoints under `/v1/conversations`. */
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import {
-  isObject,
-  missing,
-  wrongType,
-  wrongValue,
-  type ResponseStore,
-  type StoredConversation,
-} from 'sluice/internal';
+import { GatewayError, isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import { missing, type ResponseStore, type StoredConversation } from 'sluice/internal';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
 import type { AddEndpoint } from './endpoint.ts';

@@ -1,14 +1,13 @@
 /** Keeps responses and conversations, for clients of Responses at providers that keep none. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { definePlugin, type GatewayEvent, type JsonObject } from 'sluice';
+import { definePlugin, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   connection,
   expandedBody,
   holdBack,
   openResponseStore,
   writeSse,
-  wrongValue,
   type Call,
   type InternalTools,
   type Next,

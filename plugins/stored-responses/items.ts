@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, missing, wrongType, wrongValue, wordTable } from 'sluice/internal';
+import { isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import { lookupTable } from 'sluice/channel-kit';
+import { missing } from 'sluice/internal';
 
 /** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
-const prefixes = wordTable<string>({
+const prefixes = lookupTable<string>({
   message: 'msg',
   reasoning: 'rs',
   function_call: 'fc',

@@ -1,6 +1,6 @@
 /** Pages of lists of items. */
-import type { JsonObject } from 'sluice';
-import { wrongType, wrongValue, type ItemPage, type ItemQuery } from 'sluice/internal';
+import { wrongType, wrongValue, type JsonObject } from 'sluice';
+import type { ItemPage, ItemQuery } from 'sluice/internal';
 
 const LIMIT = { usual: 20, most: 100 };
 

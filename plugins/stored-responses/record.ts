@@ -1,10 +1,7 @@
-import type { GatewayEvent, JsonObject } from 'sluice';
+import { isObject, parseObject, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   HeldBytes,
-  isObject,
-  parseObject,
   parseSse,
-  toGatewayError,
   type Call,
   type StreamEncoder,
   type Verdict,

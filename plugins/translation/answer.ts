@@ -1,14 +1,7 @@
 import { Observable, Subject, takeUntil, type Observer, type Subscriber } from 'rxjs';
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import {
-  isNamed,
-  isObject,
-  parseJson,
-  tellsError,
-  upstreamError,
-  type AnswerEvent,
-  type Frame,
-} from 'sluice/internal';
+import { GatewayError, isObject, parseJson, type GatewayEvent, type JsonObject } from 'sluice';
+import { upstreamError, type Frame } from 'sluice/channel-kit';
+import { isNamed, tellsError, type AnswerEvent } from 'sluice/internal';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;

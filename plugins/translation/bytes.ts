@@ -1,6 +1,7 @@
 /** Puts the client's name of a model into the bytes of a reply, and finds its usage there. */
 import type { Usage } from 'sluice';
-import { splitSse, stringEnd, type Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
+import { splitSse, stringEnd } from 'sluice/internal';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);

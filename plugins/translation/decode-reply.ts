@@ -1,21 +1,28 @@
 import type { Observable } from 'rxjs';
-import { GatewayError, type GatewayEvent, type JsonObject, type ModelTraits } from 'sluice';
 import {
-  cutShort,
-  HeldBytes,
+  GatewayError,
   isObject,
+  parseJson,
+  type GatewayEvent,
+  type JsonObject,
+  type ModelTraits,
+} from 'sluice';
+import {
+  truncatedResponse,
+  unusableResponse,
+  upstreamError,
+  type Codec,
+  type StreamDecoder,
+} from 'sluice/channel-kit';
+import {
+  HeldBytes,
   JsonCutter,
   nestsTooDeeply,
-  parseJson,
   parseSse,
   SseCutter,
-  unusable,
-  upstreamError,
   WholeBytes,
   type AnswerEvent,
   type BytesDecoder,
-  type Codec,
-  type StreamDecoder,
 } from 'sluice/internal';
 import {
   checkFirstFrame,
@@ -208,7 +215,7 @@ class SseAnswer {
         this.#run(rest);
       } catch (error) {
         // The last frame has no blank line behind it: when it does not parse either, the connection was cut inside it.
-        throw error instanceof GatewayError && error.code === 'upstream_error' ? cutShort() : error;
+        throw error instanceof GatewayError && error.code === 'upstream_error' ? truncatedResponse() : error;
       }
     }
     this.#pass(this.#decoder.end());
@@ -244,7 +251,7 @@ class JsonStreamAnswer {
   }
 
   end(): void {
-    if (this.#cutter.unfinished) throw cutShort();
+    if (this.#cutter.unfinished) throw truncatedResponse();
     for (const event of this.#decoder.end()) this.#emit(event);
   }
 }
@@ -276,7 +283,9 @@ class WholeAnswer {
     try {
       value = parseJson(text);
     } catch {
-      throw nestsTooDeeply(text) ? unusable('sent JSON that is nested too deeply') : cutShort();
+      throw nestsTooDeeply(text)
+        ? unusableResponse('sent JSON that is nested too deeply')
+        : truncatedResponse();
     }
     const body: unknown = Array.isArray(value) ? value[0] : value;
     if (!isObject(body)) throw garbage('JSON that is no object');

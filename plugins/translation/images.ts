@@ -1,18 +1,8 @@
 /** The images of a request: files and addresses, read so that a channel can be sent their bytes. */
 import { concatMap, from, map, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type GatewayRequest, type Operation, type Usage } from 'sluice';
-import {
-  mediaKind,
-  type Call,
-  type ImageInput,
-  type ImageRequest,
-  type ImageResult,
-  type InternalTools,
-  type Loss,
-  type MadeImage,
-  type Target,
-  type Upload,
-} from 'sluice/internal';
+import type { ImageInput, ImageRequest, ImageResult, GeneratedImage, Upload } from 'sluice/channel-kit';
+import { mediaKind, type Call, type InternalTools, type Loss, type Target } from 'sluice/internal';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 
@@ -115,7 +105,7 @@ async function download(
   result: ImageResult,
   { fetchMedia }: InternalTools,
 ): Promise<GatewayEvent> {
-  const bytesFrom = async (image: MadeImage): Promise<MadeImage> => {
+  const bytesFrom = async (image: GeneratedImage): Promise<GeneratedImage> => {
     const { url, ...rest } = image;
     if (image.base64 !== undefined || url === undefined) return image;
     try {

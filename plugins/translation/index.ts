@@ -8,6 +8,7 @@ import {
   type GatewayEvent,
   type JsonObject,
 } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   codecFor,
   estimateInput,
@@ -17,15 +18,14 @@ import {
   saysSomething,
   sealMarks,
   toldLosses,
-  type AttemptEvent,
-  type Call,
-  type Codec,
-  type InternalTools,
-  type Loss,
-  type Target,
   formatFor,
   chatFormats,
   targetIn,
+  type AttemptEvent,
+  type Call,
+  type InternalTools,
+  type Loss,
+  type Target,
 } from 'sluice/internal';
 import { passReply } from './pass-reply.ts';
 import { passRequest } from './pass-request.ts';

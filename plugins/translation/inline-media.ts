@@ -1,15 +1,16 @@
 import { firstValueFrom, from, mergeMap, toArray } from 'rxjs';
-import { chatOf, GatewayError, isChat, type Block, type JsonValue, type Message } from 'sluice';
 import {
+  chatOf,
+  GatewayError,
+  isChat,
   isObject,
-  type Call,
-  type Codec,
-  type InternalTools,
-  type Loss,
-  type Media,
+  type Block,
+  type JsonValue,
+  type Message,
   type MediaBlock,
-  type Target,
-} from 'sluice/internal';
+} from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
+import type { Call, InternalTools, Loss, Media, Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */

@@ -1,4 +1,4 @@
-import type { Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
 import { errorMarks } from './answer.ts';
 
 /** How much is looked through at once, in bytes: a text is made of it. */

@@ -1,6 +1,6 @@
 /** Refuses or reduces an output limit above what the model can give. */
-import { GatewayError, type ChatRequest, type ModelTraits } from 'sluice';
-import { chatOutlineOf, type Call, type Target } from 'sluice/internal';
+import { GatewayError, chatOutlineOf, type ChatRequest, type ModelTraits } from 'sluice';
+import type { Call, Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 
 type Chosen = Pick<TranslationOptions, 'outputLimit'>;

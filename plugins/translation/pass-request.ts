@@ -1,5 +1,6 @@
 import type { JsonObject, Reads, UpstreamRequest } from 'sluice';
-import type { Call, Form, Loss, MemberEdits, Target } from 'sluice/internal';
+import type { Form } from 'sluice/channel-kit';
+import type { Call, Loss, MemberEdits, Target } from 'sluice/internal';
 import { findModel } from './bytes.ts';
 import { losesInto, plainHeaders } from './encode-request.ts';
 import { edited as withEdits, type Adaptation } from './profile.ts';

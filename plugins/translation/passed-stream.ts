@@ -1,15 +1,6 @@
-import type { GatewayEvent, Usage } from 'sluice';
-import {
-  cutShort,
-  HeldBytes,
-  parseObject,
-  parseSse,
-  splitSse,
-  SseCutter,
-  upstreamError,
-  type Codec,
-  type Frame,
-} from 'sluice/internal';
+import { parseObject, type GatewayEvent, type Usage } from 'sluice';
+import { truncatedResponse, upstreamError, type Codec, type Frame } from 'sluice/channel-kit';
+import { HeldBytes, parseSse, splitSse, SseCutter } from 'sluice/internal';
 import { garbage, isErrorFrame } from './answer.ts';
 import { renamed } from './bytes.ts';
 import { marksOf, type MarkSearch } from './marks.ts';
@@ -56,7 +47,7 @@ export class PassedStream {
     ) {
       this.#run(this.#respelled(Buffer.concat([rest, Buffer.from('\n\n')])));
     }
-    if (!this.#complete) throw cutShort();
+    if (!this.#complete) throw truncatedResponse();
     if (this.#opening === undefined) return;
     if (!this.#opening.opened) throw garbage('an empty stream');
     // Complete, and without a word.

@@ -1,5 +1,6 @@
 import type { GatewayEvent } from 'sluice';
-import { cutShort, HeldBytes, type Call, type Codec } from 'sluice/internal';
+import { truncatedResponse, type Codec } from 'sluice/channel-kit';
+import { HeldBytes, type Call } from 'sluice/internal';
 import { Renamer, usageIn } from './bytes.ts';
 import { withImages } from './images.ts';
 import type { PassOptions } from './pass-options.ts';
@@ -42,7 +43,7 @@ export class PassedWhole {
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
     // A connection that only closes does not tell a cut reply from a complete one.
-    if (!this.#isClosed || this.#end?.reached === false) throw cutShort();
+    if (!this.#isClosed || this.#end?.reached === false) throw truncatedResponse();
     const told = usageIn(this.#last(), this.#codec) ?? usageIn(this.#head.take(), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });

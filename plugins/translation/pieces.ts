@@ -1,14 +1,14 @@
 import { from, type Observable } from 'rxjs';
-import { gathered, type GatewayEvent, type GatewayRequest, type UpstreamRequest, type Usage } from 'sluice';
 import {
+  gathered,
   sumUsage,
-  type Call,
-  type Codec,
-  type Loss,
-  type Next,
-  type OperationResult,
-  type Target,
-} from 'sluice/internal';
+  type GatewayEvent,
+  type GatewayRequest,
+  type UpstreamRequest,
+  type Usage,
+} from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
+import type { Call, Loss, Next, OperationResult, Target } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest, type Encoded } from './encode-request.ts';
 import { withoutRefused } from './refused-members.ts';

@@ -1,5 +1,6 @@
 import {
   isChat,
+  isObject,
   type ChatRequest,
   type ChatSettings,
   type JsonObject,
@@ -9,7 +10,6 @@ import {
 } from 'sluice';
 import {
   adaptSchema,
-  isObject,
   moved,
   sameJson,
   thinksAbout,

@@ -1,10 +1,10 @@
 import { isChat, type UpstreamRequest } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 import {
   inClientWords,
   settingAt,
   rewriteMembers,
   type Call,
-  type Codec,
   type Loss,
   type MemberEdits,
   type Target,

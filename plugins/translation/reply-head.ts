@@ -1,4 +1,4 @@
-import type { Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
 
 /** Bytes in which a whole reply shows that it is one, when it does. */
 const clearLength = 4096;

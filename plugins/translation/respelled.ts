@@ -1,13 +1,6 @@
 /** Replies that pass through except for members that are renamed. */
-import {
-  parseObject,
-  parseSse,
-  splitSse,
-  WholeBytes,
-  writeSse,
-  type Call,
-  type Target,
-} from 'sluice/internal';
+import { parseObject } from 'sluice';
+import { parseSse, splitSse, WholeBytes, writeSse, type Call, type Target } from 'sluice/internal';
 
 type Words = NonNullable<ReturnType<typeof wordsOf>>;
 

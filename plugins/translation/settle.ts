@@ -1,5 +1,6 @@
 import {
   GatewayError,
+  isObject,
   type Call,
   type ChatRequest,
   type JsonObject,
@@ -7,7 +8,8 @@ import {
   type Message,
   type ModelTraits,
 } from 'sluice';
-import { isObject, settleForcedTools, settleFunctionTools, thinksAbout, type Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
+import { settleForcedTools, settleFunctionTools, thinksAbout } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { clampOutput } from './output-limit.ts';
 

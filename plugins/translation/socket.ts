@@ -1,15 +1,21 @@
 import { concatMap, defer, finalize, merge, Subject, type Observable } from 'rxjs';
-import { GatewayError, startWithEvents, type GatewayEvent, type Usage, type UpstreamRequest } from 'sluice';
+import {
+  GatewayError,
+  startWithEvents,
+  sumUsage,
+  type GatewayEvent,
+  type Usage,
+  type UpstreamRequest,
+} from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
 import {
   addressesIn,
   mayNameAddress,
   refusedAddress,
-  sumUsage,
   tunnelWatch,
   type AttemptEvent,
   type Call,
   type Next,
-  type SocketMessage,
   type Target,
 } from 'sluice/internal';
 import { checkedMessages } from '../_session-messages.ts';

@@ -1,6 +1,6 @@
 /** Undoes in a reply what a request had to spell differently. */
-import type { GatewayEvent } from 'sluice';
-import { parseObject, type EncodedRequest } from 'sluice/internal';
+import { parseObject, type GatewayEvent } from 'sluice';
+import type { EncodedRequest } from 'sluice/channel-kit';
 import { withoutBegun } from './without-begun.ts';
 
 type Emit = (event: GatewayEvent) => void;

@@ -1,5 +1,6 @@
 import { isChat, type Block, type ChatRequest, type Message } from 'sluice';
-import { MarkedTexts, type Call, type Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
+import { MarkedTexts, type Call } from 'sluice/internal';
 
 /** A request in which marks stand for its long texts. */
 export interface Unread {

@@ -1,10 +1,9 @@
 /** Records each call in the usage log. */
 import { z } from 'zod';
-import { caller, definePlugin, type ApiKey, type JsonObject, type Operation } from 'sluice';
+import { caller, definePlugin, maskSecrets, type ApiKey, type JsonObject, type Operation } from 'sluice';
 import {
   accountOf,
   failureCause,
-  maskSecrets,
   rounded,
   type Account,
   type AttemptEvent,

@@ -1,5 +1,4 @@
-import type { JsonValue } from 'sluice';
-import { isObject, maskSecrets, parseJson } from 'sluice/internal';
+import { isObject, maskSecrets, parseJson, type JsonValue } from 'sluice';
 
 /** What stands in place of what was removed. */
 const removed = '…';

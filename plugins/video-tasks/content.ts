@@ -1,7 +1,7 @@
 /** Gives away the content of finished videos. */
 import { concat, map, of, type Observable } from 'rxjs';
-import { GatewayError, type GatewayEvent, type Upstream } from 'sluice';
-import { wrongValue, type Call, type InternalTools, type Target, type Task } from 'sluice/internal';
+import { GatewayError, wrongValue, type GatewayEvent, type Upstream } from 'sluice';
+import type { Call, InternalTools, Target, Task } from 'sluice/internal';
 import { requestFor, type Poller } from './poller.ts';
 import { codecOf, type Delivery } from './shown.ts';
 

@@ -1,5 +1,6 @@
 import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent } from 'sluice';
+import type { VideoReport, VideoRequest } from 'sluice/channel-kit';
 import {
   accountOf,
   advance,
@@ -15,8 +16,6 @@ import {
   type Settlement,
   type Task,
   type TaskStore,
-  type VideoReport,
-  type VideoRequest,
 } from 'sluice/internal';
 import { newTaskId } from './ids.ts';
 import { ownerOf } from './owner.ts';

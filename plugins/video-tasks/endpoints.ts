@@ -1,12 +1,17 @@
 import { of } from 'rxjs';
-import { GatewayError, type Endpoint, type GatewayEvent, type JsonObject } from 'sluice';
+import {
+  GatewayError,
+  wrongType,
+  wrongValue,
+  type Endpoint,
+  type GatewayEvent,
+  type JsonObject,
+} from 'sluice';
 import {
   advance,
   isFinished,
   missing,
   reportOf,
-  wrongType,
-  wrongValue,
   type Call,
   type InternalTools,
   type Task,

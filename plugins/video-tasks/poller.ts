@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { lastValueFrom, toArray } from 'rxjs';
-import { GatewayError } from 'sluice';
+import { GatewayError, toGatewayError } from 'sluice';
+import type { VideoReport } from 'sluice/channel-kit';
 import {
   abandon,
   advance,
   isFinished,
-  toGatewayError,
   type InternalTools,
   type Log,
   type Target,
   type Task,
   type TaskLease,
   type TaskStore,
-  type VideoReport,
 } from 'sluice/internal';
 import { Polling } from '../_polling.ts';
 import { refundOf } from './refund.ts';

@@ -1,5 +1,5 @@
 import { GatewayError } from 'sluice';
-import type { ImageInput, Upload, VideoRequest } from 'sluice/internal';
+import type { ImageInput, Upload, VideoRequest } from 'sluice/channel-kit';
 
 /** What the first bytes of an image look like. */
 const kinds: readonly (readonly [mimeType: string, fits: (head: Buffer) => boolean])[] = [

@@ -140,6 +140,7 @@ export function imports(path: string): Import[] {
 /** What authors import by name. */
 const entries: Readonly<Record<string, string>> = {
   sluice: 'core/sdk/index.ts',
+  'sluice/channel-kit': 'core/sdk/channel-kit.ts',
   'sluice/internal': 'core/sdk/internal.ts',
   'sluice/testing': 'core/sdk/testing/index.ts',
 };

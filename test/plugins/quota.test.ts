@@ -1,6 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { definePlugin, gathered, GatewayError } from 'sluice';
-import type { Block, ChatSettings, GatewayEvent, Message, PluginEntry, Usage } from 'sluice';
+import {
+  definePlugin,
+  gathered,
+  GatewayError,
+  type Block,
+  type ChatSettings,
+  type GatewayEvent,
+  type Message,
+  type PluginEntry,
+  type Usage,
+} from 'sluice';
 import type { Amounts, Bookkeeper, Budget, Call, CallEdits, Reservation, UsageRecord } from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -203,6 +203,10 @@ describe('the channels on the page', () => {
         );
         return;
       }
+      if (url.startsWith('/vectors/')) {
+        response.end('{"vectors":[[0.5,-1]],"usage":{"input_tokens":3}}');
+        return;
+      }
       response.end(
         JSON.stringify({
           id: 'chatcmpl-1',
@@ -220,7 +224,7 @@ describe('the channels on the page', () => {
     expect(channelNames.length).toBeGreaterThan(0);
     const folder = folderWith('channels/README.md', channelConfig(upstream.url));
     const gateway = await startGatewayIn(folder);
-    for (const name of channelNames) {
+    for (const name of channelNames.filter((one) => one !== 'vectors')) {
       // oxlint-disable-next-line no-await-in-loop
       expect(await answerOf(await chat(gateway, 'hello', { model: `from-${name}` }))).toBe(
         'Hello from there.',
@@ -235,5 +239,24 @@ describe('the channels on the page', () => {
         messages: [{ content: 'hello' }],
       });
     }
+    const embedded = await fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'from-vectors', input: 'hello', dimensions: 2, user: 'ada' }),
+    });
+    expect(await embedded.json()).toMatchObject({
+      data: [{ embedding: [0.5, -1], index: 0 }],
+      model: 'from-vectors',
+      usage: { prompt_tokens: 3 },
+    });
+    expect(embedded.headers.get('x-sluice-loss')).toContain('user');
+    const seen = upstream.requests.at(-1);
+    expect(seen?.url).toBe('/vectors/embed');
+    expect(seen?.headers.authorization).toBe('Bearer the-key-of-vectors');
+    expect(JSON.parse(seen?.body.toString() ?? '')).toEqual({
+      model: 'from-vectors',
+      texts: ['hello'],
+      size: 2,
+    });
   });
 });

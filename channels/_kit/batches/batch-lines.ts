@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, from } from 'rxjs';
-import { GatewayError, type JsonObject, type JsonValue, type Upstream } from 'sluice';
-import { HeldBytes, parseObject, type Call } from 'sluice/internal';
+import { GatewayError, parseObject, type JsonObject, type JsonValue, type Upstream, type Call } from 'sluice';
+import { HeldBytes } from 'sluice/internal';
 
 /** Longer lines are no line of a batch, in bytes. */
 const longestLine = 16 * 1024 * 1024;

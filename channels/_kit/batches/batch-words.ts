@@ -1,5 +1,11 @@
-import type { JsonObject, JsonValue, UpstreamRequest } from 'sluice';
-import { parseObject, type Call, type ChannelParts } from 'sluice/internal';
+import {
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type UpstreamRequest,
+  type Call,
+  type ChannelParts,
+} from 'sluice';
 import { answerOf, ask, went } from '../jobs/jobs.ts';
 
 /** Sends one request to a provider, as a channel does. */

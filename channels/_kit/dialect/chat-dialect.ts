@@ -1,17 +1,20 @@
-import type { ChatRequest, GatewayEvent, JsonObject, ModelTraits } from 'sluice';
 import {
-  chatCodec,
-  ChatStreamDecoder,
-  cutShort,
   isObject,
   parseObject,
-  tellsError,
+  type ChatRequest,
+  type GatewayEvent,
+  type JsonObject,
+  type ModelTraits,
+} from 'sluice';
+import {
+  truncatedResponse,
   upstreamError,
   type Codec,
   type EncodeTarget,
   type Frame,
   type StreamDecoder,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
+import { chatCodec, ChatStreamDecoder, tellsError } from 'sluice/internal';
 
 /** Reads one reply of a provider, piece by piece, as the chunks of chat completions that would say the same. */
 export interface DialectReply {
@@ -85,7 +88,7 @@ class DialectDecoder implements StreamDecoder {
     if (data.trim() === '' || data.trim() === '[DONE]') return [];
     const piece = parseObject(data);
     // The end of a line is where a connection that broke shows.
-    if (piece === undefined) throw cutShort();
+    if (piece === undefined) throw truncatedResponse();
     if (event === 'error' || tellsError(piece)) throw upstreamError(200, data);
     return this.piece(piece, event);
   }

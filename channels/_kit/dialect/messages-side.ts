@@ -1,5 +1,11 @@
-import type { ChannelOptions, ChannelTools, ModelTraits } from 'sluice';
-import { matchesModel, takesOff, type ChannelParts } from 'sluice/internal';
+import {
+  matchesName,
+  type ChannelOptions,
+  type ChannelTools,
+  type ModelTraits,
+  type ChannelParts,
+} from 'sluice';
+import { takesOff } from 'sluice/internal';
 import { claudeTraits } from '../../anthropic.ts';
 import { overHttp, type HttpPlace } from '../http/http-channel.ts';
 
@@ -40,7 +46,7 @@ export function withMessages(
     traits(model) {
       const known = parts.traits?.(model) ?? {};
       const own = known.formats ?? formats;
-      if (!matchesModel(models, model)) return { ...known, formats: own };
+      if (!matchesName(models, model)) return { ...known, formats: own };
       return {
         ...known,
         formats: [...own, 'messages'],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, type EncodeTarget } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { EncodeTarget } from 'sluice/channel-kit';
 import { chatDialect, objectsOf } from './chat-dialect.ts';
 import { withOwnParts } from './mistral-parts.ts';
 import { MistralReply } from './mistral-reply.ts';

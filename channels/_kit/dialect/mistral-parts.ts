@@ -1,12 +1,6 @@
 /** Content parts that only Mistral has: documents, audio, and references in replies. */
-import type { ChatRequest, JsonObject } from 'sluice';
-import {
-  cannotCarry,
-  toDataUrl,
-  type EncodeTarget,
-  type MediaBlock,
-  type ReasoningBlock,
-} from 'sluice/internal';
+import type { ChatRequest, JsonObject, MediaBlock, ReasoningBlock } from 'sluice';
+import { unsupportedContent, toDataUrl, type EncodeTarget } from 'sluice/channel-kit';
 
 type Message = ChatRequest['messages'][number];
 type Block = Message['content'][number];
@@ -35,7 +29,7 @@ function partOf(block: Block, target: EncodeTarget): Block | undefined {
       return part({ type: 'text', text: block.text }, block);
     case 'video': {
       const at = block.at ?? 'messages';
-      if (target.unsupported === 'refuse') throw cannotCarry(at, 'video', 'mistral');
+      if (target.unsupported === 'refuse') throw unsupportedContent(at, 'video', 'mistral');
       target.lose(at, 'content');
       return undefined;
     }

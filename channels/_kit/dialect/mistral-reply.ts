@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { objectsOf, type DialectReply } from './chat-dialect.ts';
 
 /** How much text an answer has, and where what the next reference vouches for begins. */

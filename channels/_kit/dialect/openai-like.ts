@@ -1,6 +1,5 @@
 import type { ZodObject } from 'zod';
-import type { ChannelSpec, ModelTraits } from 'sluice';
-import { matchesModel, type ChannelParts } from 'sluice/internal';
+import { matchesName, type ChannelSpec, type ModelTraits, type ChannelParts } from 'sluice';
 import { withMessages, type MessagesSide } from './messages-side.ts';
 import { openModel } from './open-models.ts';
 import {
@@ -101,7 +100,7 @@ export function openaiLike({
         }),
     traits(model) {
       const known = ofModel(model);
-      if (matchesModel(customTools, model)) return known;
+      if (matchesName(customTools, model)) return known;
       return { ...known, refuses: [...(known.refuses ?? []), 'customTools'] };
     },
   });

@@ -1,5 +1,5 @@
-import type { JsonObject } from 'sluice';
-import { loseForeign, type Extra } from 'sluice/internal';
+import type { JsonObject, Extra } from 'sluice';
+import { reportForeign } from 'sluice/channel-kit';
 
 /**
  * The fields of a client's request that are words of the provider's own, which the client's format does not know. Every other that only
@@ -20,6 +20,6 @@ export function ownWords(
     });
     rest.set(format, Object.fromEntries(others));
   }
-  loseForeign(Object.fromEntries(rest), '', undefined, lose);
+  reportForeign(Object.fromEntries(rest), '', undefined, lose);
   return Object.fromEntries(own);
 }

@@ -1,10 +1,11 @@
 import type { GatewayEvent, JsonValue } from 'sluice';
-import { loseForeign, noUsage, readVectors, type EmbedPurpose, type EmbedRequest } from 'sluice/internal';
-
-/** The half of a codec that a format for clients has, where the words are a provider's own: nobody may come there. */
-export function noClient(): never {
-  throw new Error('No client speaks the words of this channel.');
-}
+import {
+  reportForeign,
+  noUsage,
+  readVectors,
+  type EmbedPurpose,
+  type EmbedRequest,
+} from 'sluice/channel-kit';
 
 /** What Cohere's models call the purposes of embeddings, wherever they are served; a document where nothing is said. */
 export function cohereInputType(purpose: EmbedPurpose | undefined): string {
@@ -25,7 +26,7 @@ export function loseOfEmbed(
   format: string,
   lose: (path: string) => void,
 ): void {
-  loseForeign(extra, format, undefined, lose);
+  reportForeign(extra, format, undefined, lose);
   if (title !== undefined) lose('title');
   if (user !== undefined) lose('user');
 }

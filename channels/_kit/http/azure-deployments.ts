@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { secretUrl, type ChannelTools } from 'sluice';
-import { authorized, bearerTokens, isObject, parseObject } from 'sluice/internal';
+import { secretUrl, isObject, parseObject, type ChannelTools } from 'sluice';
+import { withAuthorization, bearerTokens } from 'sluice/channel-kit';
 import { entraTokens, type EntraIdentity } from '../identity/entra.ts';
 import { objectsOf } from '../dialect/chat-dialect.ts';
 
@@ -44,7 +44,7 @@ export function azureDeployments(
       "resourceId needs an identity that may read the resource: identity: { kind: 'default' }.",
     );
   const manager = managementUrl.replace(/\/+$/, '');
-  const { http } = authorized(
+  const { http } = withAuthorization(
     { ...tools, keys: [] },
     bearerTokens(entraTokens(identity, `${manager}/.default`), tools.log),
   );

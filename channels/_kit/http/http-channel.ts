@@ -1,6 +1,8 @@
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
+  parseObject,
+  matchesName,
   type ChannelConfig,
   type ChannelEntry,
   type ChannelKind,
@@ -10,14 +12,9 @@ import {
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
-} from 'sluice';
-import {
-  matchesModel,
-  parseObject,
-  version,
   type ChannelParts,
-  type ChannelTools as WholeTools,
-} from 'sluice/internal';
+} from 'sluice';
+import { version } from 'sluice/internal';
 import { inBatchWords, type BatchWords } from '../batches/batch-words.ts';
 import { readModelList, type ListedPrices } from './model-list.ts';
 import { overSockets } from './realtime.ts';
@@ -51,7 +48,7 @@ export interface HttpPlace {
   /** What a call cost: see `ChannelParts.statedCost`. */
   readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
   /** How batches are spelled, where that is not as in chat completions. */
-  readonly batches?: BatchWords | ((tools: WholeTools) => BatchWords);
+  readonly batches?: BatchWords | ((tools: ChannelTools) => BatchWords);
   /** What the provider has besides, at other addresses. */
   beside?(parts: ChannelParts, options: ChannelOptions, tools: ChannelTools): ChannelParts;
 }
@@ -134,7 +131,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...(place.statedCost === undefined ? {} : { statedCost: place.statedCost }),
     ...(place.speaks.realtime === undefined
       ? {}
-      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools as WholeTools) }),
+      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools) }),
     open(call, request) {
       const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;
@@ -153,7 +150,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
   };
   const { batches } = place;
   if (batches === undefined) return parts;
-  const words = typeof batches === 'function' ? batches(tools as WholeTools) : batches;
+  const words = typeof batches === 'function' ? batches(tools) : batches;
   return { ...parts, open: inBatchWords(parts.open, words) };
 }
 
@@ -162,7 +159,7 @@ export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (mo
   const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
   return (model) => {
     const all: ModelTraits = {};
-    for (const { patterns, traits } of rows) if (matchesModel(patterns, model)) Object.assign(all, traits);
+    for (const { patterns, traits } of rows) if (matchesName(patterns, model)) Object.assign(all, traits);
     return all;
   };
 }

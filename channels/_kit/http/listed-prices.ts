@@ -1,6 +1,5 @@
 /** Prices that a provider's own list of models states: OpenRouter and Hugging Face. */
-import type { JsonObject, JsonValue, PricedModel } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue, type PricedModel } from 'sluice';
 
 type Name = (typeof tokenMembers)[number][1];
 

@@ -1,6 +1,11 @@
-import type { HttpClient, JsonObject, JsonValue, PricedModel } from 'sluice';
-
-import { isObject, parseObject } from 'sluice/internal';
+import {
+  isObject,
+  parseObject,
+  type HttpClient,
+  type JsonObject,
+  type JsonValue,
+  type PricedModel,
+} from 'sluice';
 
 /** More than any list of models has. */
 const mostPages = 20;

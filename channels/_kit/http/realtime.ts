@@ -1,5 +1,4 @@
-import { GatewayError, type UpstreamRequest } from 'sluice';
-import type { Call, ChannelParts, ChannelTools } from 'sluice/internal';
+import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type ChannelTools } from 'sluice';
 
 /** Where the sockets of a provider are, and who it is told that asks. */
 export interface SocketPlace {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ChannelOptions, ChannelTools, Upstream } from 'sluice';
-import { hideSecret, type KeyRegion } from 'sluice/internal';
+import { hideSecret, type ChannelOptions, type ChannelTools, type Upstream, type KeyRegion } from 'sluice';
 import { AwsIdentity } from './aws.ts';
 import type { AwsCredentials } from './aws-signature.ts';
 import { refusalTeller } from '../http/refusals.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { env, requirePackage, secret } from 'sluice';
-import type { AccessToken } from 'sluice/internal';
+import type { AccessToken } from 'sluice/channel-kit';
 import type { TokenCredential } from '@azure/identity';
 
 /** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */

@@ -3,11 +3,15 @@ import {
   gathered,
   GatewayError,
   wholeBytes,
+  parseObject,
+  toGatewayError,
   type JsonObject,
   type Upstream,
   type UpstreamRequest,
+  type Call,
+  type ChannelParts,
 } from 'sluice';
-import { accountOf, parseObject, toGatewayError, type Call, type ChannelParts } from 'sluice/internal';
+import { accountOf, type Call as WholeCall } from 'sluice/internal';
 
 /** Sends one request, as a channel does. */
 type Open = ChannelParts['open'];
@@ -55,7 +59,7 @@ export async function ask(call: Call, open: Open, request: UpstreamRequest): Pro
  */
 export async function askFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const step = await ask(call, open, request);
-  if (step.status < 400) accountOf(call).attempts.reached(-1);
+  if (step.status < 400) accountOf(call as WholeCall).attempts.reached(-1);
   return step;
 }
 

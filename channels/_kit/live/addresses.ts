@@ -1,5 +1,5 @@
 /** The addresses of Gemini's Live API, at the Gemini API and at Vertex AI. */
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import type { ChannelParts, ChannelTools } from 'sluice';
 import { liveSessions } from './sockets.ts';
 
 type Live = Pick<ChannelParts, 'connect' | 'watch'>;

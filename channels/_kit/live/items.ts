@@ -1,5 +1,4 @@
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
+import { GatewayError, isObject, parseObject, type JsonObject, type JsonValue } from 'sluice';
 import { soundFormat, type SoundFormat } from './settings.ts';
 import { bytesOf, decodeG711, Resampler, samplesOf, type Samples } from './sound.ts';
 

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue, Usage } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue, type Usage } from 'sluice';
 import type { LiveEvents } from './events.ts';
 import { LiveResponse, type LiveEnd } from './response.ts';
 import { inputOf, outputOf, soundFormat, speaks } from './settings.ts';

@@ -1,5 +1,4 @@
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
 import { LiveEvents, type ErrorPlace } from './events.ts';
 import { resultOf, soundInput, turnOf, unsupported, wrong } from './items.ts';
 import { LiveReplies } from './replies.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, toSchemaSubset } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import { toSchemaSubset } from 'sluice/internal';
 
 /** Where a session is set up. */
 export interface LivePlace {

@@ -12,15 +12,18 @@ import {
   takeWhile,
   type Observable,
 } from 'rxjs';
-import { GatewayError, type GatewayEvent, type JsonObject, type Log } from 'sluice';
 import {
+  GatewayError,
   isObject,
   parseObject,
+  type GatewayEvent,
+  type JsonObject,
+  type Log,
   type Call,
   type ChannelParts,
   type ChannelTools,
-  type SocketMessage,
-} from 'sluice/internal';
+} from 'sluice';
+import type { SocketMessage } from 'sluice/channel-kit';
 import { requireConversation } from '../http/realtime.ts';
 import { LiveSession } from './session.ts';
 import type { LivePlace } from './settings.ts';

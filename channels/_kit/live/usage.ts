@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue, Usage } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, type JsonObject, type JsonValue, type Usage } from 'sluice';
 
 /** Tokens as Gemini tells them, in the words of OpenAI's protocol. The realtime format reads them from there. */
 export interface LiveUsage {

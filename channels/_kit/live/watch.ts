@@ -1,5 +1,5 @@
 import type { Usage } from 'sluice';
-import type { SocketMessage, TunnelWatch } from 'sluice/internal';
+import type { SocketMessage, SessionWatch } from 'sluice/channel-kit';
 
 /** Characters of arguments that are taken for one token. */
 const charactersOfToken = 4;
@@ -8,13 +8,13 @@ const charactersOfToken = 4;
  * Watches a session in which a response that calls functions is charged for with the one that follows their results. A client that leaves
  * in between pays by an estimate.
  */
-export class LiveWatch implements TunnelWatch {
-  readonly #answers: TunnelWatch;
+export class LiveWatch implements SessionWatch {
+  readonly #answers: SessionWatch;
   /** Tokens of the last response, which the next one reads at least. */
   #context = 0;
   #untold: Usage | undefined;
 
-  constructor(answers: TunnelWatch) {
+  constructor(answers: SessionWatch) {
     this.#answers = answers;
   }
 

@@ -1,24 +1,22 @@
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { GatewayError, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
 import {
-  cannotCarry,
+  unsupportedContent,
   contentRefused,
   noUsage,
-  oneShot,
+  defineCodec,
   parseDataUrl,
-  ratioOfSize,
   toDataUrl,
-  unusable,
-  wrongValue,
+  unusableResponse,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type ImageInput,
   type ImageRequest,
   type ImageResult,
-  type MadeImage,
-} from 'sluice/internal';
+  type GeneratedImage,
+} from 'sluice/channel-kit';
+import { ratioOfSize } from 'sluice/internal';
 import { ownWords } from '../dialect/own-words.ts';
-import { noClient } from '../dialect/provider-words.ts';
 
 /** How a provider of images is asked in its own words, which no client sends. */
 export interface Pictures {
@@ -35,7 +33,7 @@ export interface Pictures {
   /** Writes a request. `own` are the client's fields in the provider's words; all images are bytes. */
   encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest;
   /** Reads a reply. Throws GatewayError where it says that there is no image. */
-  decode(body: JsonObject): readonly MadeImage[];
+  decode(body: JsonObject): readonly GeneratedImage[];
 }
 
 type Setting = 'quality' | 'background' | 'style' | 'compression' | 'fileFormat' | 'mask' | 'delivery';
@@ -65,13 +63,12 @@ export function pictureCodecs(pictures: Pictures): {
 
 function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures): Codec<ImageRequest> {
   const { format, changes, carries = [], own = [], atOnce = 1, encode, decode } = pictures;
-  return oneShot<ImageRequest>({
+  return defineCodec<ImageRequest>({
     format,
     operation,
     path: '',
     inlinesImages: true,
     tellsErrors: true,
-    decodeRequest: noClient,
     encodeRequest(request, target) {
       const { lose } = target;
       const said = ownWords(request.extra, own, lose);
@@ -81,7 +78,11 @@ function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures
         if (isWished && !carries.some((one) => one === name)) lose(word);
       }
       if (request.images.length > changes) {
-        throw cannotCarry('image', `more than ${changes === 1 ? 'one image' : `${changes} images`}`, format);
+        throw unsupportedContent(
+          'image',
+          `more than ${changes === 1 ? 'one image' : `${changes} images`}`,
+          format,
+        );
       }
       const { headers, ...encoded } = encode(request, target, said);
       return { ...encoded, headers: { accept: 'application/json', ...headers } };
@@ -89,7 +90,6 @@ function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures
     split: (request) => inParts(request, atOnce),
     join: (results) => ({ images: results.flatMap((result) => (result as ImageResult).images) }),
     decodeWhole: (body) => eventsOf(decode(body)),
-    encodeWhole: noClient,
   });
 }
 
@@ -102,8 +102,8 @@ function inParts(request: ImageRequest, atOnce: number): readonly ImageRequest[]
   }));
 }
 
-function eventsOf(images: readonly MadeImage[]): readonly GatewayEvent[] {
-  if (images.length === 0) throw unusable('gave no image');
+function eventsOf(images: readonly GeneratedImage[]): readonly GatewayEvent[] {
+  if (images.length === 0) throw unusableResponse('gave no image');
   const fileFormat = /^image\/(png|jpeg|webp)$/.exec(images[0]?.mimeType ?? '')?.[1];
   return [
     { type: 'usage', usage: { ...noUsage, units: { images: images.length } } },
@@ -118,12 +118,12 @@ export function leaveOut(
   { unsupported, lose }: Pick<EncodeTarget, 'unsupported' | 'lose'>,
 ): void {
   if (unsupported === 'refuse')
-    throw cannotCarry(path, path === 'mask' ? 'a mask' : 'more than one image', format);
+    throw unsupportedContent(path, path === 'mask' ? 'a mask' : 'more than one image', format);
   lose(path, 'content');
 }
 
 /** An image as a provider names it: an address, or a data URL. */
-export function pictureAt(url: string, mimeType?: unknown): MadeImage {
+export function pictureAt(url: string, mimeType?: unknown): GeneratedImage {
   const type = typeof mimeType === 'string' ? { mimeType } : {};
   const data = parseDataUrl(url);
   return data === undefined ? { url, ...type } : { base64: data.data, mimeType: data.mimeType };
@@ -187,5 +187,5 @@ export function modelPath(model: string): string {
 /** Throws that the provider's review refused, where a sentence says so, and that it failed otherwise. */
 export function throwReason(sentence: string): never {
   if (/nsfw|safety|moderat|sensitive|flagged|policy/i.test(sentence)) throw contentRefused(sentence);
-  throw unusable('made no image');
+  throw unusableResponse('made no image');
 }

@@ -1,33 +1,28 @@
-import { GatewayError } from 'sluice';
+import { GatewayError, wrongValue } from 'sluice';
 import {
-  decodeSpeechRefusal,
-  oneShot,
-  SpeechBytesDecoder,
+  defineCodec,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type SpeakRequest,
-  wrongValue,
-} from 'sluice/internal';
-import { noClient } from '../dialect/provider-words.ts';
+} from 'sluice/channel-kit';
+import { decodeSpeechRefusal, SpeechBytesDecoder } from 'sluice/internal';
 
 /** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
 export function speechCodec(
   format: string,
   encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
 ): Codec<SpeakRequest> {
-  return oneShot<SpeakRequest>({
+  return defineCodec<SpeakRequest>({
     format,
     operation: 'speak',
     path: '',
-    decodeRequest: noClient,
     encodeRequest(request, target) {
       const { headers, ...encoded } = encode(request, target);
       return { ...encoded, headers: { accept: '*/*', ...headers } };
     },
     decodeBytes: () => new SpeechBytesDecoder(),
     decodeWhole: decodeSpeechRefusal,
-    encodeWhole: noClient,
   });
 }
 

@@ -1,15 +1,14 @@
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
   noUsage,
-  oneShot,
+  defineCodec,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
   type TranscribeRequest,
   type TranscriptSegment,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
 import { ownWords } from '../dialect/own-words.ts';
-import { noClient } from '../dialect/provider-words.ts';
 
 /** A word with its times, in seconds. */
 export interface HeardWord {
@@ -47,17 +46,15 @@ export function transcriptCodec(
   decode: (body: JsonObject) => Heard,
   { takes = [], ...stream }: Transcribing = {},
 ): Codec<TranscribeRequest> {
-  return oneShot<TranscribeRequest>({
+  return defineCodec<TranscribeRequest>({
     ...stream,
     format,
     operation: 'transcribe',
     path: '',
-    decodeRequest: noClient,
     encodeRequest(request, target) {
       return encode(request, target, ownWords(request.extra, takes, target.lose));
     },
     decodeWhole: (body) => eventsOf(decode(body)),
-    encodeWhole: noClient,
   });
 }
 

@@ -1,24 +1,19 @@
 import { of } from 'rxjs';
-import type { ChannelOptions, JsonObject, JsonValue } from 'sluice';
+import type { ChannelOptions, JsonObject, JsonValue, ChannelParts, ChannelTools } from 'sluice';
 import {
-  atMost,
+  limitImages,
   imageText,
-  loseSettings,
-  videoCodecs,
-  wantedRatio,
-  wantedResolution,
-  withMetadata,
-  type ChannelParts,
-  type ChannelTools,
+  reportVideoSettings,
+  requestedRatio,
+  requestedResolution,
+  addMetadata,
   type EncodedRequest,
   type EncodeTarget,
-  type VideoCodecs,
   type VideoReport,
   type VideoRequest,
-  type VideoTaskRequest,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
+import { videoCodecs, type VideoCodecs, type VideoTaskRequest } from 'sluice/internal';
 import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
-import { noClient } from '../dialect/provider-words.ts';
 
 /** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
 export function offeredResolution(
@@ -26,7 +21,7 @@ export function offeredResolution(
   isOffered: (resolution: string) => boolean,
   { lose }: Pick<EncodeTarget, 'lose'>,
 ): string | undefined {
-  const resolution = wantedResolution(request)?.toLowerCase();
+  const resolution = requestedResolution(request)?.toLowerCase();
   if (resolution === undefined || isOffered(resolution)) return resolution;
   lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return undefined;
@@ -120,12 +115,16 @@ export function inModelWords(
   target: EncodeTarget,
   { format, image: name, duration }: ModelWords,
 ): JsonObject {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  reportVideoSettings(
+    request,
+    ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'],
+    target,
+  );
   const { prompt, seconds, seed, negativePrompt, metadata } = request;
-  const [image] = atMost(request.images, 1, format, target);
-  const ratio = wantedRatio(request, commonRatios, target);
-  const resolution = wantedResolution(request);
-  return withMetadata(
+  const [image] = limitImages(request.images, 1, format, target);
+  const ratio = requestedRatio(request, commonRatios, target);
+  const resolution = requestedResolution(request);
+  return addMetadata(
     {
       prompt,
       ...(image === undefined ? {} : { [name]: imageText(image, 'data-url', format) }),
@@ -142,3 +141,8 @@ export function inModelWords(
 
 /** Ratios that most models make. */
 export const commonRatios: readonly string[] = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
+
+/** The half of a format that clients have. */
+function noClient(): never {
+  throw new Error('No client speaks the words of this channel.');
+}

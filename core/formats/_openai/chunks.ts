@@ -14,7 +14,13 @@ import type { Kept } from '../_shared/extra.ts';
 import { defined, isText, objectsOf, secondOf, textOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
 import { sameJson } from '../_shared/same-json.ts';
-import { upstreamError, cutShort, isNamed, tellsError, unusable } from '../_shared/upstream-error/index.ts';
+import {
+  upstreamError,
+  truncatedResponse,
+  isNamed,
+  tellsError,
+  unusableResponse,
+} from '../_shared/upstream-error/index.ts';
 import { chatErrorBody } from './errors.ts';
 import { completionId } from './ids.ts';
 
@@ -82,7 +88,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
   end(): readonly GatewayEvent[] {
     const events: GatewayEvent[] = [];
     const open = [...this.answers.values()].filter(({ finished }) => !finished);
-    if (!this.#done && (open.length > 0 || this.answers.size === 0)) throw cutShort();
+    if (!this.#done && (open.length > 0 || this.answers.size === 0)) throw truncatedResponse();
     for (const answer of open) this.stop(answer, events);
     return events;
   }
@@ -136,7 +142,7 @@ export function checkCompletion(body: JsonObject): void {
   const told = ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'];
   if (tellsError(body) || (!Array.isArray(choices) && told.some((key) => key in body)))
     throw upstreamError(200, JSON.stringify(body));
-  if (!Array.isArray(choices) || choices.length === 0) throw unusable('sent no answer');
+  if (!Array.isArray(choices) || choices.length === 0) throw unusableResponse('sent no answer');
 }
 
 function parse(data: string): JsonValue {
@@ -148,7 +154,7 @@ function parse(data: string): JsonValue {
 }
 
 function unreadable(cause?: unknown): GatewayError {
-  return unusable('sent an event that cannot be read', cause);
+  return unusableResponse('sent an event that cannot be read', cause);
 }
 
 /** `{"error": …}`, an event named `error`, or an error without its envelope. */

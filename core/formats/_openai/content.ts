@@ -1,6 +1,6 @@
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { finishPiece, loseField, markFor, refuse, typeName, withCache, type Scope } from './scope.ts';
 
 /** How a format of the family writes the parts of a content. */
@@ -73,7 +73,7 @@ export function contentWriter(words: PartWords) {
       for (const block of said) {
         loseOfText(block, scope);
         if (block.cache !== undefined) loseField(block, 'cache', scope);
-        loseForeign(block.extra, scope.format, block.at, scope.target.lose);
+        reportForeign(block.extra, scope.format, block.at, scope.target.lose);
       }
       return said.map(({ text }) => text).join('');
     }

@@ -1,9 +1,9 @@
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { setOf } from '../_shared/fields.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** The provider's word → why the answer ended. Words outside this table are `other`. */
-const reasons = wordTable<FinishReason>({
+const reasons = lookupTable<FinishReason>({
   stop: 'stop',
   length: 'length',
   tool_calls: 'tool-calls',

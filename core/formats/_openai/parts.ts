@@ -5,7 +5,7 @@ import { given, readObjects, requiredString } from '../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { setOf } from '../_shared/fields.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {
@@ -104,7 +104,7 @@ export function audioType(format: string): string {
   return `audio/${format.toLowerCase()}`;
 }
 
-const audioFormats = wordTable<string>({
+const audioFormats = lookupTable<string>({
   mpeg: 'mp3',
   'x-wav': 'wav',
   wave: 'wav',

@@ -3,7 +3,7 @@ import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { thinksAbout } from '../../model/thinks.ts';
 import type { Inlined } from '../_shared/json-schema/references.ts';
 import { refuseContent } from '../_shared/refuse.ts';
@@ -72,7 +72,7 @@ export function finishPiece(
   if (piece.extra === undefined) return wire;
   const own = piece.extra[scope.format];
   if (own !== undefined) putBack(wire, own, nested);
-  loseForeign(piece.extra, scope.format, piece.at, scope.target.lose);
+  reportForeign(piece.extra, scope.format, piece.at, scope.target.lose);
   return wire;
 }
 
@@ -101,7 +101,7 @@ export function loseBeside(
   { format, target }: Pick<Scope, 'format' | 'target'>,
 ): void {
   if (piece.cache !== undefined) target.lose(`${piece.at ?? ''}.cache`);
-  loseForeign(piece.extra, format, piece.at, target.lose);
+  reportForeign(piece.extra, format, piece.at, target.lose);
 }
 
 /** The `type` of an opaque value, for sentences and losses. */

@@ -1,7 +1,7 @@
 /** Arguments as an object, also where the model wrote none. */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /*
  * Arguments that are no JSON object, mostly because the output limit cut them, travel in formats that want one as an object of the members
@@ -33,7 +33,7 @@ export function repliedArguments(args: JsonValue | undefined): string {
   try {
     return brokenArguments(args ?? {}) ?? JSON.stringify(args ?? {});
   } catch (cause) {
-    throw unusable('sent a tool call nested too deeply', cause);
+    throw unusableResponse('sent a tool call nested too deeply', cause);
   }
 }
 

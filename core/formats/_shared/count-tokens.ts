@@ -1,7 +1,7 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { WholeEncoder } from '../../sdk/format.ts';
-import { throwIfError, unusable } from './upstream-error/index.ts';
+import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 
 /**
  * A provider's count as a `result` event; what else the body says is kept for clients of the same format. `field` holds the count, `object`
@@ -11,7 +11,7 @@ export function decodeCount(body: JsonObject, format: string, field: string): re
   throwIfError(body);
   const { [field]: count, object: _, ...details } = body;
   const tokens = Number(count ?? Number.NaN);
-  if (!Number.isFinite(tokens)) throw unusable('gave no count');
+  if (!Number.isFinite(tokens)) throw unusableResponse('gave no count');
   const extra = Object.keys(details).length === 0 ? {} : { extra: { [format]: details } };
   return [{ type: 'result', value: { tokens, ...extra } }];
 }

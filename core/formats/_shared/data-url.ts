@@ -1,4 +1,10 @@
-/** Splits `data:image/png;base64,…`; undefined for any other URL. A data URL that is not base64 is re-encoded. */
+/**
+ * Splits `data:image/png;base64,…` into its type and its bytes in base64. Returns undefined for any other URL. A data URL that is not
+ * base64 is re-encoded.
+ *
+ * @example
+ * const image = parseDataUrl(url); // { mimeType: 'image/png', data: 'iVBORw…' }
+ */
 export function parseDataUrl(url: string): { readonly mimeType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');
@@ -14,7 +20,12 @@ export function parseDataUrl(url: string): { readonly mimeType: string; readonly
   }
 }
 
-/** The inverse of {@link parseDataUrl}, under the official name of the type. */
+/**
+ * Returns a data URL of bytes in base64, the inverse of `parseDataUrl`. `image/jpg` becomes `image/jpeg`.
+ *
+ * @example
+ * const url = toDataUrl('image/png', base64);
+ */
 export function toDataUrl(mimeType: string, data: string): string {
   return `data:${officialType(mimeType)};base64,${data}`;
 }

@@ -39,7 +39,13 @@ export function rewriteMembers(
   return { bytes: rewrittenAt(bytes, levelsOf(refused), '', taken, edits), taken };
 }
 
-/** As {@link rewriteMembers}, without refused members. Returns a form unchanged. */
+/**
+ * Sets members at the top of a JSON body, or removes those given as undefined. All other bytes stay as they are, with numbers that
+ * JavaScript cannot hold. Returns a form unchanged.
+ *
+ * @example
+ * open: (call, request) => http.send(call, { url, headers, body: editMembers(request.body, { model: undefined, safe: true }) }),
+ */
 export function editMembers<Body>(body: Body, edits: MemberEdits): Body | Buffer {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;

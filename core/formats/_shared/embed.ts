@@ -4,8 +4,13 @@ import type { Expected } from '../../sdk/format.ts';
 /** What providers write around each input: what it is for, where it begins and ends. */
 const frame = 16;
 
-/** What embedding these inputs may use: four bytes a token, one at the most; no output. */
-export function expectedOfInputs({ inputs, title = '' }: EmbedRequest): Expected {
+/**
+ * Estimates the tokens that embedding may use, for budgets: four bytes a token; at most one byte a token. There is no output.
+ *
+ * @example
+ * estimate: estimateEmbed,
+ */
+export function estimateEmbed({ inputs, title = '' }: EmbedRequest): Expected {
   let input = 0;
   let most = Buffer.byteLength(title) * inputs.length;
   for (const one of inputs) {
@@ -21,8 +26,14 @@ export function expectedOfInputs({ inputs, title = '' }: EmbedRequest): Expected
   return { input, output: 0, most: { input: most } };
 }
 
-/** A request in pieces of at most so many inputs. */
-export function splitInputs(request: EmbedRequest, most: number): readonly EmbedRequest[] {
+/**
+ * Splits a request into requests of at most `most` inputs, which are sent one after the other.
+ *
+ * @example
+ * split: (request) => splitEmbed(request, 96),
+ * join: joinEmbed,
+ */
+export function splitEmbed(request: EmbedRequest, most: number): readonly EmbedRequest[] {
   const { inputs } = request;
   if (inputs.length <= most) return [request];
   return Array.from({ length: Math.ceil(inputs.length / most) }, (_, piece) => ({
@@ -31,7 +42,12 @@ export function splitInputs(request: EmbedRequest, most: number): readonly Embed
   }));
 }
 
-/** What the pieces of a request were answered, as one answer. */
-export function joinVectors(results: readonly unknown[]): EmbedResult {
+/**
+ * Joins the results of the requests that `splitEmbed` made, in their order.
+ *
+ * @example
+ * join: joinEmbed,
+ */
+export function joinEmbed(results: readonly unknown[]): EmbedResult {
   return { vectors: results.flatMap((result) => (result as EmbedResult).vectors) };
 }

@@ -6,7 +6,7 @@ import { isObject, parseObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /*
  * The binary framing of event streams: each message has a prelude (its length, the length of its headers, a checksum of both), headers,
@@ -122,7 +122,7 @@ function headerIn(headers: Headers, name: string): string | undefined {
 }
 
 function broken(what: string): GatewayError {
-  return unusable(`sent an event stream with ${what}`);
+  return unusableResponse(`sent an event stream with ${what}`);
 }
 
 /** One frame as a message. A frame that is no JSON has no place in such a stream. */

@@ -4,10 +4,13 @@ import { aside } from './extra.ts';
 import { setOf } from './fields.ts';
 
 /**
- * Reports every field that only another format knows as lost. Formats and keys that begin with `$` say how something was spelled and are no loss.
- * `path` is the piece's place in the client's words; empty at the top level.
+ * Reports as dropped every member that only another format knows. Formats and keys that begin with `$` say how something was spelled, and
+ * are not reported. `path` is the piece's place in the client's words; empty at the top level.
+ *
+ * @example
+ * reportForeign(request.extra, 'acme', '', target.lose);
  */
-export function loseForeign(
+export function reportForeign(
   extra: Extra | undefined,
   format: string,
   path: string | undefined,
@@ -29,7 +32,7 @@ const levels = setOf('chunk choice delta $choice');
 /** A random text that a provider puts beside what it says, so that the length of a chunk says nothing: never a loss. */
 export const noise = 'obfuscation';
 
-/** As {@link loseForeign}, for a piece of a reply: each field of its levels by its own name, unless it says nothing. */
+/** As {@link reportForeign}, for a piece of a reply: each field of its levels by its own name, unless it says nothing. */
 export function loseForeignReply(
   extra: Extra | undefined,
   format: string,
@@ -40,7 +43,7 @@ export function loseForeignReply(
     if (from === format || from.startsWith('$')) continue;
     for (const [name, value] of Object.entries(fields)) {
       if (!levels.has(name) || !isObject(value))
-        loseForeign({ [from]: { [name]: value } }, format, undefined, lose);
+        reportForeign({ [from]: { [name]: value } }, format, undefined, lose);
       else for (const inner in value) if (inner !== noise && says(value[inner])) lose(inner);
     }
   }

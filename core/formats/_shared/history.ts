@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { given, readObjects, requiredString } from './check.ts';
 import { Leftovers, putBack } from './extra.ts';
 import { defined, setOf } from './fields.ts';
-import { loseForeign } from './foreign.ts';
+import { reportForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
 import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
@@ -80,7 +80,7 @@ export class HistoryWriter<W extends Writing> {
   write(request: ChatRequest): WrittenHistory {
     const { native, format, target } = this.#writing;
     for (const message of [...request.system, ...request.messages])
-      loseForeign(message.extra, format, message.at, target.lose);
+      reportForeign(message.extra, format, message.at, target.lose);
     if (native) return this.#asWritten(request);
     const system = this.#system(request.system);
     const turns = joinedTurns(request).map((message) => this.#turn(message));

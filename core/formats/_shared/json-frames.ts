@@ -1,7 +1,7 @@
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /**
  * Cuts a byte stream into its top-level JSON objects, whatever stands between them: newline-delimited JSON and the elements of one JSON
@@ -39,7 +39,7 @@ export class JsonCutter {
     }
     if (start >= 0) {
       this.#held.push(chunk.subarray(start));
-      if (this.#held.length > frameLimit) throw unusable('sent an event that is too large');
+      if (this.#held.length > frameLimit) throw unusableResponse('sent an event that is too large');
     }
     return frames;
   }

@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { BlockCounter } from './blocks.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /** Most blocks that may be open at once: such formats open one, a broken upstream may forget to close. */
 const openLimit = 1024;
@@ -45,7 +45,7 @@ export class OpenBlocks {
 
   /** Begins a block, of which the caller tells the start. Throws where too many are open. */
   begin(kind: Kind, index: number): OpenBlock {
-    if (this.#open.size >= openLimit) throw unusable('sent too many open blocks');
+    if (this.#open.size >= openLimit) throw unusableResponse('sent too many open blocks');
     const open = { kind, block: this.#counter.next(), signature: '', redacted: undefined, input: '' };
     this.#open.set(index, open);
     return open;

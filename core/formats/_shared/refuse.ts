@@ -1,4 +1,4 @@
-import { cannotCarry, GatewayError } from '../../sdk/errors.ts';
+import { unsupportedContent, GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, Tool } from '../../model/chat.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 
@@ -13,7 +13,7 @@ export function refuseContent(
   target: EncodeTarget,
 ): undefined {
   const at = piece.at ?? 'messages';
-  if (target.unsupported === 'refuse' && piece.spare !== true) throw cannotCarry(at, what, format);
+  if (target.unsupported === 'refuse' && piece.spare !== true) throw unsupportedContent(at, what, format);
   target.lose(at, 'content');
   return undefined;
 }

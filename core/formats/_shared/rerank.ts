@@ -3,12 +3,17 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest, RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Expected } from '../../sdk/format.ts';
-import { throwIfError, unusable } from './upstream-error/index.ts';
+import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 import { extraOf } from './spelling.ts';
-import { noUsage, readPlainUsage } from './usage.ts';
+import { noUsage, readTokenUsage } from './usage.ts';
 
-/** The words of a document that are ranked: its text, or the fields that the client names, one on each line as `field: value`. */
-export function textOfDocument(document: string | JsonObject, fields: readonly string[] | undefined): string {
+/**
+ * Returns the text of a document that is ranked: its `text`, or the fields that the client names, one on each line as `field: value`.
+ *
+ * @example
+ * const texts = request.documents.map((one) => documentText(one, request.rankFields));
+ */
+export function documentText(document: string | JsonObject, fields: readonly string[] | undefined): string {
   if (typeof document === 'string') return document;
   if (fields === undefined && typeof document.text === 'string') return document.text;
   return Object.entries(document)
@@ -20,11 +25,16 @@ export function textOfDocument(document: string | JsonObject, fields: readonly s
 /** What providers write around each document and its query. */
 const frame = 16;
 
-/** What ranking may use: the query once with each document, four bytes a token, one at the most. */
-export function expectedOfDocuments({ query, documents, rankFields }: RerankRequest): Expected {
+/**
+ * Estimates the tokens that ranking may use, for budgets: the query once with each document, four bytes a token; at most one byte a token.
+ *
+ * @example
+ * estimate: estimateRerank,
+ */
+export function estimateRerank({ query, documents, rankFields }: RerankRequest): Expected {
   const asked = Buffer.byteLength(query);
   let bytes = 0;
-  for (const document of documents) bytes += asked + Buffer.byteLength(textOfDocument(document, rankFields));
+  for (const document of documents) bytes += asked + Buffer.byteLength(documentText(document, rankFields));
   return {
     input: Math.ceil(bytes / 4),
     output: 0,
@@ -32,8 +42,14 @@ export function expectedOfDocuments({ query, documents, rankFields }: RerankRequ
   };
 }
 
-/** A provider's scores as events. `results` are called so by all but those that say `data`; usage stands in `usage`, or in `meta`. */
-export function decodeScores(body: JsonObject, format: string): readonly GatewayEvent[] {
+/**
+ * Returns the events of a reply with scores: `results` or `data`, a list of objects with `index` and `relevance_score` or `score`; usage
+ * in `usage` or `meta`. Throws GatewayError when the body tells an error or has no list of scores.
+ *
+ * @example
+ * decodeWhole: (body) => decodeRerank(body, 'acme'),
+ */
+export function decodeRerank(body: JsonObject, format: string): readonly GatewayEvent[] {
   throwIfError(body);
   const { id, results, data, usage, meta, model, object: _, ...rest } = body;
   const list = Array.isArray(results) ? results : data;
@@ -53,7 +69,7 @@ export function decodeScores(body: JsonObject, format: string): readonly Gateway
     { type: 'result', value: result },
   ];
   const told = isObject(usage) ? usage : tokens;
-  if (told !== undefined) events.push({ type: 'usage', usage: readPlainUsage(told, format) });
+  if (told !== undefined) events.push({ type: 'usage', usage: readTokenUsage(told, format) });
   // Billed by searches: no tokens were used that anybody counts.
   else if (searchUnits !== undefined) events.push({ type: 'usage', usage: noUsage });
   return events;
@@ -67,11 +83,16 @@ function scoreOf(value: JsonValue): RerankScore {
 }
 
 function noScores(): GatewayError {
-  return unusable('sent JSON that is no list of scores');
+  return unusableResponse('sent JSON that is no list of scores');
 }
 
-/** Reports limits on the pieces of documents that a provider has no word for. */
-export function loseRerankLimits(
+/**
+ * Reports limits on the pieces of documents for which a provider has no word.
+ *
+ * @example
+ * reportRerankLimits(request, target.lose);
+ */
+export function reportRerankLimits(
   {
     maxChunksPerDocument,
     maxTokensPerDocument,

@@ -1,6 +1,6 @@
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from '../../model/held-bytes.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */
 export const frameLimit = 64 * 1024 * 1024;
@@ -62,7 +62,7 @@ export class SseCutter {
 
   #hold(chunk: Buffer): void {
     this.#held.push(chunk);
-    if (this.#held.length > frameLimit) throw unusable('sent an event that is too large');
+    if (this.#held.length > frameLimit) throw unusableResponse('sent an event that is too large');
     const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
     this.#seam = tail.subarray(-3);
   }

@@ -1,14 +1,23 @@
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
-import { throwIfError, unusable } from './upstream-error/index.ts';
+import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 
 /** What an event is called that has no name. */
 const unnamed = 'message';
 
-/** The JSON of a frame of a provider's stream, with its type. Throws GatewayError when it is none, or tells an error. */
-export function frameBody(frame: Frame): JsonObject {
+/**
+ * Parses the JSON of a frame of a provider's stream; `type` is the event's name where the JSON has no type. Throws GatewayError when it is
+ * no JSON object, or tells an error.
+ *
+ * @example
+ * frame(frame) {
+ *   const { type, text } = readFrame(frame);
+ *   return type === 'text' ? [{ type: 'text-delta', block: 0, choice: 0, text: String(text) }] : [];
+ * }
+ */
+export function readFrame(frame: Frame): JsonObject {
   const body = parseObject(frame.data);
-  if (body === undefined) throw unusable('sent a frame that is no JSON');
+  if (body === undefined) throw unusableResponse('sent a frame that is no JSON');
   throwIfError(body);
   return typed(body, frame);
 }
@@ -20,8 +29,13 @@ export function typed(body: JsonObject, { event }: Frame): JsonObject {
     : { ...body, type: event };
 }
 
-/** The type of such a frame: the event's name, or what the body says where there is none. Undefined when neither tells. */
-export function typeOf({ data, event }: Frame): string | undefined {
+/**
+ * Returns the type of a frame: the event's name, or the `type` of its JSON. Undefined when neither tells.
+ *
+ * @example
+ * endsStream: (frame) => frameType(frame) === 'done',
+ */
+export function frameType({ data, event }: Frame): string | undefined {
   if (event !== undefined && event !== unnamed) return event;
   const type = parseObject(data)?.type;
   return typeof type === 'string' ? type : undefined;

@@ -69,8 +69,14 @@ export function serviceTierIn(value: JsonValue | undefined): { readonly serviceT
 
 const longestTier = 100;
 
-/** Token counts as most operations besides chat tell them: `{input_tokens, output_tokens}`, or in the words of chat completions. */
-export function readPlainUsage(raw: JsonObject, format: string): Usage {
+/**
+ * Reads token counts as most operations besides chat tell them: `input_tokens` and `output_tokens`, or `prompt_tokens` and
+ * `completion_tokens`, with their details.
+ *
+ * @example
+ * const usage = isObject(body.usage) ? readTokenUsage(body.usage, 'acme') : noUsage;
+ */
+export function readTokenUsage(raw: JsonObject, format: string): Usage {
   const input = tokenCount(raw.input_tokens) || tokenCount(raw.prompt_tokens);
   const output = tokenCount(raw.output_tokens) || tokenCount(raw.completion_tokens);
   const total = tokenCount(raw.total_tokens);
@@ -98,7 +104,12 @@ export function readPlainUsage(raw: JsonObject, format: string): Usage {
   };
 }
 
-/** What is said of a reply whose usage is unknown. */
+/**
+ * Usage of a reply whose usage is unknown: 0 tokens.
+ *
+ * @example
+ * return [{ type: 'result', value }, { type: 'usage', usage: noUsage }];
+ */
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
 /** True for a chunk of a completion that carries usage and nothing else. */

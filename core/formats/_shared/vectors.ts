@@ -1,12 +1,12 @@
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
-import { unusable } from './upstream-error/index.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 
 /** A vector as numbers. Throws when the text is no base64 of 32-bit floats. */
 export function asNumbers(vector: EmbedVector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const numbers = floatsIn(vector);
-  if (numbers === undefined) throw unusable('sent a vector that is damaged');
+  if (numbers === undefined) throw unusableResponse('sent a vector that is damaged');
   return numbers;
 }
 
@@ -27,11 +27,17 @@ export function readVector(value: JsonValue | undefined): EmbedVector | undefine
     : undefined;
 }
 
-/** The vectors of a list, each of which must be one. Throws where they are not, or where there are none. */
+/**
+ * Returns the vectors of a list, each an array of numbers or base64 of little-endian 32-bit floats. Throws GatewayError when the list is
+ * empty or one of them is neither.
+ *
+ * @example
+ * const vectors = readVectors(data.map((one) => (isObject(one) ? one.embedding : undefined)));
+ */
 export function readVectors(list: readonly (JsonValue | undefined)[]): readonly EmbedVector[] {
   const vectors = list.map(readVector).filter((vector) => vector !== undefined);
   if (vectors.length === 0 || vectors.length !== list.length)
-    throw unusable('sent JSON that is no list of embeddings');
+    throw unusableResponse('sent JSON that is no list of embeddings');
   return vectors;
 }
 
@@ -48,5 +54,5 @@ function floatsIn(base64: string): readonly number[] | undefined {
 /** Throws unless there is one vector for each input, where their number is known: with one too few nobody knows whose the others are. */
 export function checkCount({ vectors }: EmbedResult, inputs: number | undefined): void {
   if (inputs === undefined || vectors.length === inputs) return;
-  throw unusable(`gave ${vectors.length} embeddings for ${inputs} inputs`);
+  throw unusableResponse(`gave ${vectors.length} embeddings for ${inputs} inputs`);
 }

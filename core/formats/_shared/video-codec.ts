@@ -9,8 +9,8 @@ import type {
   ReplyContext,
   RouteParams,
 } from '../../sdk/format.ts';
-import { loseForeign } from './foreign.ts';
-import { unusable } from './upstream-error/index.ts';
+import { reportForeign } from './foreign.ts';
+import { unusableResponse } from './upstream-error/index.ts';
 import { videoUnits } from './video-units.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */
@@ -74,7 +74,7 @@ export function videoCodecs(words: VideoWords): VideoCodecs {
       if (request.remixOf !== undefined && words.remixes !== true) {
         throw new GatewayError('unsupported_parameter', 'The provider of this video cannot make it anew.');
       }
-      loseForeign(request.extra, format, '', (path) => target.lose(path));
+      reportForeign(request.extra, format, '', (path) => target.lose(path));
       return words.encode(request, target);
     },
     ...(words.onlyNative === undefined ? {} : { onlyNative: words.onlyNative }),
@@ -124,7 +124,7 @@ function whole(write: (report: VideoReport) => JsonObject) {
       if (event.type === 'result') body = write(event.value as VideoReport);
     },
     end(): JsonObject {
-      if (body === undefined) throw unusable('said nothing of a task');
+      if (body === undefined) throw unusableResponse('said nothing of a task');
       return body;
     },
   };
@@ -154,8 +154,14 @@ export function spellings({
   };
 }
 
-/** A provider's word for a state, in the words of all; undefined for one that nobody knows. */
-export function stateReader(
+/**
+ * Returns a function that maps the provider's words for states, in lower case, to states of a VideoReport. It returns undefined for words
+ * that the table does not have.
+ *
+ * @example
+ * const readState = videoStateReader({ pending: 'queued', running: 'in_progress', done: 'completed', failed: 'failed' });
+ */
+export function videoStateReader(
   table: Readonly<Record<string, VideoState>>,
 ): (word: unknown) => VideoState | undefined {
   const known = new Map(Object.entries(table));
@@ -174,5 +180,5 @@ export function createdOf({ task }: VideoReport, { created }: ReplyContext): num
 
 /** A provider that says that a task was made, and not which. */
 export function noTask(): GatewayError {
-  return unusable('named no task');
+  return unusableResponse('named no task');
 }

@@ -1,4 +1,4 @@
-import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import {
   isObject,
@@ -107,7 +107,11 @@ export function imagesOf(value: JsonValue | undefined, path: string): readonly I
 }
 
 /**
- * An image as text for a provider: a URL stays one; bytes are a data URL, or bare base64. What only its own vendor can look up is refused.
+ * Returns an image as text for a provider: its URL, or its bytes as a data URL or as base64. Throws a 400 error for a file that another
+ * provider keeps. `format` is the channel's, for the error.
+ *
+ * @example
+ * const image = imageText(request.images[0], 'data-url', 'acme');
  */
 export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', format: string): string {
   switch (image.kind) {
@@ -116,7 +120,7 @@ export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', for
     case 'data':
       return bytesAs === 'base64' ? image.data : toDataUrl(image.mimeType, image.data);
     case 'file':
-      throw cannotCarry('settings.images', 'a file that another provider keeps', format);
+      throw unsupportedContent('settings.images', 'a file that another provider keeps', format);
     case 'upload':
       throw new Error('An uploaded image was not read before its request was encoded.');
   }
@@ -126,8 +130,13 @@ export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', for
 const settings = ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt', 'user'] as const;
 type Setting = (typeof settings)[number];
 
-/** Reports what a request asks for beyond what the provider's format carries. */
-export function loseSettings(
+/**
+ * Reports each setting of a video request that the format of the provider does not carry.
+ *
+ * @example
+ * reportVideoSettings(request, ['seconds', 'resolution'], target);
+ */
+export function reportVideoSettings(
   request: VideoRequest,
   carried: readonly Setting[],
   { lose }: Pick<EncodeTarget, 'lose'>,
@@ -136,8 +145,14 @@ export function loseSettings(
     if (request[name] !== undefined && !carried.includes(name)) lose(`settings.${name}`);
 }
 
-/** Refuses images beyond those that the provider takes, or drops and reports them where the operator prefers that. */
-export function atMost(
+/**
+ * Returns at most `most` images. More of them are a 400 error, or are dropped and reported where the operator prefers that
+ * (`target.unsupported`).
+ *
+ * @example
+ * const images = limitImages(request.images, 1, 'acme', target);
+ */
+export function limitImages(
   images: readonly ImageInput[],
   most: number,
   format: string,
@@ -145,7 +160,7 @@ export function atMost(
 ): readonly ImageInput[] {
   if (images.length <= most) return images;
   if (unsupported === 'refuse') {
-    throw cannotCarry('settings.images', most === 0 ? 'an image' : `more than ${most} images`, format);
+    throw unsupportedContent('settings.images', most === 0 ? 'an image' : `more than ${most} images`, format);
   }
   lose('settings.images', 'content');
   return images.slice(0, most);
@@ -157,8 +172,14 @@ const guarded = setOf(`
   callback_url callbackUrl __proto__
 `);
 
-/** The body with the client's own words in it: they add what the gateway has not written, and replace nothing. */
-export function withMetadata(
+/**
+ * Returns the body with the client's `metadata` added: members in the provider's own words. They replace nothing that the body has.
+ * Members that decide the price, the model or who is told are dropped and reported.
+ *
+ * @example
+ * return { path: '/videos', body: addMetadata({ model: target.model, prompt }, request.metadata, target) };
+ */
+export function addMetadata(
   body: JsonObject,
   metadata: JsonObject | undefined,
   { lose }: Pick<EncodeTarget, 'lose'>,

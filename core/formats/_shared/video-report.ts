@@ -3,8 +3,13 @@ import type { JsonValue } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import { redact } from './redact.ts';
 
-/** Why there is no video, by the provider's code, which is text or a number, and its sentence. */
-export function failureOf(
+/**
+ * Returns the `error` of a VideoReport from the provider's code (text or a number) and sentence.
+ *
+ * @example
+ * const error = videoError(body.error_code, body.error_message);
+ */
+export function videoError(
   code: JsonValue | undefined,
   message: JsonValue | undefined,
 ): NonNullable<VideoReport['error']> {
@@ -14,7 +19,12 @@ export function failureOf(
   };
 }
 
-/** A provider whose review of content has refused a request; its sentence, empty when it gave none. */
+/**
+ * Returns an error for a request that the provider's content policy has refused. `sentence` is the provider's, empty when it gave none.
+ *
+ * @example
+ * if (body.status === 'moderated') throw contentRefused('');
+ */
 export function contentRefused(sentence: string): GatewayError {
   return new GatewayError(
     'content_policy_violation',

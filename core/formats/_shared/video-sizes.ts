@@ -1,11 +1,11 @@
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** How far a size may be from a ratio and still be meant by it. */
 const tolerance = 0.03;
 
-const plain = wordTable<string>({
+const plain = lookupTable<string>({
   // Sizes that are called by the ratio next to theirs.
   '1792x1024': '16:9',
   '1024x1792': '9:16',
@@ -45,8 +45,14 @@ export function resolutionOfSize(size: string): string | undefined {
   return [360, 480, 540, 720, 1080, 1440, 2160].includes(short) ? `${short}p` : undefined;
 }
 
-/** The ratio that a request wants, among those that the provider knows. What it cannot have is reported. */
-export function wantedRatio(
+/**
+ * Returns the aspect ratio that a request asks for, by `aspectRatio` or by its size, among those that the provider knows. Reports what the
+ * provider cannot do, and returns undefined then.
+ *
+ * @example
+ * const ratio = requestedRatio(request, ['16:9', '9:16', '1:1'], target);
+ */
+export function requestedRatio(
   { aspectRatio, size }: VideoRequest,
   known: readonly string[],
   { lose }: Pick<EncodeTarget, 'lose'>,
@@ -62,15 +68,26 @@ export function wantedRatio(
   return ratio;
 }
 
-/** The resolution that a request wants, which its size may say. */
-export function wantedResolution({ resolution, size }: VideoRequest): string | undefined {
+/**
+ * Returns the resolution that a request asks for, by `resolution` or by its size: `720p`. Returns undefined where it names neither.
+ *
+ * @example
+ * const resolution = requestedResolution(request) ?? '720p';
+ */
+export function requestedResolution({ resolution, size }: VideoRequest): string | undefined {
   return resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
 }
 
-const shortSides = wordTable<number>({ '480p': 480, '720p': 720, '1080p': 1080 });
+const shortSides = lookupTable<number>({ '480p': 480, '720p': 720, '1080p': 1080 });
 
-/** Width and height for a ratio and a resolution; undefined when there is nothing to make them of. */
-export function sizeFor({ size, aspectRatio, resolution }: VideoRequest): string | undefined {
+/**
+ * Returns width and height as `1280x720`: the size that a request names, or one made of its aspect ratio and resolution. Returns undefined
+ * where it names neither.
+ *
+ * @example
+ * const size = requestedSize(request) ?? '1280x720';
+ */
+export function requestedSize({ size, aspectRatio, resolution }: VideoRequest): string | undefined {
   if (size !== undefined) return size;
   const [wide = 0, high = 0] = (aspectRatio ?? '').split(':').map(Number);
   const short = shortSides[resolution ?? '720p'];

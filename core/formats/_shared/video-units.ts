@@ -8,15 +8,20 @@ const sizeWords = new Set(
   'resolution size quality mode video_size output_resolution outputResolution width height ratio'.split(' '),
 );
 
-/** Seconds of a video for which its request names none, as far as a price needs them. */
-export function usualSeconds({ format }: VideoRequest): number {
+/**
+ * Returns the length in seconds by which a video is priced whose request names none.
+ *
+ * @example
+ * const seconds = request.seconds ?? defaultSeconds(request);
+ */
+export function defaultSeconds({ format }: VideoRequest): number {
   return format === 'videos' ? 4 : 5;
 }
 
 /** Returns what a video is charged by: its seconds with the resolution that the request names, and the images that it is made from. */
 export function videoUnits(request: VideoRequest): Units {
   const { count = 1, images } = request;
-  const seconds = (request.seconds ?? usualSeconds(request)) * count;
+  const seconds = (request.seconds ?? defaultSeconds(request)) * count;
   const resolution = resolutionIn(request);
   return {
     seconds,

@@ -11,7 +11,7 @@ import type {
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { listOf } from './fields.ts';
-import { loseForeign } from './foreign.ts';
+import { reportForeign } from './foreign.ts';
 import { freeTextSchema } from './free-text.ts';
 import { refuseContent } from './refuse.ts';
 import { adaptSchema } from './json-schema/adapt.ts';
@@ -167,7 +167,7 @@ export function blockWriter<W extends Writing>(
 ): (block: Block, writing: W) => JsonObject | undefined {
   return (block, writing) => {
     const { format, target } = writing;
-    loseForeign(block.extra, format, block.at, target.lose);
+    reportForeign(block.extra, format, block.at, target.lose);
     switch (block.type) {
       case 'text':
         return writers.text(block, writing);

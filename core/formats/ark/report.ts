@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
-import { failureOf } from '../_shared/video-report.ts';
+import { videoError } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What the provider says of a task; when it is made, only its id. */
@@ -24,7 +24,7 @@ export function readReport(body: JsonObject): VideoReport {
 function failureIn(error: JsonObject[string], status: JsonObject[string]): NonNullable<VideoReport['error']> {
   const { code, message } = isObject(error) ? error : {};
   if (status === 'expired') return { code: 'expired', message: 'The provider gave up on the task.' };
-  return failureOf(typeof code === 'string' && code !== '' ? code : undefined, message);
+  return videoError(typeof code === 'string' && code !== '' ? code : undefined, message);
 }
 
 /** The answer to who has made a task. */

@@ -6,10 +6,10 @@ import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import {
-  atMost,
+  limitImages,
   imageOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalInteger,
   optionalRatio,
   optionalSeconds,
@@ -17,9 +17,9 @@ import {
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
-import { wantedRatio, wantedResolution } from '../_shared/video-sizes.ts';
+import { requestedRatio, requestedResolution } from '../_shared/video-sizes.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { name, ratios, tasksPath } from './wire.ts';
 
@@ -148,14 +148,14 @@ export function onlyNative(body: JsonObject): GatewayError | undefined {
 
 /** The request as the provider takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'user'], target);
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'user'], target);
   const own = ownExtra(request, name, target);
   const { $text: text, $content: native, $roles: roles } = spellingIn(request.extra, name);
   const { prompt, seconds, seed, user } = request;
-  const ratio = wantedRatio(request, ratios, target);
-  const resolution = wantedResolution(request);
+  const ratio = requestedRatio(request, ratios, target);
+  const resolution = requestedResolution(request);
   const whole = typeof text === 'string' ? text : prompt;
-  const images = atMost(request.images, 9, name, target).map((image, index): JsonObject => {
+  const images = limitImages(request.images, 9, name, target).map((image, index): JsonObject => {
     const role = roleFor(request, roles, index);
     return {
       type: 'image_url',
@@ -180,7 +180,7 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
     ...(seed === undefined ? {} : { seed }),
     ...(user === undefined ? {} : { safety_identifier: user }),
   };
-  return { path: tasksPath, body: withMetadata(body, request.metadata, target) };
+  return { path: tasksPath, body: addMetadata(body, request.metadata, target) };
 }
 
 function roleFor(

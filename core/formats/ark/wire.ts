@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'ark';
@@ -19,7 +19,7 @@ export const words = spellings({
 export const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 
 /** The states by their words, older ones included. A task that took too long has failed. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   queued: 'queued',
   pending: 'queued',
   running: 'in_progress',

@@ -3,8 +3,8 @@ import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { requiredModel } from '../_shared/check.ts';
-import { oneShot } from '../_shared/one-shot.ts';
-import { typeOf } from '../_shared/stream-frames.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
+import { frameType } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../../sdk/format.ts';
 import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speak/request.ts';
 import * as speech from './speak/reply.ts';
@@ -21,7 +21,7 @@ import { TranscriptStreamDecoder, TranscriptStreamEncoder } from './transcribe/s
 import { formatName, paths } from './wire.ts';
 
 function transcribing(operation: TranscribeRequest['operation']): Codec<TranscribeRequest> {
-  return oneShot<TranscribeRequest>({
+  return defineCodec<TranscribeRequest>({
     format: formatName,
     operation,
     path: paths[operation],
@@ -31,7 +31,7 @@ function transcribing(operation: TranscribeRequest['operation']): Codec<Transcri
       terminal: ['transcript.text.done'],
       reply: ['text'],
     },
-    endsStream: (frame) => typeOf(frame) === 'transcript.text.done',
+    endsStream: (frame) => frameType(frame) === 'transcript.text.done',
     peek: peekTranscript,
     clientFraming: () => 'sse',
     passes: passesTranscript,
@@ -47,13 +47,13 @@ function transcribing(operation: TranscribeRequest['operation']): Codec<Transcri
   });
 }
 
-const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
+const speak: Codec<SpeakRequest> = defineCodec<SpeakRequest>({
   format: formatName,
   operation: 'speak',
   path: paths.speak,
   upstreamFraming: 'sse',
   marks: { usage: ['"usage"'], terminal: ['speech.audio.done'] },
-  endsStream: (frame) => typeOf(frame) === 'speech.audio.done',
+  endsStream: (frame) => frameType(frame) === 'speech.audio.done',
   peek: ({ model, stream_format: framing }) => ({
     model: requiredModel(model),
     stream: framing === 'sse',

@@ -1,5 +1,5 @@
 import type { MediaBlock } from '../../model/chat.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** A medium's key in a content block, with the types that its formats stand for. Where several formats are one type the first is written. */
 export interface MediaKind {
@@ -65,7 +65,7 @@ export const mediaKinds: Readonly<Record<MediaBlock['type'], MediaKind>> = {
   },
 };
 
-const aliases = wordTable<string>({
+const aliases = lookupTable<string>({
   'image/jpg': 'image/jpeg',
   'audio/mp3': 'audio/mpeg',
   'audio/x-wav': 'audio/wav',

@@ -13,16 +13,16 @@ import {
   requiredString,
 } from '../_shared/check.ts';
 import { nameInAddress } from '../_shared/model-address.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot } from '../_shared/one-shot.ts';
+import { reportForeign } from '../_shared/foreign.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
 import {
-  decodeScores,
-  expectedOfDocuments,
-  loseRerankLimits,
+  decodeRerank,
+  estimateRerank,
+  reportRerankLimits,
   rankedScores,
-  textOfDocument,
+  documentText,
 } from '../_shared/rerank.ts';
-import { unusable } from '../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../_shared/upstream-error/index.ts';
 import { formatName } from './wire.ts';
 
 /*
@@ -99,8 +99,8 @@ function decodeRequest(body: JsonObject): RerankRequest {
 }
 
 function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
-  loseRerankLimits(request, lose);
-  loseForeign(request.extra, formatName, undefined, lose);
+  reportRerankLimits(request, lose);
+  reportForeign(request.extra, formatName, undefined, lose);
   const { query, documents, rankFields, topN, extra } = request;
   return {
     path,
@@ -108,7 +108,7 @@ function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): E
       queries: [{ type: 'TEXT', textQuery: { text: query } }],
       sources: documents.map((document) => ({
         type: 'INLINE',
-        inlineDocumentSource: { type: 'TEXT', textDocument: { text: textOfDocument(document, rankFields) } },
+        inlineDocumentSource: { type: 'TEXT', textDocument: { text: documentText(document, rankFields) } },
       })),
       rerankingConfiguration: {
         type: 'BEDROCK_RERANKING_MODEL',
@@ -137,7 +137,7 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       if (event.type === 'result') result = event.value as RerankResult;
     },
     end() {
-      if (result === undefined) throw unusable('gave no scores');
+      if (result === undefined) throw unusableResponse('gave no scores');
       const { topN } = configurationIn(body);
       const count = requiredArray(body.sources, 'sources').length;
       const scores = rankedScores(result.scores, count).slice(0, topN ?? count);
@@ -147,7 +147,7 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
 }
 
 /** Documents in the order of how well they answer a query, as the agent runtime has it. */
-export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+export const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: formatName,
   operation: 'rerank',
   path,
@@ -156,7 +156,7 @@ export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   passes: () => false,
   decodeRequest,
   encodeRequest,
-  decodeWhole: (body) => decodeScores(namedAsElsewhere(body), formatName),
+  decodeWhole: (body) => decodeRerank(namedAsElsewhere(body), formatName),
   encodeWhole,
-  estimate: expectedOfDocuments,
+  estimate: estimateRerank,
 });

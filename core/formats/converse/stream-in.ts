@@ -10,7 +10,12 @@ import {
 import { defined, isText, textOf } from '../_shared/fields.ts';
 import { OpenBlocks } from '../_shared/open-blocks.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
-import { upstreamError, unusable, cutShort, tellsError } from '../_shared/upstream-error/index.ts';
+import {
+  upstreamError,
+  unusableResponse,
+  truncatedResponse,
+  tellsError,
+} from '../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { decodeCitation } from './citations.ts';
 import { mediaKinds, mimeOf } from './parts.ts';
@@ -32,7 +37,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   frame({ event, data }: Frame): readonly GatewayEvent[] {
     if (data === '') return none;
     const body = parseObject(data);
-    if (body === undefined) throw unusable('sent an event that is not a JSON object');
+    if (body === undefined) throw unusableResponse('sent an event that is not a JSON object');
     if (event === 'error' || tellsError(body)) throw upstreamError(200, data);
     return this.json(event ?? '', body);
   }
@@ -62,7 +67,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#finished) throw cutShort();
+    if (!this.#finished) throw truncatedResponse();
     return none;
   }
 
@@ -93,7 +98,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
 
   #delta(body: JsonObject): readonly GatewayEvent[] {
     const { delta } = body;
-    if (!isObject(delta)) throw unusable('sent a piece of a block without content');
+    if (!isObject(delta)) throw unusableResponse('sent a piece of a block without content');
     const index = indexOf(body);
     const open = this.#open.at(index);
     if (open?.kind === 'opaque') return [opaque('contentBlockDelta', body)];
@@ -102,7 +107,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
       const { block } = this.#open.need('text', index, events);
       events.push({ type: 'text-delta', block, choice: 0, text: delta.text });
     } else if (isObject(delta.toolUse)) {
-      if (open?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
+      if (open?.kind !== 'tool') throw unusableResponse('sent a piece of a tool call without its start');
       const { input } = delta.toolUse;
       if (typeof input === 'string') events.push({ type: 'tool-delta', block: open.block, choice: 0, input });
     } else if (isObject(delta.reasoningContent)) {

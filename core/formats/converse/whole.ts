@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts';
 import { defined, listOf, objectsOf, textOf } from '../_shared/fields.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
 
@@ -111,7 +111,8 @@ function think(block: MutableObject, { text, signature, redactedContent }: JsonO
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const message = isObject(body.output) ? body.output.message : undefined;
-  if (!isObject(message) || !Array.isArray(message.content)) throw unusable('sent JSON that is no answer');
+  if (!isObject(message) || !Array.isArray(message.content))
+    throw unusableResponse('sent JSON that is no answer');
   const decoder = new ConverseStreamDecoder();
   return [...unfold(body, message).flatMap(({ event, json }) => decoder.json(event, json)), ...decoder.end()];
 }

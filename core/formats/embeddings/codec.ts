@@ -1,13 +1,18 @@
 import type { EmbedRequest } from '../../model/embed.ts';
-import { expectedOfInputs, joinVectors } from '../_shared/embed.ts';
-import { oneShot } from '../_shared/one-shot.ts';
+import { estimateEmbed, joinEmbed } from '../_shared/embed.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeWhole, encodeWhole, usageTap } from './reply.ts';
 import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';
 
-/** Embeddings in and out. Channels whose shape is nearly this one put theirs together from it. */
-export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+/**
+ * Codec of the format `embeddings`, the one of `/v1/embeddings`. Codecs of similar formats are made from it.
+ *
+ * @example
+ * const codec = { ...embedCodec, format: 'acme', encodeRequest: writeRequest };
+ */
+export const embedCodec: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: formatName,
   operation: 'embed',
   path,
@@ -23,6 +28,6 @@ export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   decodeWhole,
   encodeWhole,
   usageTap,
-  estimate: expectedOfInputs,
-  join: joinVectors,
+  estimate: estimateEmbed,
+  join: joinEmbed,
 });

@@ -2,9 +2,9 @@ import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import { readPlainUsage } from '../_shared/usage.ts';
+import { readTokenUsage } from '../_shared/usage.ts';
 import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { countInputs } from './request.ts';
@@ -16,7 +16,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const { data, usage, model, object: _, ...rest } = body;
   const vectors = inOrder(Array.isArray(data) ? (data as readonly JsonValue[]) : []);
   if (vectors === undefined) {
-    throw unusable('sent JSON that is no list of embeddings');
+    throw unusableResponse('sent JSON that is no list of embeddings');
   }
   const extra = extraOf(formatName, rest);
   const result: EmbedResult = { vectors, ...extra };
@@ -24,7 +24,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
     { type: 'head', id: '', model: typeof model === 'string' ? model : '' },
     { type: 'result', value: result },
   ];
-  if (isObject(usage)) events.push({ type: 'usage', usage: readPlainUsage(usage, formatName) });
+  if (isObject(usage)) events.push({ type: 'usage', usage: readTokenUsage(usage, formatName) });
   return events;
 }
 
@@ -54,7 +54,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
     },
     end() {
       if (result === undefined) {
-        throw unusable('gave no embeddings');
+        throw unusableResponse('gave no embeddings');
       }
       checkCount(result, countInputs(context.body));
       const tokens = usage?.input ?? context.inputEstimate;
@@ -79,7 +79,7 @@ export function usageTap(): UsageTap {
   return {
     read(data) {
       const usage = parseObject(data)?.usage;
-      return isObject(usage) ? readPlainUsage(usage, formatName) : undefined;
+      return isObject(usage) ? readTokenUsage(usage, formatName) : undefined;
     },
   };
 }

@@ -1,8 +1,8 @@
-import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalNumber, optionalString, requiredModel } from '../_shared/check.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { formatName, mostInputs, path, purposeOf } from './wire.ts';
@@ -85,12 +85,12 @@ function tokenInput(tokens: readonly JsonValue[], at: string): EmbedInput {
 /** Writes a request for a provider. */
 export function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { inputs, dimensions, purpose, title, user, extra, format } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   if (format !== formatName && purpose !== undefined) lose('taskType');
   if (title !== undefined) lose('title');
   const { single, encoding, purpose: said } = spellingIn(extra, formatName);
   const written = inputs.map((input, index) => {
-    loseForeign(input.extra, formatName, `requests[${index}]`, lose);
+    reportForeign(input.extra, formatName, `requests[${index}]`, lose);
     return writeInput(input, `input[${index}]`);
   });
   return {
@@ -116,12 +116,17 @@ function writeInput(input: EmbedInput, at: string): JsonValue {
       return input.tokens;
     default:
       if (input.format === formatName) return input.value;
-      throw cannotCarry(at, 'content that is no text', formatName);
+      throw unsupportedContent(at, 'content that is no text', formatName);
   }
 }
 
-/** The text of an input, for providers that take nothing else. Throws 400 naming the input. */
-export function onlyText(input: EmbedInput, index: number): string {
+/**
+ * Returns the text of an input, for providers that take nothing else. Throws a 400 error that names the input.
+ *
+ * @example
+ * const texts = request.inputs.map(requireText);
+ */
+export function requireText(input: EmbedInput, index: number): string {
   if (input.type === 'text') return input.text;
   throw new GatewayError(
     'unsupported_content',

@@ -1,4 +1,4 @@
-import { cannotCarry, missing, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, missing, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -12,9 +12,9 @@ import {
   readObjects,
   requiredObject,
 } from '../_shared/check.ts';
-import { expectedOfInputs, joinVectors, splitInputs } from '../_shared/embed.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot } from '../_shared/one-shot.ts';
+import { estimateEmbed, joinEmbed, splitEmbed } from '../_shared/embed.ts';
+import { reportForeign } from '../_shared/foreign.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { asNumbers, checkCount, readVectors } from '../_shared/vectors.ts';
 import type {
@@ -32,7 +32,7 @@ import { tapping } from '../_shared/usage.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { decodePredict, predictions } from './predict.ts';
 import { formatName, official, purposes } from './wire.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import { defined } from '../_shared/fields.ts';
 
 /** Most requests of one batch at the provider, and of a client's, which is asked for in several. */
@@ -40,7 +40,7 @@ const mostAtOnce = 100;
 const mostRequests = 2048;
 
 /** `:embedContent`, `:batchEmbedContents` and `:predict`: providers are always asked by the second, which has room for one as well. */
-export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: formatName,
   operation: 'embed',
   path: '',
@@ -52,9 +52,9 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeRequest,
   decodeWhole,
   encodeWhole,
-  estimate: expectedOfInputs,
-  split: (request) => splitInputs(request, mostAtOnce),
-  join: joinVectors,
+  estimate: estimateEmbed,
+  split: (request) => splitEmbed(request, mostAtOnce),
+  join: joinEmbed,
   usageTap: tapping('"usageMetadata"', ({ usageMetadata }) =>
     isObject(usageMetadata) ? readUsage(usageMetadata) : undefined,
   ),
@@ -128,7 +128,7 @@ function withDifferences({ input, purpose, title, dimensions }: One, first: One)
 
 function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { inputs, dimensions, purpose, title, user, extra, format } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   if (user !== undefined) lose('user');
   const taskType = purposes.find(([word]) => word === purpose)?.[1];
   const settings: JsonObject = defined({ taskType, title, outputDimensionality: dimensions });
@@ -146,7 +146,7 @@ function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): En
 
 function textOf(input: EmbedInput, index: number): string {
   if (input.type === 'text') return input.text;
-  throw cannotCarry(
+  throw unsupportedContent(
     `input[${index}]`,
     input.type === 'tokens' ? 'a list of tokens' : 'this input',
     formatName,
@@ -172,7 +172,7 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       if (event.type === 'usage') used = event.usage;
     },
     end() {
-      if (result === undefined) throw unusable('gave no embeddings');
+      if (result === undefined) throw unusableResponse('gave no embeddings');
       const single = given(body.content) ? 1 : undefined;
       const list = body.requests ?? body.instances;
       checkCount(result, Array.isArray(list) ? list.length : single);

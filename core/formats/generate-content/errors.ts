@@ -3,7 +3,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
-import { unusable } from '../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../_shared/upstream-error/index.ts';
 import { setOf } from '../_shared/fields.ts';
 
 const statuses: Readonly<Record<number, string>> = {
@@ -75,7 +75,7 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
 
 /** 502: the provider sent something that cannot be understood. */
 export function garbage(cause?: unknown): GatewayError {
-  return unusable('sent something that is no answer', cause);
+  return unusableResponse('sent something that is no answer', cause);
 }
 
 /** Compact JSON of a value in a reply. Throws 502 for what is nested beyond what can be written. */

@@ -1,10 +1,10 @@
 import type { FinishReason } from '../../model/event.ts';
 import { isObject, parseJson, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** The provider's words that mean something particular; all others are `other`. */
-const reasons = wordTable<FinishReason>({
+const reasons = lookupTable<FinishReason>({
   STOP: 'stop',
   MAX_TOKENS: 'length',
   SAFETY: 'content-filter',

@@ -17,7 +17,7 @@ import { defined } from '../_shared/fields.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { official, structures } from './wire.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Settings that mean the same here and in the neutral request. The provider checks the ranges that have no limit here. */
 export const rows: readonly SettingRow[] = [
@@ -78,7 +78,7 @@ export const respelled: readonly Respelled[] = [
 ];
 
 /** Neutral tier → word here. `auto` is what is meant when nothing is said, and has no word. */
-const tiers = wordTable<string>({ default: 'standard', flex: 'flex', priority: 'priority' });
+const tiers = lookupTable<string>({ default: 'standard', flex: 'flex', priority: 'priority' });
 
 function readTier(body: JsonObject): JsonValue | undefined {
   const tier = optionalString(body.serviceTier, 'serviceTier')?.toLowerCase();

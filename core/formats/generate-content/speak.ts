@@ -1,17 +1,17 @@
 import type { SpeakRequest } from '../../model/audio.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot } from '../_shared/one-shot.ts';
+import { reportForeign } from '../_shared/foreign.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
 import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
 import { formatName } from './wire.ts';
 import { isText, listOf, objectsOf, textOf } from '../_shared/fields.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 
 /** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
-export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
+export const speak: Codec<SpeakRequest> = defineCodec<SpeakRequest>({
   format: formatName,
   operation: 'speak',
   path: '',
@@ -27,7 +27,7 @@ function noClient(): never {
 
 function encodeRequest(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   if (speed !== undefined) lose('speed');
   // Only samples are given. What was not asked for is WAV, which every player knows.
   if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');
@@ -67,7 +67,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
     .filter(isSound);
   if (sounds.length === 0) {
     const why = isText(finishReason) ? `: ${finishReason.slice(0, 100)}` : '';
-    throw unusable(`gave no speech${why}`);
+    throw unusableResponse(`gave no speech${why}`);
   }
   const [{ mimeType } = {}] = sounds;
   const usage = isObject(body.usageMetadata) ? readUsage(body.usageMetadata) : undefined;

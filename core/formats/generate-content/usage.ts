@@ -6,7 +6,7 @@ import {
   type MutableObject,
 } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage } from '../../model/usage.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { serviceTierIn } from '../_shared/usage.ts';
 import { SearchCounter } from './services.ts';
@@ -41,7 +41,7 @@ export function readUsage(raw: JsonObject): Usage {
 }
 
 /** Modalities that have prices of their own. Documents are charged as text and images, which cost the same. */
-const modalities = wordTable<Modality>({
+const modalities = lookupTable<Modality>({
   TEXT: 'text',
   DOCUMENT: 'text',
   AUDIO: 'audio',
@@ -80,7 +80,7 @@ function partsIn(...lists: readonly (JsonValue | undefined)[]): TokensByModality
 const maxDetails = 20;
 
 /** Vertex AI tells the tier as the kind of its traffic. */
-const traffic = wordTable<string>({
+const traffic = lookupTable<string>({
   ON_DEMAND: 'standard',
   ON_DEMAND_PRIORITY: 'priority',
   ON_DEMAND_FLEX: 'flex',

@@ -4,11 +4,12 @@ import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { ReplyEncoder } from './stream-out/index.ts';
 import { replySigns } from './wire.ts';
-import { unusable } from '../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../_shared/upstream-error/index.ts';
 
 /** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  if (!replySigns.some((key) => body[key] !== undefined)) throw unusable('sent something that is no answer');
+  if (!replySigns.some((key) => body[key] !== undefined))
+    throw unusableResponse('sent something that is no answer');
   const decoder = new ReplyDecoder(true);
   return [...decoder.chunk(body), ...decoder.end()];
 }

@@ -2,10 +2,10 @@ import type { ImageRequest } from '../../model/image.ts';
 import type { Expected } from '../../sdk/format.ts';
 import { imageUnits } from '../_shared/image-units.ts';
 import { formatName } from './wire.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Tokens of one image of the largest usual size, by quality: what is not here may come to the most. */
-const tokensOf = wordTable<number>({ low: 408, medium: 1_584 });
+const tokensOf = lookupTable<number>({ low: 408, medium: 1_584 });
 const mostTokens = 6_240;
 /** Tokens of a sketch, and of a given image. */
 const partialTokens = 100;

@@ -2,8 +2,8 @@
 import type { ImageRequest } from '../../model/image.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
-import { oneShot } from '../_shared/one-shot.ts';
-import { typeOf } from '../_shared/stream-frames.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
+import { frameType } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../../sdk/format.ts';
 import { expectedOf } from './estimate.ts';
 import { checkLimits } from './limits.ts';
@@ -24,7 +24,7 @@ function making(operation: Making): Codec<ImageRequest> {
           decodeStream: () => new ImageStreamDecoder(operation),
           encodeStream: (context) => new ImageStreamEncoder(operation, context),
         };
-  return oneShot<ImageRequest>({
+  return defineCodec<ImageRequest>({
     format: formatName,
     operation,
     path: paths[operation],
@@ -34,7 +34,7 @@ function making(operation: Making): Codec<ImageRequest> {
       terminal: [completed],
       reply: ['data'],
     },
-    endsStream: (frame) => typeOf(frame) === completed,
+    endsStream: (frame) => frameType(frame) === completed,
     peek: peek(operation),
     passes,
     check: checkLimits,

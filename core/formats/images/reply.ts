@@ -1,11 +1,11 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import type { ImageResult, MadeImage } from '../../model/image.ts';
+import type { ImageResult, GeneratedImage } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { defined, secondOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
@@ -27,10 +27,10 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
 
 /** The provider gave no image. */
 export function noImages(): GatewayError {
-  return unusable('gave no image');
+  return unusableResponse('gave no image');
 }
 
-function readImage(value: JsonValue): MadeImage | undefined {
+function readImage(value: JsonValue): GeneratedImage | undefined {
   if (!isObject(value)) return undefined;
   const { b64_json: base64, url, revised_prompt: revised, ...rest } = value;
   if (typeof base64 !== 'string' && typeof url !== 'string') return undefined;
@@ -79,7 +79,7 @@ export function writeFacts(
 export function encodeWhole(context: ReplyContext): WholeEncoder {
   const { created } = context;
   const losses = new Losses(formatName, context);
-  const images: MadeImage[] = [];
+  const images: GeneratedImage[] = [];
   let result: ImageResult | undefined;
   let usage: Usage | undefined;
   return {
@@ -102,7 +102,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
   };
 }
 
-function writeImage({ base64, url, revisedPrompt, extra }: MadeImage): JsonObject {
+function writeImage({ base64, url, revisedPrompt, extra }: GeneratedImage): JsonObject {
   return {
     ...(base64 === undefined ? {} : { b64_json: base64 }),
     ...(url === undefined ? {} : { url }),

@@ -4,7 +4,7 @@ import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import { fieldsBeside } from '../_shared/fields.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './parts.ts';
@@ -103,7 +103,7 @@ const readWithImages: ReadonlySet<string> = new Set([...read, 'image', 'images',
 export function encodeRequest(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { operation, images, mask, extra, prompt } = request;
   const { lose } = target;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   const own = extra?.[formatName] ?? {};
   const spelling = spellingIn(extra, formatName);
   const path = paths[operation];

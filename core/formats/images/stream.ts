@@ -1,14 +1,14 @@
 /** Streams of images, in both directions. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import type { ImageResult, MadeImage } from '../../model/image.ts';
+import type { ImageResult, GeneratedImage } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_openai/errors.ts';
 import { Losses } from '../_shared/losses.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import { frameBody } from '../_shared/stream-frames.ts';
-import { upstreamError, cutShort } from '../_shared/upstream-error/index.ts';
+import { readFrame } from '../_shared/stream-frames.ts';
+import { upstreamError, truncatedResponse } from '../_shared/upstream-error/index.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';
@@ -29,7 +29,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 
   frame(frame: Frame): readonly GatewayEvent[] {
     if (frame.data === '[DONE]') return [];
-    const body = frameBody(frame);
+    const body = readFrame(frame);
     const { type, ...rest } = body;
     switch (type) {
       case 'error':
@@ -45,7 +45,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (this.#open || this.#total === undefined) {
-      throw cutShort();
+      throw truncatedResponse();
     }
     return [];
   }
@@ -62,7 +62,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 
   #image({ b64_json: base64, url, usage, ...rest }: JsonObject): readonly GatewayEvent[] {
     this.#open = false;
-    const image: MadeImage = {
+    const image: GeneratedImage = {
       ...(typeof base64 === 'string' ? { base64 } : {}),
       ...(typeof url === 'string' ? { url } : {}),
     };
@@ -84,7 +84,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   readonly #context: ReplyContext;
   readonly #losses: Losses;
   /** The last image of what a provider gave whole: its usage may come behind it. */
-  #held: { readonly image: MadeImage; readonly result: ImageResult } | undefined;
+  #held: { readonly image: GeneratedImage; readonly result: ImageResult } | undefined;
   #usage: Usage | undefined;
   #open = false;
   #complete = false;

@@ -2,7 +2,7 @@ import type { ImageTokens } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { imageUnits } from '../_shared/image-units.ts';
-import { noUsage, readPlainUsage } from '../_shared/usage.ts';
+import { noUsage, readTokenUsage } from '../_shared/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
@@ -14,7 +14,7 @@ export function readUsage(
 ): Usage {
   const isTold = typeof quality === 'string' && typeof size === 'string';
   return {
-    ...(usage === undefined ? noUsage : readPlainUsage(usage, formatName)),
+    ...(usage === undefined ? noUsage : readTokenUsage(usage, formatName)),
     units: isTold ? imageUnits(images, quality, size) : { images },
   };
 }
@@ -56,7 +56,7 @@ export function usageTap(): UsageTap {
       if (usage === undefined) return undefined;
       return Array.isArray(body?.data)
         ? readUsage(usage, body.data.length, body)
-        : readPlainUsage(usage, formatName);
+        : readTokenUsage(usage, formatName);
     },
   };
 }

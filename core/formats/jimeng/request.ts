@@ -7,21 +7,21 @@ import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { given, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
-  atMost,
+  limitImages,
   fiveOrTen,
   frameRole,
   imagesOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalInteger,
   optionalRatio,
   ownExtra,
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
-import { wantedRatio } from '../_shared/video-sizes.ts';
+import { requestedRatio } from '../_shared/video-sizes.ts';
 import { frameRate, name, ratios, resultQuery, submitQuery } from './wire.ts';
 
 const read = new Set('req_key prompt image_urls binary_data_base64 seed aspect_ratio frames'.split(' '));
@@ -72,10 +72,10 @@ export function serviceKey(model: string, images: number): string {
 
 /** The request as the provider takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'seed'], target);
-  const images = atMost(request.images, 2, name, target);
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'seed'], target);
+  const images = limitImages(request.images, 2, name, target);
   const frames = framesFor(request, target);
-  const ratio = images.length > 0 ? undefined : wantedRatio(request, ratios, target);
+  const ratio = images.length > 0 ? undefined : requestedRatio(request, ratios, target);
   const { prompt, seed } = request;
   const body: JsonObject = {
     ...ownExtra(request, name, target),
@@ -86,7 +86,7 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
     ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
     ...(frames === undefined ? {} : { frames }),
   };
-  return { path: '/', query: submitQuery, body: withMetadata(body, request.metadata, target) };
+  return { path: '/', query: submitQuery, body: addMetadata(body, request.metadata, target) };
 }
 
 function imagesFor(images: readonly ImageInput[]): JsonObject {

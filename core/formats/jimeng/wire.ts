@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'jimeng';
@@ -22,7 +22,7 @@ export const frameRate = 24;
 export const soundCode = 10_000;
 
 /** The states by their words. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   in_queue: 'queued',
   generating: 'in_progress',
   done: 'completed',

@@ -4,7 +4,7 @@ import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { noTask } from '../_shared/video-codec.ts';
-import { contentRefused, failureOf } from '../_shared/video-report.ts';
+import { contentRefused, videoError } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What the provider says of a task. Throws GatewayError when its `code` says that it refuses. */
@@ -21,7 +21,7 @@ export function readReport(body: JsonObject): VideoReport {
     state,
     ...(typeof video?.url === 'string' ? { url: video.url } : {}),
     ...(seconds > 0 ? { seconds } : {}),
-    ...(state === 'failed' ? { error: failureOf(undefined, reason === '' ? undefined : reason) } : {}),
+    ...(state === 'failed' ? { error: videoError(undefined, reason === '' ? undefined : reason) } : {}),
   };
 }
 

@@ -6,20 +6,20 @@ import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format
 import { given, optionalNumber, optionalString } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
-  atMost,
+  limitImages,
   fiveOrTen,
   imageOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalRatio,
   optionalSeconds,
   ownExtra,
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
-import { wantedRatio } from '../_shared/video-sizes.ts';
+import { requestedRatio } from '../_shared/video-sizes.ts';
 import { name, ratios } from './wire.ts';
 
 const read = new Set(
@@ -69,9 +69,9 @@ export function pathFor(images: number): string {
 
 /** The request as the provider takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'negativePrompt'], target);
-  const [image, tail] = atMost(request.images, 2, name, target);
-  const ratio = image === undefined ? wantedRatio(request, ratios, target) : undefined;
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'negativePrompt'], target);
+  const [image, tail] = limitImages(request.images, 2, name, target);
+  const ratio = image === undefined ? requestedRatio(request, ratios, target) : undefined;
   const seconds = secondsFor(request, target);
   const { prompt, negativePrompt } = request;
   const body: JsonObject = {
@@ -84,7 +84,7 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
     ...(image === undefined ? {} : { image: imageText(image, 'base64', name) }),
     ...(tail === undefined ? {} : { image_tail: imageText(tail, 'base64', name) }),
   };
-  return { path: pathFor(request.images.length), body: withMetadata(body, request.metadata, target) };
+  return { path: pathFor(request.images.length), body: addMetadata(body, request.metadata, target) };
 }
 
 /** Five seconds or ten; the provider's own clients may know of more. */

@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'kling';
@@ -11,7 +11,7 @@ export const words = spellings({ seconds: 'duration', images: 'image' });
 export const ratios = ['16:9', '9:16', '1:1'];
 
 /** The states by their words. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   submitted: 'queued',
   processing: 'in_progress',
   succeed: 'completed',

@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given, optionalBoolean, requiredModel } from '../_shared/check.ts';
-import { typeOf } from '../_shared/stream-frames.ts';
+import { frameType } from '../_shared/stream-frames.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { MessagesStreamDecoder } from './stream-in/index.ts';
@@ -18,7 +18,7 @@ import { formatName } from './wire.ts';
 import { words } from './words.ts';
 import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 import { folded } from '../_shared/folded.ts';
-import { unusable, throwIfError } from '../_shared/upstream-error/index.ts';
+import { unusableResponse, throwIfError } from '../_shared/upstream-error/index.ts';
 
 /** Where a count stands. */
 const countField = 'input_tokens';
@@ -38,7 +38,7 @@ function base(
       usage: ['"usage"'],
       terminal: ['message_stop'],
     },
-    endsStream: (frame) => typeOf(frame) === 'message_stop',
+    endsStream: (frame) => frameType(frame) === 'message_stop',
     peek: (body) => ({
       model: requiredModel(body.model),
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
@@ -90,7 +90,7 @@ export const chatCodec: Codec<ChatRequest> = {
   encodeStream: (context) => new MessagesStreamEncoder(context),
   decodeWhole(body) {
     throwIfError(body);
-    if (!Array.isArray(body.content)) throw unusable('sent JSON that is no answer');
+    if (!Array.isArray(body.content)) throw unusableResponse('sent JSON that is no answer');
     const decoder = new MessagesStreamDecoder();
     return [...unfold(body).flatMap((frame) => decoder.json(frame)), ...decoder.end()];
   },

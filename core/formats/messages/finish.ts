@@ -1,8 +1,8 @@
 import type { FinishReason } from '../../model/event.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Provider's stop reason → neutral reason. */
-export const reasonOfStop = wordTable<FinishReason>({
+export const reasonOfStop = lookupTable<FinishReason>({
   end_turn: 'stop',
   stop_sequence: 'stop-sequence',
   max_tokens: 'length',

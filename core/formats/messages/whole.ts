@@ -3,7 +3,7 @@ import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts'
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
 import { listOf, textOf } from '../_shared/fields.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Puts the frames of one reply together, as a client's SDK does. */
 export class MessagesFold implements FrameFold {
@@ -70,7 +70,7 @@ export class MessagesFold implements FrameFold {
 }
 
 /** The field that a delta of this type adds to; other types add all of theirs. */
-const fieldOf = wordTable<string | undefined>({
+const fieldOf = lookupTable<string | undefined>({
   text_delta: 'text',
   thinking_delta: 'thinking',
   signature_delta: 'signature',

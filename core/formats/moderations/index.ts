@@ -6,10 +6,10 @@ import type { ModerationRequest, ModerationResult } from '../../model/moderation
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given, requiredModel } from '../_shared/check.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import { oneShot } from '../_shared/one-shot.ts';
-import { noUsage, readPlainUsage } from '../_shared/usage.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
+import { noUsage, readTokenUsage } from '../_shared/usage.ts';
 import type {
   Codec,
   EncodedRequest,
@@ -18,7 +18,7 @@ import type {
   ReplyContext,
   WholeEncoder,
 } from '../../sdk/format.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 
 const formatName = 'moderations';
 const path = '/moderations';
@@ -26,7 +26,7 @@ const path = '/moderations';
 /** What is asked when a client names no model, as the official API does. */
 const defaultModel = 'omni-moderation-latest';
 
-const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
+const moderate: Codec<ModerationRequest> = defineCodec<ModerationRequest>({
   format: formatName,
   operation: 'moderate',
   path,
@@ -52,7 +52,7 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   usageTap: () => ({
     read(data) {
       const usage = parseObject(data)?.usage;
-      return isObject(usage) ? readPlainUsage(usage, formatName) : undefined;
+      return isObject(usage) ? readTokenUsage(usage, formatName) : undefined;
     },
   }),
 });
@@ -88,7 +88,7 @@ function readInputs(input: JsonValue | undefined): readonly (string | JsonObject
 
 function encodeRequest(request: ModerationRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { inputs, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   const { single } = spellingIn(extra, formatName);
   return {
     path,
@@ -100,7 +100,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { id, model, results, usage, ...rest } = body;
   if (!Array.isArray(results) || !(results as readonly JsonValue[]).every(isObject)) {
-    throw unusable('sent JSON that is no verdict');
+    throw unusableResponse('sent JSON that is no verdict');
   }
   const result: ModerationResult = {
     results: results as readonly JsonObject[],
@@ -110,7 +110,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },
     { type: 'result', value: result },
-    { type: 'usage', usage: isObject(usage) ? readPlainUsage(usage, formatName) : noUsage },
+    { type: 'usage', usage: isObject(usage) ? readTokenUsage(usage, formatName) : noUsage },
   ];
 }
 
@@ -121,7 +121,7 @@ function encodeWhole({ model, requestId }: ReplyContext): WholeEncoder {
       if (event.type === 'result') result = event.value as ModerationResult;
     },
     end() {
-      if (result === undefined) throw unusable('gave no verdict');
+      if (result === undefined) throw unusableResponse('gave no verdict');
       return {
         id: result.id ?? `modr-${requestId}`,
         model,

@@ -3,12 +3,12 @@ import type { OcrRequest } from '../../model/ocr.ts';
 import type { Codec, Format } from '../../sdk/format.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
-import { oneShot } from '../_shared/one-shot.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
 import { decodeWhole, encodeWhole, usageTap } from './reply.ts';
 import { decodeRequest, encodeRequest, expectedOf } from './request.ts';
 import { formatName, path } from './wire.ts';
 
-const read: Codec<OcrRequest> = oneShot<OcrRequest>({
+const read: Codec<OcrRequest> = defineCodec<OcrRequest>({
   format: formatName,
   operation: 'ocr',
   path,

@@ -4,7 +4,7 @@ import type { OcrResult } from '../../model/ocr.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import { noUsage } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
@@ -13,7 +13,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { pages, model: _, usage_info: usage, ...rest } = body;
   if (!Array.isArray(pages) || !(pages as readonly JsonValue[]).every(isObject))
-    throw unusable('sent JSON without pages');
+    throw unusableResponse('sent JSON without pages');
   const result: OcrResult = { pages: pages as readonly JsonObject[], ...extraOf(formatName, rest) };
   return [
     { type: 'result', value: result },
@@ -49,7 +49,7 @@ export function encodeWhole({ model }: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = event.usage;
     },
     end() {
-      if (result === undefined) throw unusable('gave no pages');
+      if (result === undefined) throw unusableResponse('gave no pages');
       const own = usage?.format === formatName ? usage.raw : undefined;
       return {
         pages: result.pages,

@@ -5,7 +5,7 @@ import type { OcrRequest } from '../../model/ocr.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../../sdk/format.ts';
 import { given, optionalBoolean, optionalNumber, optionalString, requiredModel } from '../_shared/check.ts';
 import { fieldsBeside } from '../_shared/fields.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { formatName, mostPages, path } from './wire.ts';
 
@@ -85,7 +85,7 @@ function pagesOf(value: JsonValue | undefined): number | undefined {
 /** Writes the request for a provider. */
 export function encodeRequest(request: OcrRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { document, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   return { path, body: { model, document, ...extra?.[formatName] } };
 }
 

@@ -2,14 +2,14 @@
 import type { RerankRequest } from '../../model/rerank.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
-import { oneShot } from '../_shared/one-shot.ts';
-import { decodeScores, expectedOfDocuments } from '../_shared/rerank.ts';
+import { defineCodec } from '../_shared/define-codec.ts';
+import { decodeRerank, estimateRerank } from '../_shared/rerank.ts';
 import type { Codec, Format, Route } from '../../sdk/format.ts';
 import { encodeWhole } from './reply.ts';
 import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';
 
-const rerankCodec: Codec<RerankRequest> = oneShot<RerankRequest>({
+const rerankCodec: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: formatName,
   operation: 'rerank',
   path,
@@ -17,9 +17,9 @@ const rerankCodec: Codec<RerankRequest> = oneShot<RerankRequest>({
   passes: () => false,
   decodeRequest,
   encodeRequest,
-  decodeWhole: (body) => decodeScores(body, formatName),
+  decodeWhole: (body) => decodeRerank(body, formatName),
   encodeWhole,
-  estimate: expectedOfDocuments,
+  estimate: estimateRerank,
 });
 
 const route = (at: string): Route => ({ method: 'POST', path: at, operation: 'rerank' });

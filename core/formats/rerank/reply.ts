@@ -4,7 +4,7 @@ import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 import { rankedScores } from '../_shared/rerank.ts';
-import { unusable } from '../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../_shared/upstream-error/index.ts';
 
 /**
  * Writes a reply that the clients of both families can read: best documents first, as many as were asked for, each with its document where
@@ -19,7 +19,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = event.usage;
     },
     end() {
-      if (result === undefined) throw unusable('gave no scores');
+      if (result === undefined) throw unusableResponse('gave no scores');
       const { body, model } = context;
       const documents = Array.isArray(body.documents) ? (body.documents as readonly JsonValue[]) : [];
       const most = wantedOf(body) ?? documents.length;

@@ -10,7 +10,7 @@ import {
   requiredString,
 } from '../_shared/check.ts';
 import { fieldsBeside } from '../_shared/fields.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { formatName, mostDocuments, mostFields, path } from './wire.ts';
@@ -92,7 +92,7 @@ function readDocuments(
 /** Writes a request for a provider. Documents are put back by the gateway: sending them twice would be of no use. */
 export function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { query, documents, topN, rankFields, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   return {
     path,
     body: {

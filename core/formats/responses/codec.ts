@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given, peek } from '../_shared/check.ts';
-import { typeOf } from '../_shared/stream-frames.ts';
+import { frameType } from '../_shared/stream-frames.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
@@ -41,7 +41,7 @@ function base(
       usage: ['"usage":{', '"usage": {', '"usage" : {'],
       terminal: lastFrames,
     },
-    endsStream: (frame) => lastFrames.includes(typeOf(frame) ?? ''),
+    endsStream: (frame) => lastFrames.includes(frameType(frame) ?? ''),
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
     outlines: true,

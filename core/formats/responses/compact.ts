@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
 import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { chatCodec } from './codec.ts';
-import { unusable, throwIfError } from '../_shared/upstream-error/index.ts';
+import { unusableResponse, throwIfError } from '../_shared/upstream-error/index.ts';
 
 const path = '/responses/compact';
 
@@ -41,7 +41,7 @@ function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedReque
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
-  if (!Array.isArray(body.output)) throw unusable('sent JSON that is no compaction');
+  if (!Array.isArray(body.output)) throw unusableResponse('sent JSON that is no compaction');
   const result: GatewayEvent = { type: 'result', value: body };
   const usage = chatCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
   return usage === undefined ? [result] : [result, { type: 'usage', usage }];

@@ -11,7 +11,7 @@ import {
 } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { listOf, setOf } from '../_shared/fields.ts';
-import { wordTable } from '../../model/word-table.ts';
+import { lookupTable } from '../../model/lookup-table.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
@@ -63,7 +63,7 @@ function checkTrigger(items: readonly JsonValue[]): void {
     throw wrongValue(`input[${index}]`, 'the last item, because it asks for the compaction of all before it');
 }
 
-const outputs = wordTable<string>({
+const outputs = lookupTable<string>({
   function_call_output: 'function call output',
   custom_tool_call_output: 'custom tool call output',
   local_shell_call_output: 'local shell call output',

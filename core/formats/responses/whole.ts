@@ -1,6 +1,6 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { upstreamError, unusable } from '../_shared/upstream-error/index.ts';
+import { upstreamError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { unfold } from './stream-in/response.ts';
@@ -12,9 +12,10 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (broken || status === 'failed' || status === 'cancelled') throw upstreamError(200, JSON.stringify(body));
   if (!Array.isArray(body.output)) {
     const message = ['message', 'msg', 'detail', 'code', 'errors'].some((key) => key in body);
-    throw message ? upstreamError(200, JSON.stringify(body)) : unusable('sent no answer');
+    throw message ? upstreamError(200, JSON.stringify(body)) : unusableResponse('sent no answer');
   }
-  if (status === 'queued' || status === 'in_progress') throw unusable('sent an answer that is not finished');
+  if (status === 'queued' || status === 'in_progress')
+    throw unusableResponse('sent an answer that is not finished');
   const decoder = new ResponsesStreamDecoder();
   const events = unfold(body).flatMap((frame) => decoder.json(frame));
   return [...events, ...decoder.end()];

@@ -1,8 +1,8 @@
 /** Writes a text completions request. */
-import { cannotCarry } from '../../sdk/errors.ts';
+import { unsupportedContent } from '../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { reportForeign } from '../_shared/foreign.ts';
 import { writeSettings } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
@@ -34,7 +34,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   const { $kept, ...rest } = own(request.extra);
   Object.assign(body, $kept);
   putBack(body, rest, ['stream_options']);
-  loseForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.lose);
   writeStream(request, rest, body, target, formatName);
   return { path: completionsPath, body };
 }
@@ -62,7 +62,7 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
   for (const message of request.messages.slice(0, -1))
     refuseContent(message, 'a conversation of several turns', formatName, target);
   if (turn === undefined || turn.role !== 'user')
-    throw cannotCarry(
+    throw unsupportedContent(
       turn?.at ?? 'messages',
       'a conversation that does not end with a user turn',
       formatName,
@@ -72,7 +72,7 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
   const [only] = prompts;
   if (only !== undefined && prompts.length === 1) return only;
   if (prompts.length === 0 || prompts.some((prompt) => typeof prompt !== 'string'))
-    throw cannotCarry(turn.at ?? 'messages', 'a turn without text', formatName);
+    throw unsupportedContent(turn.at ?? 'messages', 'a turn without text', formatName);
   return prompts.join('\n\n');
 }
 

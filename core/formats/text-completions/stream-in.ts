@@ -6,7 +6,7 @@ import { defined, isText, setOf } from '../_shared/fields.ts';
 import type { Usage } from '../../model/usage.ts';
 import { readUsage } from './usage.ts';
 import { formatName, mostChoices, withExtra } from './wire.ts';
-import { unusable } from '../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../_shared/upstream-error/index.ts';
 import { readFinish } from '../_openai/finish.ts';
 import type { Kept } from '../_shared/extra.ts';
 
@@ -65,7 +65,7 @@ export class TextStreamDecoder extends ChunkDecoder<Answer> {
 
   #choice(choice: JsonObject, chunk: JsonObject | undefined, events: GatewayEvent[]): void {
     const index = numberOf(choice);
-    if (index >= mostChoices) throw unusable('sent too many answers');
+    if (index >= mostChoices) throw unusableResponse('sent too many answers');
     let answer = this.answers.get(index);
     if (answer === undefined)
       this.answers.set(index, (answer = { choice: index, block: undefined, finished: false }));

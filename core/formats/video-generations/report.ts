@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
-import { failureOf } from '../_shared/video-report.ts';
+import { videoError } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What another gateway says of a task: flat, or in the envelope of older ones. Throws GatewayError when it refuses. */
@@ -33,7 +33,7 @@ export function readReport(body: JsonObject): VideoReport {
 function failureIn(error: JsonObject[string], reason: JsonObject[string]): NonNullable<VideoReport['error']> {
   const { code, message } = isObject(error) ? error : {};
   const text = [message, reason].find((value) => typeof value === 'string' && value !== '');
-  return failureOf(code, text);
+  return videoError(code, text);
 }
 
 /** The answer to who has made a task: what every generation of this format's clients looks for. */

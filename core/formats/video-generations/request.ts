@@ -13,7 +13,7 @@ import {
   imageOf,
   imagesOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalInteger,
   optionalSeconds,
   optionalSize,
@@ -21,9 +21,9 @@ import {
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
-import { sizeFor } from '../_shared/video-sizes.ts';
+import { requestedSize } from '../_shared/video-sizes.ts';
 import { name } from './wire.ts';
 
 const read = new Set(
@@ -73,17 +73,17 @@ function sizeIn(body: JsonObject): string | undefined {
 
 /** The request as another gateway takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(
+  reportVideoSettings(
     request,
     ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt', 'user'],
     target,
   );
   const { prompt, images, seconds, seed, negativePrompt, user, metadata } = request;
-  const size = sizeFor(request);
+  const size = requestedSize(request);
   const texts = images.map((image) => imageText(image, 'data-url', name));
   const inner: JsonObject = {
     ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
-    ...(isObject(metadata) ? withMetadata({}, metadata, target) : {}),
+    ...(isObject(metadata) ? addMetadata({}, metadata, target) : {}),
   };
   return {
     path: '/video/generations',

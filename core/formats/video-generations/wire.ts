@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'video-generations';
@@ -8,7 +8,7 @@ export const name = 'video-generations';
 export const words = spellings({ seconds: 'duration', images: 'images' });
 
 /** The states by their words, those of older gateways included. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   queued: 'queued',
   submitted: 'queued',
   not_start: 'queued',

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
-import { failureOf } from '../_shared/video-report.ts';
+import { videoError } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What a provider says of a video. Throws when it names none. */
@@ -10,7 +10,7 @@ export function readReport(body: JsonObject): VideoReport {
   const id = [body.id, body.task_id].find((value) => typeof value === 'string' && value !== '');
   if (typeof id !== 'string') throw noTask();
   const { progress, size, seconds, expires_at: expires } = body;
-  const error = isObject(body.error) ? failureOf(body.error.code, body.error.message) : undefined;
+  const error = isObject(body.error) ? videoError(body.error.code, body.error.message) : undefined;
   const url = urlIn(body);
   const length = typeof seconds === 'string' ? Number(seconds) : seconds;
   return {

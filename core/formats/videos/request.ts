@@ -8,23 +8,23 @@ import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format
 import { given, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
-  atMost,
+  limitImages,
   checkCount,
   gatewaySettings,
   imageOf,
   imagesOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalSeconds,
   optionalSize,
   ownExtra,
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
 import { uploadOf } from '../_shared/video-upload.ts';
-import { sizeFor } from '../_shared/video-sizes.ts';
+import { requestedSize } from '../_shared/video-sizes.ts';
 import { name } from './wire.ts';
 
 const read = new Set(
@@ -94,14 +94,14 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
   if (remixOf !== undefined)
     return { path: `/videos/${encodeURIComponent(remixOf)}/remix`, body: { prompt } };
   const own = request.format === name;
-  loseSettings(
+  reportVideoSettings(
     request,
     own
       ? ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt', 'user']
       : ['seconds', 'size', 'aspectRatio', 'resolution'],
     target,
   );
-  const size = own ? request.size : sizeFor(request);
+  const size = own ? request.size : requestedSize(request);
   const { seconds, aspectRatio, resolution, seed, negativePrompt, user } = request;
   const body: JsonObject = {
     model: target.model,
@@ -119,8 +119,8 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
         }
       : {}),
   };
-  const whole = withMetadata(body, request.metadata, target);
-  const [image] = atMost(request.images, 1, name, target);
+  const whole = addMetadata(body, request.metadata, target);
+  const [image] = limitImages(request.images, 1, name, target);
   if (image === undefined) return { path: '/videos', body: whole };
   if (image.kind !== 'data') {
     const reference = image.kind === 'file' && image.format === name ? { file_id: image.id } : undefined;

@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'videos';
@@ -8,7 +8,7 @@ export const name = 'videos';
 export const words = spellings({ seconds: 'seconds', images: 'input_reference' });
 
 /** The states by their words; gateways of this format use some of others too. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   queued: 'queued',
   pending: 'queued',
   in_progress: 'in_progress',

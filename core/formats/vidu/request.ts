@@ -6,11 +6,11 @@ import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format
 import { optionalString, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
-  atMost,
+  limitImages,
   frameRole,
   imagesOf,
   imageText,
-  loseSettings,
+  reportVideoSettings,
   optionalInteger,
   optionalRatio,
   optionalSeconds,
@@ -18,9 +18,9 @@ import {
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../_shared/video-fields.ts';
-import { wantedRatio, wantedResolution } from '../_shared/video-sizes.ts';
+import { requestedRatio, requestedResolution } from '../_shared/video-sizes.ts';
 import { kinds, name, ratios } from './wire.ts';
 
 const read = new Set('model prompt images duration seed aspect_ratio resolution'.split(' '));
@@ -67,13 +67,15 @@ function kindFor(images: number, role: VideoRequest['imageRole']): (typeof kinds
 
 /** The request as the provider takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed'], target);
-  const images = atMost(request.images, 7, name, target).map((image) => imageText(image, 'data-url', name));
+  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed'], target);
+  const images = limitImages(request.images, 7, name, target).map((image) =>
+    imageText(image, 'data-url', name),
+  );
   const kind = kindFor(images.length, request.imageRole);
   const { prompt, seconds, seed } = request;
   const shaped = kind === 'text2video' || kind === 'reference2video';
-  const ratio = shaped ? wantedRatio(request, ratios, target) : undefined;
-  const resolution = wantedResolution(request);
+  const ratio = shaped ? requestedRatio(request, ratios, target) : undefined;
+  const resolution = requestedResolution(request);
   const body: JsonObject = {
     ...ownExtra(request, name, target),
     model: target.model,
@@ -84,5 +86,5 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
     ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
     ...(resolution === undefined ? {} : { resolution }),
   };
-  return { path: `/${kind}`, body: withMetadata(body, request.metadata, target) };
+  return { path: `/${kind}`, body: addMetadata(body, request.metadata, target) };
 }

@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { spellings, stateReader } from '../_shared/video-codec.ts';
+import { spellings, videoStateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'vidu';
@@ -14,7 +14,7 @@ export const words = spellings({ seconds: 'duration', images: 'images' });
 export const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4'];
 
 /** The states by their words. */
-export const readState = stateReader({
+export const readState = videoStateReader({
   created: 'queued',
   queueing: 'queued',
   processing: 'in_progress',

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Observable } from 'rxjs';
 import type { Affinity } from '../call.ts';
 import type { CallKey } from '../call-key.ts';
 import type { Operation } from '../format.ts';
 import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { SocketMessage } from '../../model/realtime.ts';
 import type { GatewayRequest } from '../../model/request.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { ChannelKey } from '../channel.ts';
@@ -69,6 +71,8 @@ export interface CallEdits {
   readonly decoded?: boolean;
   /** Which channel, or which of its keys, is asked first, or alone. */
   readonly affinity?: Affinity;
+  /** Messages that the channel is sent in place of the client's, in a session over a WebSocket. */
+  readonly input?: Observable<SocketMessage>;
 }
 
 /**
@@ -110,6 +114,10 @@ export interface Call {
   readonly target: Target | undefined;
   /** Shut while the client is read too slowly, and while `eachInOrder` works: nobody reads from the provider then. */
   readonly gate: Gate;
+  /** Messages of the client in a session over a WebSocket, for one subscriber; undefined for every other call. */
+  readonly input: Observable<SocketMessage> | undefined;
+  /** Shut by whoever sends on the messages of `input`, while the receiver can take no more: nobody reads from the client then. */
+  readonly inputGate: Gate;
   /** Aborted when the call has ended, however it ended. */
   readonly signal: AbortSignal;
   /** What the call was ended with by {@link fail}. */

@@ -1,10 +1,12 @@
+import type { Observable } from 'rxjs';
 import type { z } from 'zod';
-import type { Operation } from '../format.ts';
-import type { JsonValue } from '../../model/json.ts';
+import type { Codecs, Operation, SessionWatch } from '../format.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { PriceRow } from '../../settings/prices.ts';
-import type { PricedModel, Upstream, UpstreamRequest } from '../channel.ts';
-import type { HttpClient } from './http.ts';
+import type { KeyRegion, PricedModel, Upstream, UpstreamRequest } from '../channel.ts';
+import type { Download, HttpClient, SocketClient } from './http.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';
 
@@ -145,6 +147,10 @@ export interface ChannelTools {
   readonly keys: readonly string[];
   /** Requests to this channel's provider, with the operator's headers, proxy and times. */
   readonly http: HttpClient;
+  /** WebSockets to this channel's provider, for `connect`. */
+  readonly sockets: SocketClient;
+  /** Streams a file from a URL that the provider gave. */
+  readonly download: Download;
   /** Runs when the gateway closes or this configuration is replaced. */
   onClose(job: () => void | Promise<void>): void;
 }
@@ -159,12 +165,30 @@ export interface ChannelParts {
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /**
+   * Codecs of wire formats that only this kind speaks, by operation. A codec's `format` stands in {@link speaks}. `defineCodec` of
+   * `sluice/channel-kit` makes one.
+   */
+  readonly codecs?: Codecs;
+  /**
    * What the provider keeps for whoever shows its key, by the format whose API that belongs to: `{ 'chat-completions': ['files', 'batches'] }`.
    * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
    */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** What the requests of a batch cost there, as a share of what they cost by themselves, where its prices say so: 0.8 for a fifth less. */
   readonly batchShare?: number;
+  /**
+   * Path of the member in which a batch of the chat-completions API names its model, where its lines name none: `model`, or
+   * `request_params.model`. Absent: the lines name it.
+   */
+  readonly batchModel?: string;
+  /** The provider's names in the list of known models, where they depend on the options of the channel. Default: those of the kind. */
+  readonly catalogue?: readonly string[];
+  /** Returns what a call cost in dollars, as the provider states it in the usage of a reply; undefined where it states nothing. */
+  statedCost?(usage: JsonObject): number | undefined;
+  /** True where the list of models tells their prices, so that it is asked for whatever models the channel serves. */
+  readonly listsPrices?: boolean;
+  /** The regions of the provider, each with each of its keys, in the order of `ChannelKey.index`. Absent: one region with all keys. */
+  readonly regions?: readonly KeyRegion[];
   /** What a model, by the provider's name, can do. */
   traits?(upstreamModel: string): ModelTraits;
   /**
@@ -180,6 +204,15 @@ export interface ChannelParts {
    * is the place of the key to use in `tools.keys`.
    */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /**
+   * Opens a WebSocket to the provider and sends what `call.input` says, as `tools.sockets` does. Resolves when it is open, with the messages
+   * that come as `message` events; rejects with GatewayError when it is refused. Absent where the provider has no sessions.
+   */
+  connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  /**
+   * Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone.
+   */
+  watch?(answers: SessionWatch): SessionWatch;
 }
 
 /**

@@ -1,4 +1,6 @@
-import type { Form } from '../../model/form.ts';
+import type { Observable } from 'rxjs';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { Form, Upload } from '../../model/form.ts';
 import type { BodyStream, Upstream } from '../channel.ts';
 import type { Call } from './call.ts';
 
@@ -14,8 +16,8 @@ export interface HttpRequest {
   readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** A form is sent as `multipart/form-data`, which replaces the content type. */
-  readonly body?: Buffer | string | Form;
+  /** A form is sent as `multipart/form-data`, which replaces the content type; a file as its bytes, read while they are sent. */
+  readonly body?: Buffer | string | Form | Upload;
   /** Sent in place of the body, as it comes. */
   readonly upload?: BodyStream;
 }
@@ -37,4 +39,45 @@ export interface HttpClient {
    * answer exceeds four MiB or is no 200.
    */
   read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
+}
+
+/**
+ * Streams a file from a URL that a provider gave, from public addresses alone, whatever its size. Resolves when status and headers are
+ * there; rejects with GatewayError (origin upstream) that tells no address. Reading follows `call.gate` and ends with the call.
+ *
+ * @example
+ * const { bytes } = await tools.download(call, url);
+ */
+export type Download = (
+  call: Pick<Call, 'gate' | 'onEnd'>,
+  url: string,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Upstream>;
+
+/**
+ * One WebSocket to a provider.
+ *
+ * @example
+ * const request: UpstreamSocketRequest = { url: 'wss://api.acme.example/v1/realtime', headers: { authorization: `Bearer ${key}` } };
+ */
+export interface UpstreamSocketRequest {
+  /** Absolute: `wss://…` or `ws://…`. */
+  readonly url: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Opens WebSockets to a channel's provider, with limits, pings and backpressure.
+ *
+ * @example
+ * connect: (call, request) => tools.sockets.connect(call, { url: baseUrl + request.path, headers: request.headers })
+ */
+export interface SocketClient {
+  /**
+   * Resolves when the socket is open. The stream is for one subscriber: from then on `call.input` is sent and what comes is read, no faster
+   * than `call.gate` allows; `call.inputGate` is shut while the provider takes no more. The last message says how the socket was closed.
+   * Rejects with a GatewayError (origin upstream) when it is refused or the provider cannot be reached.
+   */
+  connect(call: Call, request: UpstreamSocketRequest): Promise<Observable<GatewayEvent>>;
 }

@@ -2,7 +2,12 @@ import type { Log } from '../../sdk/author/tools.ts';
 import { forgetSecret, hideSecret } from '../../log.ts';
 import { Renewed } from './renewed.ts';
 
-/** A token that an authorization server gives out for a while. */
+/**
+ * An access token that is good for a limited time.
+ *
+ * @example
+ * const token: AccessToken = { token: 'eyJ…', expires: Date.now() + 3_600_000, life: 3600 };
+ */
 export interface AccessToken {
   readonly token: string;
   /** Milliseconds since 1970. */
@@ -29,7 +34,16 @@ export interface BearerTokens {
 /** Milliseconds before the end of a token from which on the next one is asked for; a quarter of its life where that is less. */
 const longestAhead = 4 * 60_000;
 
-/** The header that shows a token: what `authorized` puts on every request. The token is that of all calls, see {@link Renewed}. */
+/**
+ * Returns a function that gives the header `authorization: Bearer …` with the current token, for `withAuthorization`. `ask` gets a new
+ * token. It is called before the first request and ahead of each token's end: four minutes, or a quarter of its life where that is less.
+ * All calls share one token and one question for the next.
+ * The function returns headers at once where there is a good token, else a promise, which rejects with a GatewayError when `ask` fails;
+ * the reason is logged. Tokens are masked in the log.
+ *
+ * @example
+ * const tools = withAuthorization(channelTools, bearerTokens(() => askForToken(options), log));
+ */
 export function bearerTokens(
   ask: () => Promise<AccessToken>,
   log: Pick<Log, 'error'>,

@@ -21,7 +21,16 @@ export interface TokenEndpoint {
 /** For tokens that do not say how long they are good. */
 const ordinaryLife = 20 * 60;
 
-/** Asks an endpoint for access tokens (RFC 6749, section 5.1). Rejects with a sentence for the operator. */
+/**
+ * Returns a function that asks an OAuth 2.0 token endpoint for an access token (RFC 6749, section 5.1), for `bearerTokens`. The function
+ * rejects with an Error whose message is for the operator and holds no secret. Secrets of the form are masked in the log.
+ *
+ * @example
+ * const ask = oauthTokens(http, {
+ *   who: 'Acme', url: tokenUrl, shown: 'the client secret', advice: 'Check "clientSecret".',
+ *   form: { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret },
+ * });
+ */
 export function oauthTokens(
   http: Pick<HttpClient, 'read'>,
   endpoint: TokenEndpoint,

@@ -3,7 +3,7 @@ import { Observable } from 'rxjs';
 import { addressList } from '../../model/addresses.ts';
 import type { Call } from '../../sdk/call.ts';
 import type { Upstream } from '../../sdk/channel.ts';
-import type { GuardedStream } from '../../sdk/http.ts';
+import type { Download } from '../../sdk/http.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
 import { askGuarded, redirectedTo, type GuardedParts, type GuardedRequest } from './connection.ts';
@@ -14,7 +14,7 @@ export function createGuardedStream(
   { allow, redirects }: Pick<FetchSettings, 'allow' | 'redirects'>,
   idle: number,
   parts: GuardedParts = {},
-): GuardedStream {
+): Download {
   const allowed = addressList(allow);
   return async function guardedStream(call, text, headers = {}) {
     let url = readClientUrl(text);

@@ -1,5 +1,6 @@
 /** Errors in SCIM's own schema (RFC 7644, section 3.12). */
-import { OwnerMistake, toGatewayError, UserMistake } from 'sluice/internal';
+import { toGatewayError } from 'sluice';
+import { OwnerMistake, UserMistake } from 'sluice/internal';
 
 /** Keywords of errors whose status is 400 or 409. */
 type ScimType =

@@ -1,7 +1,6 @@
 import { of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, Upstream } from 'sluice';
-import { GatewayError } from 'sluice';
+import { GatewayError, type JsonObject, type Upstream } from 'sluice';
 import type { ObjectStore, ProviderObject } from 'sluice/internal';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { ask, isGone, jsonOf } from '../../../plugins/provider-objects/ask.ts';

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Usage } from 'sluice';
-import type { Codec } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
 import { findModel, renamed, Renamer, usageIn } from '../../../plugins/translation/bytes.ts';
 import { tries } from '../../support/tries.ts';
 

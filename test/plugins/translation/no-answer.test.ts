@@ -1,7 +1,8 @@
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { GatewayError, type GatewayEvent } from 'sluice';
-import type { Call, Codec, Target } from 'sluice/internal';
+import type { Codec } from 'sluice/channel-kit';
+import type { Call, Target } from 'sluice/internal';
 import { chatCodec as chatCompletions } from '../../../core/formats/chat-completions/codec.ts';
 import { chat as generateContent } from '../../../core/formats/generate-content/codec.ts';
 import { chatCodec as messages } from '../../../core/formats/messages/codec.ts';

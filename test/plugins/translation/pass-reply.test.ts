@@ -1,8 +1,9 @@
 /* oxlint-disable vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
-import { parseObject, type Call, type Codec, type Frame, type Target } from 'sluice/internal';
+import { GatewayError, parseObject, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import type { Codec, Frame } from 'sluice/channel-kit';
+import type { Call, Target } from 'sluice/internal';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
 import { chatCodec as messagesCodec } from '../../../core/formats/messages/codec.ts';
 import { passReply } from '../../../plugins/translation/pass-reply.ts';

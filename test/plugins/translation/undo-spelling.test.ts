@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GatewayEvent } from 'sluice';
-import type { EncodedRequest } from 'sluice/internal';
+import type { EncodedRequest } from 'sluice/channel-kit';
 import { undoSpelling } from '../../../plugins/translation/undo-spelling.ts';
 
 function undone(

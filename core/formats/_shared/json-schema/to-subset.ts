@@ -3,7 +3,7 @@ import { setOf } from '../fields.ts';
 import { mergeAll } from './merge.ts';
 import { join } from './path.ts';
 import { References, type Inlined } from './references.ts';
-import { wordTable } from '../../../model/word-table.ts';
+import { lookupTable } from '../../../model/lookup-table.ts';
 
 /** Deepest schema that is followed, and most schemas one inlining may make: `$ref` can multiply a small schema without end. */
 const limits = { depth: 64, schemas: 5000 };
@@ -18,7 +18,7 @@ const subsetKeywords = setOf(`
 const absorbed = setOf('$defs definitions $schema $id $anchor $comment examples');
 
 /** Formats that generateContent takes, by type; other words are refused there. */
-const subsetFormats = wordTable<readonly string[]>({
+const subsetFormats = lookupTable<readonly string[]>({
   string: ['enum', 'date-time'],
   number: ['float', 'double'],
   integer: ['int32', 'int64'],

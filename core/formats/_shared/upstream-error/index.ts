@@ -23,8 +23,13 @@ export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined
 }
 
 /**
- * The GatewayError (origin `upstream`) that the client shall see for an upstream's error answer, or for an error body or event under
- * status 200. `retryable` says whether another channel or a later try may succeed; `cause` is an {@link UpstreamFailure}.
+ * Returns the GatewayError (origin `upstream`) that the client is sent for a provider's error response, or for an error body or event
+ * under status 200. It reads status, code and message of the usual error bodies, hides what concerns the operator's account, and knows
+ * whether another channel or a later attempt may succeed (`retryable`, `retryAfter`).
+ *
+ * @example
+ * const { status, headers, bytes } = await http.send(call, request);
+ * if (status >= 400) throw upstreamError(status, (await textOf(bytes)), headers);
  */
 export function upstreamError(status: number, body: string, headers: Headers = {}): GatewayError {
   const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
@@ -68,16 +73,26 @@ function conversationAnswer(
   return stated === 409 ? { code: 'conflict', status: stated } : {};
 }
 
-/** 502: what a provider sent is not what was asked for. `what` goes on from "The upstream": `sent no answer`. */
-export function unusable(what: string, cause?: unknown): GatewayError {
+/**
+ * Returns an error for a provider's response that cannot be used (502, `upstream_error`). `what` completes the sentence "The upstream …".
+ *
+ * @example
+ * if (!Array.isArray(body.images)) throw unusableResponse('sent no images');
+ */
+export function unusableResponse(what: string, cause?: unknown): GatewayError {
   return new GatewayError('upstream_error', `The upstream ${what}.`, {
     origin: 'upstream',
     ...(cause === undefined ? {} : { cause }),
   });
 }
 
-/** A provider's stream that ended before its answer did. */
-export function cutShort(): GatewayError {
+/**
+ * Returns an error for a provider's stream that ended before its response did (502, `upstream_cut`).
+ *
+ * @example
+ * end: () => { if (!isComplete) throw truncatedResponse(); return []; },
+ */
+export function truncatedResponse(): GatewayError {
   return new GatewayError(
     'upstream_cut',
     'The upstream closed the connection before the answer was complete.',
@@ -95,7 +110,16 @@ export function isNamed({ type }: JsonObject): boolean {
   return typeof type === 'string' && !/error|exception|fail/i.test(type);
 }
 
-/** Throws when a provider's body tells an error, whatever its status was. */
+/**
+ * Throws a GatewayError when a provider's body tells an error, whatever its status was: `type: 'error'`, or an `error` that says
+ * something.
+ *
+ * @example
+ * decodeWhole(body) {
+ *   throwIfError(body);
+ *   return eventsOf(body);
+ * }
+ */
 export function throwIfError(body: JsonObject): void {
   if (body.type === 'error' || tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

@@ -4,10 +4,10 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
-import { throwIfError, cutShort, unusable } from '../../_shared/upstream-error/index.ts';
+import { throwIfError, truncatedResponse, unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { asWave } from '../../_shared/speech.ts';
-import { frameBody } from '../../_shared/stream-frames.ts';
-import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
+import { readFrame } from '../../_shared/stream-frames.ts';
+import { noUsage, readTokenUsage } from '../../_shared/usage.ts';
 import type {
   Frame,
   PlainReply,
@@ -24,7 +24,7 @@ const none: readonly WireFrame[] = [];
 const inBlock = { block: 0, choice: 0 } as const;
 
 function noSpeech(): GatewayError {
-  return unusable('gave no speech');
+  return unusableResponse('gave no speech');
 }
 
 /** JSON in place of sound can only be an error. */
@@ -66,10 +66,10 @@ export class SpeechStreamDecoder implements StreamDecoder {
 
   frame(frame: Frame): readonly GatewayEvent[] {
     if (frame.data === '[DONE]') return [];
-    const body = frameBody(frame);
+    const body = readFrame(frame);
     if (body.type === 'speech.audio.done') {
       this.#done = true;
-      const usage = isObject(body.usage) ? readPlainUsage(body.usage, formatName) : undefined;
+      const usage = isObject(body.usage) ? readTokenUsage(body.usage, formatName) : undefined;
       return [
         ...(this.#begun ? [{ type: 'media-end', ...inBlock } as const] : []),
         ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
@@ -85,7 +85,7 @@ export class SpeechStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (this.#done) return [];
-    throw cutShort();
+    throw truncatedResponse();
   }
 }
 
@@ -175,7 +175,7 @@ export function usageTap(): UsageTap {
   return {
     read(data) {
       const usage = parseObject(data)?.usage;
-      return isObject(usage) ? readPlainUsage(usage, formatName) : undefined;
+      return isObject(usage) ? readTokenUsage(usage, formatName) : undefined;
     },
   };
 }

@@ -3,7 +3,7 @@ import type { SpeakRequest } from '../../../model/audio.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../../_shared/check.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../../../sdk/format.ts';
 import { formatName, paths } from '../wire.ts';
@@ -57,7 +57,7 @@ function voiceOf(voice: JsonObject[string]): SpeakRequest['voice'] {
 /** Writes the request for a provider. */
 export function encodeSpeech(request: SpeakRequest, { model, traits, lose }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, stream, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   const { usual } = spellingIn(extra, formatName);
   return {
     path: paths.speak,

@@ -2,9 +2,9 @@ import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { extraOf } from '../../_shared/spelling.ts';
-import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
+import { noUsage, readTokenUsage } from '../../_shared/usage.ts';
 import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
 import { diarizedSegments, verboseSegments } from './segments.ts';
 import { asSrt, asVtt } from './subtitles.ts';
@@ -15,7 +15,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { text, language, duration, segments, words, logprobs, usage, task: _, ...rest } = body;
   if (typeof text !== 'string') {
-    throw unusable('sent JSON that is no transcript');
+    throw unusableResponse('sent JSON that is no transcript');
   }
   const seconds = secondsIn(duration);
   const transcript: Transcript = {
@@ -59,7 +59,7 @@ function secondsIn(value: JsonValue | undefined): number | undefined {
 function timeIn(value: JsonValue | undefined): number {
   const seconds = value === undefined || value === null ? 0 : secondsIn(value);
   if (seconds !== undefined) return seconds;
-  throw unusable('sent a transcript with times that are none');
+  throw unusableResponse('sent a transcript with times that are none');
 }
 
 function readSegment({ start, end, text, speaker, ...rest }: JsonObject): TranscriptSegment {
@@ -76,7 +76,7 @@ function readSegment({ start, end, text, speaker, ...rest }: JsonObject): Transc
 export function readUsage(usage: JsonObject): Usage {
   const seconds = secondsIn(usage.seconds);
   const known = seconds === undefined ? {} : { units: { seconds } };
-  return { ...readPlainUsage(usage, formatName), ...known };
+  return { ...readTokenUsage(usage, formatName), ...known };
 }
 
 function usageOfDuration(duration: number | undefined): Usage | undefined {
@@ -100,7 +100,7 @@ export function encodeWhole(
     let transcript: Transcript | undefined;
     let usage: Usage | undefined;
     const known = (): Transcript => {
-      if (transcript === undefined) throw unusable('gave no transcript');
+      if (transcript === undefined) throw unusableResponse('gave no transcript');
       return transcript;
     };
     return {
@@ -120,7 +120,7 @@ function plainReply(format: string, transcript: Transcript): PlainReply | undefi
   if (format === 'text') return { contentType, bytes: Buffer.from(`${transcript.text}\n`) };
   const { segments } = transcript;
   if (segments === undefined) {
-    throw unusable('gave a transcript without times');
+    throw unusableResponse('gave a transcript without times');
   }
   return { contentType, bytes: Buffer.from(format === 'srt' ? asSrt(segments) : asVtt(segments)) };
 }

@@ -4,7 +4,7 @@ import type { FormPart } from '../../../model/form.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { given, optionalString, requiredModel } from '../../_shared/check.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../../../sdk/format.ts';
 import { recordingOf, secondsOf } from './recording.ts';
 import { formatName, paths, plainTranscripts } from '../wire.ts';
@@ -137,7 +137,7 @@ export function encodeTranscript(
       { param: 'response_format' },
     );
   }
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   const parts: FormPart[] = [
     { name: 'file', file },
     { name: 'model', value: model },

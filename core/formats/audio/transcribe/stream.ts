@@ -6,11 +6,11 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import { extraOf } from '../../_shared/spelling.ts';
-import { frameBody } from '../../_shared/stream-frames.ts';
+import { readFrame } from '../../_shared/stream-frames.ts';
 import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { readUsage, writeUsage } from './reply.ts';
 import { formatName } from '../wire.ts';
-import { cutShort } from '../../_shared/upstream-error/index.ts';
+import { truncatedResponse } from '../../_shared/upstream-error/index.ts';
 
 const none: readonly WireFrame[] = [];
 
@@ -21,7 +21,7 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
   frame(frame: Frame): readonly GatewayEvent[] {
     if (frame.data === '[DONE]') return [];
-    const body = frameBody(frame);
+    const body = readFrame(frame);
     const { type, ...rest } = body;
     switch (type) {
       case 'transcript.text.delta':
@@ -35,7 +35,7 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (!this.#done) {
-      throw cutShort();
+      throw truncatedResponse();
     }
     return [];
   }

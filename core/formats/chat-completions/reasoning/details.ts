@@ -2,10 +2,10 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { sealProof, unsealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
-import { wordTable } from '../../../model/word-table.ts';
+import { lookupTable } from '../../../model/lookup-table.ts';
 
 /** Who made a proof, by the `format` word of a `reasoning_details` entry. */
-const makers = wordTable<string>({
+const makers = lookupTable<string>({
   'anthropic-claude-v1': 'messages',
   'google-gemini-v1': 'generate-content',
   'openai-responses-v1': 'responses',

@@ -10,9 +10,9 @@ import {
 } from '../../_shared/check.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { defined, fieldsBeside } from '../../_shared/fields.ts';
-import { wordTable } from '../../../model/word-table.ts';
+import { lookupTable } from '../../../model/lookup-table.ts';
 
-const modes = wordTable<Reasoning['mode']>({
+const modes = lookupTable<Reasoning['mode']>({
   enabled: 'on',
   disabled: 'off',
   adaptive: 'adaptive',

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { objectsOf } from '../../_shared/fields.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { moved, writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeMessages } from './turns.ts';
@@ -34,7 +34,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     'chat_template_kwargs',
     'stream_options',
   ]);
-  loseForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.lose);
   writeStream(request, own(request.extra), body, target, formatName);
   return {
     path: chatPath,

@@ -1,6 +1,6 @@
 import type { Block, ChatRequest, Message, ToolResultBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import { writeAssistant } from './assistant.ts';
 import { orderedTurns } from '../../_openai/turn-order.ts';
@@ -88,7 +88,7 @@ function writeResult(block: ToolResultBlock, message: Message, moved: Block[], s
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
   wire.content = markedResult(writeResultContent(block, id, moved, scope), block, scope);
   if (message.role === 'tool') putBack(wire, own(message.extra));
-  loseForeign(block.extra, formatName, block.at, scope.target.lose);
+  reportForeign(block.extra, formatName, block.at, scope.target.lose);
   return wire;
 }
 

@@ -9,7 +9,7 @@ import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, leftovers, withExtra } from '../wire.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
-import { unusable } from '../../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../../_shared/upstream-error/index.ts';
 
 const callFields = setOf('index id type function custom');
 /** A later fragment that repeats the type keeps it. */
@@ -106,7 +106,7 @@ export class ToolCalls {
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
     let call = this.#find(index, id, name);
     call ??= this.#open(index, id, custom);
-    if (call.ended) throw unusable('continued a tool call that had ended');
+    if (call.ended) throw unusableResponse('continued a tool call that had ended');
     call.proof ??= extraContentSignature(fragment);
     const input = textOf(custom ? inner.input : inner.arguments);
     const left = leftovers()
@@ -197,6 +197,6 @@ function textOf(value: JsonValue | undefined): string {
   try {
     return JSON.stringify(value);
   } catch (cause) {
-    throw unusable('sent tool arguments that cannot be read', cause);
+    throw unusableResponse('sent tool arguments that cannot be read', cause);
   }
 }

@@ -5,7 +5,7 @@ import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
-import { unusable } from '../../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { ChunkDecoder, differing, finishOf, numberOf } from '../../_openai/chunks.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
@@ -122,7 +122,7 @@ export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
 }
 
 function tooMany(): GatewayError {
-  return unusable('sent too many content blocks');
+  return unusableResponse('sent too many content blocks');
 }
 
 /** Some servers put a whole message where a delta should be. */

@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { writeSettings } from '../../_shared/settings.ts';
 import { visibleStops, writingOf } from '../../_shared/writing.ts';
@@ -23,7 +23,7 @@ const handled = setOf('reasoning responseFormat parallelTools choices');
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing: Writing = { ...writingOf(formatName, request, target, nameLimit), documents: new Map() };
-  loseForeign(request.extra, formatName, undefined, target.lose);
+  reportForeign(request.extra, formatName, undefined, target.lose);
   refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
   const customTools = encodeTools(body, request, writing);

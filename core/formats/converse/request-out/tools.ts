@@ -1,7 +1,7 @@
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { defined } from '../../_shared/fields.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
@@ -47,7 +47,7 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
   const at = tool.at ?? 'tools';
-  loseForeign(tool.extra, formatName, at, writing.target.lose);
+  reportForeign(tool.extra, formatName, at, writing.target.lose);
   const wire = toolWire(tool, at, writing);
   if (wire === undefined) return [];
   putBack(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);

@@ -1,18 +1,18 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
+import { unsupportedContent } from '../../../sdk/errors.ts';
 import type { ImageInput, ImageRequest, ImageResult, ImageTokens } from '../../../model/image.ts';
 import type { OperationResult } from '../../../model/event.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { defined } from '../../_shared/fields.ts';
-import { oneShot } from '../../_shared/one-shot.ts';
+import { defineCodec } from '../../_shared/define-codec.ts';
 import { refuseContent } from '../../_shared/refuse.ts';
 import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { methodPath } from '../request-out/index.ts';
 import { writeSize } from './size.ts';
 import { readImages } from './reply.ts';
 import { formatName } from '../wire.ts';
-import { wordTable } from '../../../model/word-table.ts';
+import { lookupTable } from '../../../model/lookup-table.ts';
 
 /** Ratios of models that answer in contents, and of those that predict. */
 const contentRatios = '1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9'.split(' ');
@@ -22,7 +22,7 @@ const predictRatios = '1:1 3:4 4:3 9:16 16:9'.split(' ');
 const mostPredicted = 4;
 
 function making(operation: 'generate-image' | 'edit-image'): Codec<ImageRequest> {
-  return oneShot<ImageRequest>({
+  return defineCodec<ImageRequest>({
     format: formatName,
     operation,
     path: '',
@@ -80,7 +80,7 @@ function sumTokens(one: ImageTokens | undefined, other: ImageTokens | undefined)
 /** What neither way of asking has room for. `auto` asks for nothing. */
 function loseSettings(request: ImageRequest, { lose }: EncodeTarget): void {
   const { quality, background, style, delivery, partials = 0, user, extra } = request;
-  loseForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, lose);
   if (quality !== undefined && quality !== 'auto') lose('quality');
   if (background !== undefined && background !== 'auto') lose('background');
   if (style !== undefined) lose('style');
@@ -112,17 +112,18 @@ function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
 function inlined(image: ImageInput, index: number): JsonObject {
   if (image.kind === 'data') return { inlineData: { mimeType: image.mimeType, data: image.data } };
   if (image.kind === 'file')
-    throw cannotCarry(`images[${index}]`, 'a file kept by another provider', formatName);
+    throw unsupportedContent(`images[${index}]`, 'a file kept by another provider', formatName);
   throw new Error('An image was not read before its request was encoded.');
 }
 
-const outputTypes = wordTable<string>({ png: 'image/png', jpeg: 'image/jpeg' });
+const outputTypes = lookupTable<string>({ png: 'image/png', jpeg: 'image/jpeg' });
 
 function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, images: given, mask, count, fileFormat, compression } = request;
   const { model, traits, lose } = target;
   loseSettings(request, target);
-  if (given.length > 0) throw cannotCarry('image', 'an image to be changed', `${formatName} (:predict)`);
+  if (given.length > 0)
+    throw unsupportedContent('image', 'an image to be changed', `${formatName} (:predict)`);
   if (mask !== undefined) refuseContent({ at: 'mask' }, 'a mask', formatName, target);
   const mimeType = outputTypes[fileFormat ?? ''];
   if (fileFormat !== undefined && mimeType === undefined) lose('output_format');

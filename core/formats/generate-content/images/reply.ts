@@ -1,8 +1,8 @@
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { ImageTokens, MadeImage } from '../../../model/image.ts';
+import type { ImageTokens, GeneratedImage } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
+import { throwIfError, unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
@@ -34,13 +34,13 @@ export function readImages(body: JsonObject): readonly GatewayEvent[] {
 
 /** What a reply holds; `refused` is the reason for what it lacks. */
 interface Found {
-  readonly images: readonly MadeImage[];
+  readonly images: readonly GeneratedImage[];
   readonly text: string;
   readonly refused: string | undefined;
 }
 
 function inPredictions({ predictions }: JsonObject): Found {
-  const images: MadeImage[] = [];
+  const images: GeneratedImage[] = [];
   let refused: string | undefined;
   for (const prediction of objectsOf(predictions)) {
     const { bytesBase64Encoded: base64, mimeType, prompt, raiFilteredReason: reason } = prediction;
@@ -59,7 +59,7 @@ function inPredictions({ predictions }: JsonObject): Found {
 const ordinary = setOf('STOP MAX_TOKENS NO_IMAGE OTHER FINISH_REASON_UNSPECIFIED');
 
 function inContents({ candidates, promptFeedback }: JsonObject): Found {
-  const images: MadeImage[] = [];
+  const images: GeneratedImage[] = [];
   let text = '';
   let refused: string | undefined;
   for (const candidate of objectsOf(candidates)) {
@@ -90,7 +90,7 @@ function nothing(refused: string | undefined, text: string): GatewayError {
     return new GatewayError('content_policy_violation', message, { origin: 'upstream', retryable: false });
   }
   const told = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
-  return unusable(`gave no image${told}`);
+  return unusableResponse(`gave no image${told}`);
 }
 
 /** What is not said to be of images counts as text. */

@@ -3,7 +3,7 @@ import { refuse } from '../../_shared/writing.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { moved, putAt, writeSettings } from '../../_shared/settings.ts';
 import { effortOf } from '../../_shared/reasoning.ts';
 import { takesOff } from '../../../model/thinks.ts';
@@ -45,7 +45,7 @@ export function methodPath(model: string, method: string): Omit<EncodedRequest, 
 export function encodeBody(request: ChatRequest, writing: Writing): MutableObject {
   const { target } = writing;
   const fields = own(request.extra);
-  loseForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.lose);
   const body: MutableObject = {};
   if (typeof fields.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
   const instructions = encodeSystem(request.system, writing);
@@ -72,7 +72,7 @@ function encodeSystem(system: readonly Message[], writing: Writing): MutableObje
   const parts: MutableObject[] = [];
   const content: MutableObject = {};
   for (const message of system) {
-    loseForeign(message.extra, formatName, message.at, writing.target.lose);
+    reportForeign(message.extra, formatName, message.at, writing.target.lose);
     if (message.cache !== undefined) writing.target.lose(`${message.at}.cache`);
     const fields = own(message.extra);
     if (typeof fields.$role === 'string') content.role = fields.$role;

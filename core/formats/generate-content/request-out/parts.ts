@@ -10,7 +10,7 @@ import type {
 import type { Proof } from '../../../model/extra.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType } from '../../_shared/data-url.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../../model/json.ts';
 import { asksByLevel, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
@@ -23,7 +23,7 @@ import { loseProof, placeOf, refuse } from '../../_shared/writing.ts';
 /** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
 export function encodeBlock(block: Block, writing: Writing): readonly MutableObject[] {
   const { lose } = writing.target;
-  loseForeign(block.extra, formatName, block.at, lose);
+  reportForeign(block.extra, formatName, block.at, lose);
   if (block.cache !== undefined) lose(`${placeOf(block)}.cache`);
   if (block.type === 'tool-result') return encodeResult(block, writing);
   const part = encodePart(block, writing);
@@ -173,7 +173,7 @@ function splitContent(
   const media: MutableObject[] = [];
   for (const piece of content) {
     if (piece.type === 'text') {
-      loseForeign(piece.extra, formatName, piece.at, lose);
+      reportForeign(piece.extra, formatName, piece.at, lose);
       if (piece.citations !== undefined) lose(`${placeOf(piece)}.citations`);
       if (piece.cache !== undefined) lose(`${placeOf(piece)}.cache`);
       texts.push(piece.text);

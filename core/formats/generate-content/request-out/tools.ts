@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
 import { isEmptyObject, toSchemaSubset } from '../../_shared/json-schema/to-subset.ts';
 import { putAt } from '../../_shared/settings.ts';
@@ -23,7 +23,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, writing: 
   const entries = new Map<number, MutableObject>();
   const others = new Map<string, MutableObject>();
   for (const tool of tools) {
-    loseForeign(tool.extra, formatName, tool.at, lose);
+    reportForeign(tool.extra, formatName, tool.at, lose);
     if (tool.cache !== undefined) lose(`${tool.at ?? 'tools'}.cache`);
     const written = encodeTool(tool, writing);
     if (written === undefined) continue;

@@ -1,5 +1,5 @@
 import type { Message } from '../../../model/chat.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../../model/json.ts';
 import { encodeBlock } from './parts.ts';
 import { asksByLevel, type Writing } from './scope.ts';
@@ -32,7 +32,7 @@ export function writeContents(messages: readonly Message[], writing: Writing): M
 
 function writeTurn(message: Message, writing: Writing): Turn | undefined {
   const { native, target } = writing;
-  loseForeign(message.extra, formatName, message.at, target.lose);
+  reportForeign(message.extra, formatName, message.at, target.lose);
   if (message.cache !== undefined) target.lose(`${placeOf(message)}.cache`);
   const parts: MutableObject[] = [];
   for (const block of message.content) for (const part of encodeBlock(block, writing)) parts.push(part);
@@ -49,7 +49,7 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
 /** There is no system turn here: instructions in mid-history are told by the user, in a wrapping that says what they are. */
 function midSystem(message: Message, writing: Writing): Turn | undefined {
   const { lose } = writing.target;
-  loseForeign(message.extra, formatName, message.at, lose);
+  reportForeign(message.extra, formatName, message.at, lose);
   if (message.content.length > 0) lose(`${placeOf(message)}.role`);
   const texts: string[] = [];
   for (const block of message.content) {

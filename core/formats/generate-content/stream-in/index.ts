@@ -8,7 +8,7 @@ import {
   type JsonValue,
   type MutableObject,
 } from '../../../model/json.ts';
-import { upstreamError, cutShort, tellsError } from '../../_shared/upstream-error/index.ts';
+import { upstreamError, truncatedResponse, tellsError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { readFinish, reasonIn } from '../finish.ts';
@@ -85,7 +85,7 @@ export class ReplyDecoder implements StreamDecoder {
     if (this.#whole) this.#completeWhole();
     const candidates = [...this.#candidates.values()];
     if (candidates.length === 0 || candidates.some(({ held, finished }) => held === undefined && !finished))
-      throw cutShort();
+      throw truncatedResponse();
     this.#finishHeld();
     return this.#events.take();
   }

@@ -13,7 +13,7 @@ import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
 import { blockLimit, levels, formatName, leftovers } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
-import { unusable } from '../../_shared/upstream-error/index.ts';
+import { unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { defined, isText, objectsOf, setOf, textOf } from '../../_shared/fields.ts';
 
 interface OpenBlock {
@@ -220,7 +220,7 @@ export class PartReader {
   #block(): number {
     const block = this.#blocks.next();
     if (block < blockLimit) return block;
-    throw unusable('sent an answer of too many parts');
+    throw unusableResponse('sent an answer of too many parts');
   }
 }
 

@@ -1,5 +1,5 @@
 /** Videos of generateContent: `:predictLongRunning` and its operations. */
-import { cannotCarry, missing, wrongType } from '../../../sdk/errors.ts';
+import { unsupportedContent, missing, wrongType } from '../../../sdk/errors.ts';
 import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoRequest } from '../../../model/video.ts';
@@ -8,9 +8,9 @@ import { given, optionalArray, optionalObject, optionalString, readObjects } fro
 import { extraOf } from '../../_shared/spelling.ts';
 import { videoCodecs } from '../../_shared/video-codec.ts';
 import {
-  atMost,
+  limitImages,
   checkCount,
-  loseSettings,
+  reportVideoSettings,
   optionalInteger,
   optionalRatio,
   optionalSeconds,
@@ -18,9 +18,9 @@ import {
   promptOf,
   unread,
   videoSettings,
-  withMetadata,
+  addMetadata,
 } from '../../_shared/video-fields.ts';
-import { wantedRatio, wantedResolution } from '../../_shared/video-sizes.ts';
+import { requestedRatio, requestedResolution } from '../../_shared/video-sizes.ts';
 import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
@@ -108,19 +108,25 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
 }
 
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  reportVideoSettings(
+    request,
+    ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'],
+    target,
+  );
   const { $instance: instance, ...own } = ownExtra(request, formatName, target);
   const { prompt, seconds, seed, negativePrompt, imageRole } = request;
-  const aspectRatio = wantedRatio(request, ratios, target);
+  const aspectRatio = requestedRatio(request, ratios, target);
   const durationSeconds = seconds === undefined ? undefined : Math.ceil(seconds);
-  const resolution = wantedResolution(request);
-  const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, formatName, target).map(imageOut);
+  const resolution = requestedResolution(request);
+  const images = limitImages(request.images, imageRole === 'reference' ? 3 : 2, formatName, target).map(
+    imageOut,
+  );
   const [first, last] = images;
   const parameters: JsonObject = {
     ...own,
     ...defined({ aspectRatio, resolution, durationSeconds, negativePrompt, seed }),
   };
-  const whole = withMetadata(parameters, request.metadata, target);
+  const whole = addMetadata(parameters, request.metadata, target);
   return {
     ...methodPath(target.model, 'predictLongRunning'),
     body: {
@@ -142,7 +148,7 @@ function imageOut(image: ImageInput): JsonObject {
   if (image.kind === 'data') return { bytesBase64Encoded: image.data, mimeType: image.mimeType };
   if (image.kind === 'file' && image.format === formatName)
     return { gcsUri: image.id, ...(image.mimeType === undefined ? {} : { mimeType: image.mimeType }) };
-  throw cannotCarry('settings.images', 'an image by its URL', formatName);
+  throw unsupportedContent('settings.images', 'an image by its URL', formatName);
 }
 
 /** Videos as long-running operations: `{model}:predictLongRunning`. */

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import type { VideoReport, VideoTaskRequest } from '../../../model/video.ts';
 import type { Codec } from '../../../sdk/format.ts';
 import { redact } from '../../_shared/redact.ts';
-import { failureOf } from '../../_shared/video-report.ts';
+import { videoError } from '../../_shared/video-report.ts';
 import { listOf } from '../../_shared/fields.ts';
 
 /** What the provider says of an operation. */
@@ -35,7 +35,7 @@ function urlIn(list: JsonValue | undefined): string | undefined {
 }
 
 function failureIn({ code, status, message }: JsonObject): NonNullable<VideoReport['error']> {
-  return failureOf(
+  return videoError(
     typeof status === 'string' ? status : typeof code === 'number' ? code : undefined,
     message,
   );

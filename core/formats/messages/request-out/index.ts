@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { fieldsBeside, setOf } from '../../_shared/fields.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { writeSettings } from '../../_shared/settings.ts';
 import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
@@ -31,7 +31,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
-  loseForeign(request.extra, formatName, undefined, target.lose);
+  reportForeign(request.extra, formatName, undefined, target.lose);
   refuseChoices(request, formatName);
   const body: MutableObject = { model: target.model };
   Object.assign(body, encodeHistory(request, writing));

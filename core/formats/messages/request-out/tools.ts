@@ -1,6 +1,6 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { formatName, own } from '../wire.ts';
 import { defined } from '../../_shared/fields.ts';
 import {
@@ -29,7 +29,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, writing: 
 
 function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const at = tool.at ?? 'tools';
-  loseForeign(tool.extra, formatName, at, writing.target.lose);
+  reportForeign(tool.extra, formatName, at, writing.target.lose);
   const wire = toolWire(tool, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   if (writing.target.traits.marksTools !== false) addCache(wire, tool, writing, at);

@@ -12,7 +12,12 @@ import { isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { typed } from '../../_shared/stream-frames.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
+import {
+  upstreamError,
+  truncatedResponse,
+  tellsError,
+  unusableResponse,
+} from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
@@ -36,7 +41,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const { data } = frame;
     if (data === '' || data === '[DONE]') return none;
     const value = parseObject(data);
-    if (value === undefined) throw unusable('sent an event that is not a JSON object');
+    if (value === undefined) throw unusableResponse('sent an event that is not a JSON object');
     return this.json(typed(value, frame));
   }
 
@@ -65,7 +70,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#finished && !this.#stopped) throw cutShort();
+    if (!this.#finished && !this.#stopped) throw truncatedResponse();
     const events: GatewayEvent[] = [];
     this.#open.closeAll(events);
     return events;
@@ -91,7 +96,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   #blockStart(frame: JsonObject): readonly GatewayEvent[] {
     const content = frame.content_block;
-    if (!isObject(content)) throw unusable('sent a block without content');
+    if (!isObject(content)) throw unusableResponse('sent a block without content');
     const index = indexOf(frame);
     const events: GatewayEvent[] = [];
     this.#open.close(index, events);
@@ -117,7 +122,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   #delta(frame: JsonObject): readonly GatewayEvent[] {
     const { delta } = frame;
-    if (!isObject(delta)) throw unusable('sent a piece of a block without content');
+    if (!isObject(delta)) throw unusableResponse('sent a piece of a block without content');
     const index = indexOf(frame);
     const opened = this.#open.at(index);
     if (opened?.kind === 'opaque') return [opaque(frame)];
@@ -130,7 +135,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
         this.#text('reasoning', delta.thinking, delta, 'thinking', frame, events);
         return events;
       case 'input_json_delta': {
-        if (opened?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
+        if (opened?.kind !== 'tool') throw unusableResponse('sent a piece of a tool call without its start');
         const input = textOf(delta.partial_json);
         if (input !== '') opened.input = '';
         const base = { block: opened.block, choice: 0, ...restOf(delta, 'partial_json', frame) };
@@ -287,6 +292,6 @@ function written(input: JsonObject): string {
   try {
     return JSON.stringify(input);
   } catch {
-    throw unusable('sent something nested too deeply');
+    throw unusableResponse('sent something nested too deeply');
   }
 }

@@ -2,7 +2,7 @@
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';
-import type { TunnelWatch } from '../../../sdk/format.ts';
+import type { SessionWatch } from '../../../sdk/format.ts';
 import { count, readUsage } from '../usage.ts';
 import { appendedLength, bytesOf, leadingType } from '../wire.ts';
 
@@ -17,7 +17,7 @@ const audioBytes = 3200;
 const remembered = 64;
 
 /** Watches a session: of all messages it parses only those that tell what was used, never audio. */
-export class RealtimeWatch implements TunnelWatch {
+export class RealtimeWatch implements SessionWatch {
   readonly #told = new Set<string>();
   #running = 0;
   /** What the conversation had come to with the last answer: what the next one reads at least. */
@@ -93,7 +93,7 @@ const closed = 'session.closed';
  * Counts the seconds of sound that a client sends to be translated, which is all that is charged for. The provider tells its own count with
  * the last message: LiteLLM 1.110.2, cost_calculator.py, `_translation_session_seconds`.
  */
-export class TranslationWatch implements TunnelWatch {
+export class TranslationWatch implements SessionWatch {
   readonly unfinished = undefined;
   #sent = 0;
   #told = 0;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { reportForeign } from '../../_shared/foreign.ts';
 import { writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
@@ -55,7 +55,7 @@ export function encodeRequest(whole: ChatRequest, target: EncodeTarget): Encoded
   const { include: _, ...fields } = own(request.extra);
   putBack(body, fields);
   for (const path in fields) if (path.startsWith('instructions.')) target.lose(path);
-  loseForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.lose);
   if (!counting) writeStream(request, body, scope);
   return {
     ...passThrough(request.operation, target.headers),

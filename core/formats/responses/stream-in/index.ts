@@ -2,7 +2,12 @@ import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
 import { typed } from '../../_shared/stream-frames.ts';
-import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
+import {
+  upstreamError,
+  truncatedResponse,
+  tellsError,
+  unusableResponse,
+} from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
@@ -19,7 +24,7 @@ import { readUsage } from '../usage.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { OpenItems, type OpenItem } from './open-items.ts';
 import { begunItem, itemOf, objectFields, unfold } from './response.ts';
-import { wordTable } from '../../../model/word-table.ts';
+import { lookupTable } from '../../../model/lookup-table.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
@@ -44,7 +49,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const { data } = frame;
     if (this.#over || data === '' || data.trim() === '[DONE]') return none;
     const value = parseObject(data);
-    if (value === undefined) throw unusable('sent an event that cannot be read');
+    if (value === undefined) throw unusableResponse('sent an event that cannot be read');
     return this.json(typed(value, frame));
   }
 
@@ -79,7 +84,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#over) throw cutShort();
+    if (!this.#over) throw truncatedResponse();
     return none;
   }
 
@@ -107,7 +112,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #opened(index: number, item: JsonObject, out: GatewayEvent[]): OpenItem {
-    if (this.#seen.size + this.#open.size >= mostItems) throw unusable('sent too many items');
+    if (this.#seen.size + this.#open.size >= mostItems) throw unusableResponse('sent too many items');
     const inside = this.#isInside(index, item);
     // A server that begins another message has ended the one before, whether it says so or not.
     if (!inside && speaks(item)) this.#release(out, true);
@@ -260,7 +265,7 @@ function speaks({ type }: JsonObject): boolean {
 }
 
 /** Why an answer is incomplete; one that does not say was most likely too long. */
-const reasons = wordTable<FinishReason>({
+const reasons = lookupTable<FinishReason>({
   max_output_tokens: 'length',
   '': 'length',
   content_filter: 'content-filter',

@@ -1,9 +1,8 @@
 /** Tools of channels whose requests carry headers that are made for each of them. */
 import type { Observable } from 'rxjs';
-import type { ChannelTools as AuthorTools } from '../../sdk/author/channel.ts';
+import type { ChannelTools } from '../../sdk/author/channel.ts';
 import type { HttpRequest } from '../../sdk/author/http.ts';
 import type { Upstream } from '../../sdk/channel.ts';
-import type { ChannelTools } from '../../sdk/define.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -15,11 +14,20 @@ export interface Authorizing {
 }
 
 /**
- * The tools of a channel whose requests carry headers that are made for each of them, besides their own: a signature, or a token that ends.
- * The key is the one that the call goes with, the first where there is no call.
+ * Returns the tools of a channel with headers added that are made for each request: a signature, or a token that ends. `headersOf` gets
+ * the request and the key of the call (outside of a call the first key), and returns headers in lower case. When it has `forget` and the
+ * provider answers 401, `forget` is called with the refused headers and the request is sent once more, unless its body was a stream.
+ *
+ * @example
+ * setup(options, tools) {
+ *   const { http } = withAuthorization(tools, ({ url }, key) => ({ 'x-signature': sign(url, key) }));
+ *   return { speaks: { chat: ['chat-completions'] }, open: (call, request) => http.send(call, addressed(request)) };
+ * }
  */
-export function authorized<Tools extends AuthorTools>(tools: Tools, headersOf: Authorizing): Tools {
-  const { http, keys, sockets } = tools as AuthorTools & Partial<Pick<ChannelTools, 'sockets'>>;
+export function withAuthorization<
+  Tools extends Pick<ChannelTools, 'http' | 'keys'> & Partial<Pick<ChannelTools, 'sockets'>>,
+>(tools: Tools, headersOf: Authorizing): Tools {
+  const { http, keys, sockets } = tools;
   const keyOf = (call: Parameters<typeof http.send>[0]): string => keys[call.target?.key.index ?? 0] ?? '';
   const carrying = <R extends { readonly headers: Headers }>(request: R, headers: Headers): R => ({
     ...request,
@@ -47,7 +55,7 @@ export function authorized<Tools extends AuthorTools>(tools: Tools, headersOf: A
         return headers instanceof Promise ? headers.then(send) : send(headers);
       },
       read: async (request) => http.read(carrying(request, await headersOf(request, keys[0] ?? ''))),
-    } satisfies AuthorTools['http'],
+    } satisfies ChannelTools['http'],
     ...(sockets && {
       sockets: {
         ...sockets,

@@ -5,7 +5,7 @@ import { NEVER } from 'rxjs';
 import type { Call, Target } from '../../../../core/sdk/call.ts';
 import type { ChannelTools } from '../../../../core/sdk/define.ts';
 import type { UpstreamSocketRequest } from '../../../../core/sdk/http.ts';
-import { authorized, type Authorizing } from '../../../../core/upstream/credentials/authorized.ts';
+import { withAuthorization, type Authorizing } from '../../../../core/upstream/credentials/authorization.ts';
 import { createHttpClient } from '../../../../core/upstream/send.ts';
 import { all } from '../../../support/answer.ts';
 import { testCall } from '../../../support/call.ts';
@@ -93,22 +93,25 @@ describe('a request that is authorized', () => {
     [7, ''],
   ])('goes with the key of its call (%s), over its own headers', async (index, key) => {
     const headersOf = counting();
-    await all(await authorized(tools, headersOf).http.send(callWith(index), request()));
+    await all(await withAuthorization(tools, headersOf).http.send(callWith(index), request()));
     expect(headersOf.keys).toEqual([key]);
     expect(provider.requests[0]?.headers).toMatchObject({ 'x-own': '1', 'x-token': `${key}-1` });
   });
 
   test('waits for headers that are on their way', async () => {
     const headersOf: Authorizing = () => Promise.resolve({ 'x-token': 'later' });
-    const upstream = await authorized(tools, headersOf).http.send(callWith(0), request());
+    const upstream = await withAuthorization(tools, headersOf).http.send(callWith(0), request());
     expect((await all(upstream)).toString()).toBe('answer to later');
   });
 
   test('outside of a call goes with the first key, or with none', async () => {
     const headersOf = counting();
-    const read = await authorized(tools, headersOf).http.read({ url: `${provider.url}/list`, headers: {} });
+    const read = await withAuthorization(tools, headersOf).http.read({
+      url: `${provider.url}/list`,
+      headers: {},
+    });
     expect(read.toString()).toBe('answer to key-a-1');
-    await authorized({ ...tools, keys: [] }, headersOf).http.read({ url: provider.url, headers: {} });
+    await withAuthorization({ ...tools, keys: [] }, headersOf).http.read({ url: provider.url, headers: {} });
     expect(headersOf.keys).toEqual(['key-a', '']);
   });
 
@@ -118,14 +121,14 @@ describe('a request that is authorized', () => {
       asked.push(about, key);
       return { 'x-token': 'socket' };
     };
-    await authorized(tools, headersOf).sockets.connect(callWith(1), {
+    await withAuthorization(tools, headersOf).sockets.connect(callWith(1), {
       url: 'wss://p/v1',
       headers: { a: 'b' },
     });
     expect(asked).toEqual([{ url: 'wss://p/v1', method: 'GET' }, 'key-b']);
     expect(sockets).toEqual([{ url: 'wss://p/v1', headers: { a: 'b', 'x-token': 'socket' } }]);
     const { sockets: _, ...without } = tools;
-    expect(authorized(without, headersOf)).not.toHaveProperty('sockets');
+    expect(withAuthorization(without, headersOf)).not.toHaveProperty('sockets');
   });
 });
 
@@ -133,7 +136,7 @@ describe('an answer of 401', () => {
   test('makes the headers forgotten, and the request is sent once more with others', async () => {
     status = (token) => (token === 'key-a-1' ? 401 : 200);
     const headersOf = counting();
-    const upstream = await authorized(tools, headersOf).http.send(callWith(0), request());
+    const upstream = await withAuthorization(tools, headersOf).http.send(callWith(0), request());
     expect((await all(upstream)).toString()).toBe('answer to key-a-2');
     expect(headersOf.forgotten).toEqual([{ 'x-token': 'key-a-1' }]);
     expect(provider.requests.map(({ body }) => body.toString())).toEqual(['{}', '{}']);
@@ -142,7 +145,7 @@ describe('an answer of 401', () => {
   test('to the second request as well is the answer', async () => {
     status = () => 401;
     const headersOf = counting();
-    const upstream = await authorized(tools, headersOf).http.send(callWith(0), request());
+    const upstream = await withAuthorization(tools, headersOf).http.send(callWith(0), request());
     expect(upstream.status).toBe(401);
     expect((await all(upstream)).toString()).toBe('answer to key-a-2');
     expect(provider.requests).toHaveLength(2);
@@ -152,7 +155,7 @@ describe('an answer of 401', () => {
   test('that never ends is let go of', async () => {
     status = (token) => (token === 'key-a-1' ? 401 : 200);
     isEndless = true;
-    const upstream = await authorized(tools, counting()).http.send(callWith(0), request());
+    const upstream = await withAuthorization(tools, counting()).http.send(callWith(0), request());
     expect(upstream.status).toBe(200);
     await provider.requests[0]?.closed;
   });
@@ -160,14 +163,14 @@ describe('an answer of 401', () => {
   test.each([403, 500])('is not taken for one when it is a %i', async (other) => {
     status = () => other;
     const headersOf = counting();
-    expect((await authorized(tools, headersOf).http.send(callWith(0), request())).status).toBe(other);
+    expect((await withAuthorization(tools, headersOf).http.send(callWith(0), request())).status).toBe(other);
     expect(provider.requests).toHaveLength(1);
     expect(headersOf.forgotten).toEqual([]);
   });
 
   test('is the answer where the next headers would be the same', async () => {
     status = () => 401;
-    const upstream = await authorized(tools, counting(false)).http.send(callWith(0), request());
+    const upstream = await withAuthorization(tools, counting(false)).http.send(callWith(0), request());
     expect((await all(upstream)).toString()).toBe('answer to key-a-1');
     expect(provider.requests).toHaveLength(1);
   });
@@ -177,7 +180,7 @@ describe('an answer of 401', () => {
     const headersOf = counting();
     const bytes = Readable.from([Buffer.from('abc')], { objectMode: false });
     const { body: _, ...rest } = request();
-    const upstream = await authorized(tools, headersOf).http.send(callWith(0), {
+    const upstream = await withAuthorization(tools, headersOf).http.send(callWith(0), {
       ...rest,
       upload: { bytes, length: 3 },
     });

@@ -1,0 +1,61 @@
+/**
+ * What channels with a wire format of their own import as `sluice/channel-kit`: codecs, requests of operations besides chat, errors of
+ * providers, credentials that are renewed. It is versioned as `sluice` is. A channel that speaks a public format needs `sluice` alone.
+ */
+
+// Codecs: requests in the words of a provider, and its replies as events
+export { defineCodec, type CodecSpec } from '../formats/_shared/define-codec.ts';
+export type { Codec, EncodedRequest, EncodeTarget, Frame, StreamDecoder } from './format.ts';
+export { reportForeign } from '../formats/_shared/foreign.ts';
+export { frameType, readFrame } from '../formats/_shared/stream-frames.ts';
+export { noUsage, readTokenUsage } from '../formats/_shared/usage.ts';
+
+// Errors of providers
+export {
+  throwIfError,
+  truncatedResponse,
+  unusableResponse,
+  upstreamError,
+} from '../formats/_shared/upstream-error/index.ts';
+export { contentRefused } from '../formats/_shared/video-report.ts';
+export { unsupportedContent } from './errors.ts';
+
+// Embeddings and ranking
+export type { EmbedInput, EmbedPurpose, EmbedRequest } from '../model/embed.ts';
+export { embedCodec } from '../formats/embeddings/codec.ts';
+export { requireText } from '../formats/embeddings/request.ts';
+export { estimateEmbed, joinEmbed, splitEmbed } from '../formats/_shared/embed.ts';
+export { readVectors } from '../formats/_shared/vectors.ts';
+export type { RerankRequest } from '../model/rerank.ts';
+export { decodeRerank, documentText, estimateRerank, reportRerankLimits } from '../formats/_shared/rerank.ts';
+
+// Images and sound
+export type { Form, Upload } from '../model/form.ts';
+export type { GeneratedImage, ImageInput, ImageRequest, ImageResult } from '../model/image.ts';
+export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../model/audio.ts';
+export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
+
+// Videos
+export type { VideoReport, VideoRequest } from '../model/video.ts';
+export { videoStateReader } from '../formats/_shared/video-codec.ts';
+export { addMetadata, imageText, limitImages, reportVideoSettings } from '../formats/_shared/video-fields.ts';
+export { videoError } from '../formats/_shared/video-report.ts';
+export { requestedRatio, requestedResolution, requestedSize } from '../formats/_shared/video-sizes.ts';
+export { defaultSeconds } from '../formats/_shared/video-units.ts';
+
+// Moderation and documents
+export type { ModerationRequest } from '../model/moderation.ts';
+export type { OcrRequest } from '../model/ocr.ts';
+
+// Sessions over WebSockets
+export type { SocketMessage } from '../model/realtime.ts';
+export type { SessionWatch } from './format.ts';
+
+// Credentials that end
+export { bearerTokens, type AccessToken } from '../upstream/credentials/access-tokens.ts';
+export { withAuthorization } from '../upstream/credentials/authorization.ts';
+export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
+
+// Bytes and tables
+export { editMembers } from '../formats/_shared/edit-members.ts';
+export { lookupTable } from '../model/lookup-table.ts';
