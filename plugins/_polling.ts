@@ -46,17 +46,19 @@ export class Polling<Item> {
     this.#options = options;
   }
 
-  /** Looks again and again for what is due. */
+  /** Looks again and again for what is due. While looks fail, as with a database that is gone, the pauses grow. */
   start(): void {
     const { first, longestPause } = this.#options;
-    const pause = Math.min(longestPause, Math.max(20, first / 5));
-    const again = (): void => {
+    const shortest = Math.min(longestPause, Math.max(20, first / 5));
+    const again = (pause: number): void => {
       if (this.#closed) return;
       this.#timer = setTimeout(() => {
-        this.#looking = this.#look().finally(again);
+        this.#looking = this.#look().then((hasLooked) =>
+          again(hasLooked ? shortest : Math.min(longestPause, pause * growth)),
+        );
       }, pause).unref();
     };
-    again();
+    again(shortest);
   }
 
   /** When one that was just made, or asked about so often, is to be asked about. A whole number, because PostgreSQL refuses others. */
@@ -97,13 +99,16 @@ export class Polling<Item> {
     await Promise.allSettled(this.#running.values());
   }
 
-  async #look(): Promise<void> {
+  /** Resolves to whether it could be looked. */
+  async #look(): Promise<boolean> {
     try {
       const free = this.#options.parallel - this.#running.size;
-      if (free <= 0 || this.#closed) return;
+      if (free <= 0 || this.#closed) return true;
       for (const item of await this.#polled.claim(free)) void this.#run(item);
+      return true;
     } catch (error) {
       if (!this.#closed) this.#polled.failed(error);
+      return false;
     }
   }
 
