@@ -6,6 +6,9 @@ export type Json = Readonly<Record<string, unknown>>;
 /** The password of the admin API of these gateways. */
 export const adminPassword = 'databases of releases';
 
+/** A worker that was replaced answers once more, with its configuration, on a connection that `fetch` would keep. */
+const closing = { connection: 'close' };
+
 /** A response, and its body as JSON; empty for other bodies. */
 export interface Answer {
   readonly status: number;
@@ -25,6 +28,7 @@ export async function ask(
     method,
     headers: {
       authorization: `Bearer ${key}`,
+      ...closing,
       ...(body === undefined || isForm ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
@@ -36,7 +40,7 @@ export async function ask(
 export async function operate(url: string): Promise<(path: string, body?: object) => Promise<Json>> {
   const login = await fetch(`${url}/api/admin/login`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...closing },
     body: JSON.stringify({ password: adminPassword }),
   });
   const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -44,7 +48,7 @@ export async function operate(url: string): Promise<(path: string, body?: object
   return async (path, body) => {
     const response = await fetch(`${url}/api/admin/${path}`, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: { cookie, 'x-csrf-token': csrfToken, 'content-type': 'application/json' },
+      headers: { cookie, 'x-csrf-token': csrfToken, 'content-type': 'application/json', ...closing },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
