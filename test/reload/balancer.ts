@@ -21,6 +21,8 @@ class Backend {
   isReady = false;
   /** An operator has taken it out. */
   isOut = false;
+  /** Calls that were sent to it and have not ended. */
+  running = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(url: string, interval: number) {
@@ -80,6 +82,11 @@ export class Balancer {
     for (const backend of this.#backends) backend.isOut &&= backend.url !== url;
   }
 
+  /** Number of calls that a gateway has and has not ended. */
+  runningAt(url: string): number {
+    return this.#backends.find((backend) => backend.url === url)?.running ?? 0;
+  }
+
   close(): void {
     for (const backend of this.#backends) backend.close();
     this.#server.closeAllConnections();
@@ -94,6 +101,8 @@ export class Balancer {
       response.writeHead(503).end('no gateway is ready');
       return;
     }
+    backend.running += 1;
+    response.once('close', () => (backend.running -= 1));
     const { method, headers, url = '' } = asked;
     const options = { method, headers: endToEnd(headers), agent: backend.agent };
     const sent = request(`${backend.url}${url}`, options, (answer) => {

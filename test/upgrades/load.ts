@@ -11,16 +11,21 @@ export interface LoadPlan {
   readonly keys: readonly string[];
   /** Things that clients begin in a second; some of them are several calls. */
   readonly rate: number;
+  /** Model that whole replies and streams come from. Default: the demo. */
+  readonly model?: string;
+  /** Things that clients do, as often as they stand here. Default: of each kind some. */
+  readonly doings?: readonly Doing[];
 }
 
-/** Things that clients do, as often as they stand here. */
-const doings = [
+type Doing = 'whole' | 'stream' | 'agent' | 'conversation' | 'leave' | 'stranger';
+
+const mixed: readonly Doing[] = [
   ...Array.from({ length: 8 }, () => 'whole' as const),
   ...Array.from({ length: 5 }, () => 'stream' as const),
   ...Array.from({ length: 3 }, () => 'agent' as const),
   ...Array.from({ length: 2 }, () => 'conversation' as const),
-  'leave' as const,
-  'stranger' as const,
+  'leave',
+  'stranger',
 ];
 
 /** Maximum number of things that run at once. More are left out and counted as late. */
@@ -78,6 +83,7 @@ export class Load {
   }
 
   #begin(): void {
+    const { doings = mixed } = this.#plan;
     const turn = (this.#turn += 1);
     // Coprime steps, so that each kind meets each format and each key.
     const kind = doings[(turn * 7) % doings.length] ?? 'whole';
@@ -91,7 +97,7 @@ export class Load {
     this.#running.add(running);
   }
 
-  #do(kind: (typeof doings)[number], turn: number, key: number): Promise<void> {
+  #do(kind: Doing, turn: number, key: number): Promise<void> {
     switch (kind) {
       case 'whole':
         return this.#whole(turn, key);
@@ -111,8 +117,8 @@ export class Load {
   async #whole(turn: number, key: number): Promise<void> {
     const voice = voices[turn % voices.length] ?? voices[0]!;
     const began = performance.now();
-    const path = voice.path.replace('streamGenerateContent?alt=sse', 'generateContent');
-    const { stream: _, ...body } = voice.body('Hello');
+    const path = this.#path(voice.path).replace('streamGenerateContent?alt=sse', 'generateContent');
+    const { stream: _, ...body } = this.#body(voice.body('Hello'));
     const text = await this.#ask(key, path, body, voice.headers);
     this.#times.push(performance.now() - began);
     if (!text.includes('You said')) throw new Error(`no reply of the demo: ${text.slice(0, 200)}`);
@@ -120,7 +126,8 @@ export class Load {
 
   async #stream(turn: number, key: number): Promise<void> {
     const voice = voices[turn % voices.length] ?? voices[0]!;
-    const text = await this.#ask(key, voice.path, voice.body(`!chunks=${5 + (turn % 30)}`), voice.headers);
+    const body = this.#body(voice.body(`!chunks=${5 + (turn % 30)}`));
+    const text = await this.#ask(key, this.#path(voice.path), body, voice.headers);
     const frames = text.split('\n').filter((line) => line.startsWith('data: {'));
     const isWhole = frames.some((line) => voice.isEnd(JSON.parse(line.slice(6)) as Json));
     if (!isWhole) throw new Error(`not whole: ${text.slice(-200)}`);
@@ -168,6 +175,14 @@ export class Load {
     await response.text();
     if (response.status !== 401 && response.status !== 429)
       throw new Error(`an unknown key: ${response.status}`);
+  }
+
+  #path(path: string): string {
+    return path.replace('/demo:', `/${this.#plan.model ?? 'demo'}:`);
+  }
+
+  #body(body: Json): Json {
+    return 'model' in body ? { ...body, model: this.#plan.model ?? 'demo' } : body;
   }
 
   async #ask(key: number, path: string, body: object, headers: object = {}): Promise<string> {

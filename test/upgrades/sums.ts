@@ -1,5 +1,6 @@
-/** Compares what keys and their owners have spent with the sums of the usage log, as the admin API tells both. */
+/** Compares what keys and their owners have spent with the sums of the usage log, as the admin API tells both, and with what a provider has counted. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Bill } from './provider.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -9,12 +10,19 @@ export type Ask = (path: string) => Promise<Json>;
 interface Budgeted {
   readonly id: string;
   readonly name: string;
-  readonly budgets: readonly { readonly unit: string; readonly spent: number; readonly reserved: number }[];
+  readonly budgets: readonly {
+    readonly unit: 'micro-dollar' | 'token';
+    readonly spent: number;
+    readonly reserved: number;
+  }[];
 }
 
-interface Sum {
+/** What the calls of one key come to. */
+export interface KeySum {
   readonly group: string;
   readonly calls: number;
+  readonly input: number;
+  readonly output: number;
   readonly microDollars: number;
 }
 
@@ -32,8 +40,8 @@ export interface Compared {
   readonly problems: readonly string[];
 }
 
-/** How often it is looked again until all calls are recorded, and the milliseconds between. */
-const looks = 20;
+/** How often it is looked again until all calls are recorded and leases of killed gateways have ended, and the milliseconds between. */
+const looks = 180;
 const between = 500;
 
 /** Compares once everything is written, or tells what is wrong at last. */
@@ -49,7 +57,7 @@ export async function compareSums(ask: Ask, keys: readonly UsedKey[]): Promise<C
 }
 
 async function look(ask: Ask, used: readonly UsedKey[]): Promise<Compared> {
-  const { sums } = (await ask('usage/sums?by=keyId')) as unknown as { readonly sums: readonly Sum[] };
+  const sums = await sumsByKey(ask);
   const problems: string[] = [];
   const ofOwners = new Map<string, number>();
   let [calls, spent] = [0, 0];
@@ -79,4 +87,48 @@ function wrongBudgets({ name, budgets }: Budgeted, recorded: number): string[] {
     if (reserved !== 0) problems.push(`${name}: ${reserved} are still reserved`);
     return problems;
   });
+}
+
+/** Returns the sums of all keys. */
+export async function sumsByKey(ask: Ask): Promise<readonly KeySum[]> {
+  return ((await ask('usage/sums?by=keyId')) as unknown as { readonly sums: readonly KeySum[] }).sums;
+}
+
+/** Adds sums of keys up. */
+export function addUp(sums: readonly KeySum[]): Bill & { readonly microDollars: number } {
+  const total = { calls: 0, input: 0, output: 0, microDollars: 0 };
+  for (const sum of sums)
+    for (const name of ['calls', 'input', 'output', 'microDollars'] as const) total[name] += sum[name];
+  return total;
+}
+
+/** Returns how sums and budgets of keys differ from what their provider has counted, at a price of so many micro-dollars per token. */
+export async function compareWithBill(
+  ask: Ask,
+  keys: readonly string[],
+  {
+    bill,
+    price,
+  }: { readonly bill: Bill; readonly price: { readonly input: number; readonly output: number } },
+): Promise<readonly string[]> {
+  const sums = (await sumsByKey(ask)).filter(({ group }) => keys.includes(group));
+  const total = addUp(sums);
+  const budgets = { 'micro-dollar': 0, token: 0 };
+  for (const id of keys) {
+    // oxlint-disable-next-line no-await-in-loop -- a handful
+    const view = (await ask(`keys/${id}`)) as unknown as Budgeted;
+    for (const { unit, spent } of view.budgets) budgets[unit] += spent;
+  }
+  const cost = bill.input * price.input + bill.output * price.output;
+  const pairs: readonly (readonly [string, number, number])[] = [
+    ['calls recorded', total.calls, bill.calls],
+    ['input tokens recorded', total.input, bill.input],
+    ['output tokens recorded', total.output, bill.output],
+    ['micro-dollars recorded', total.microDollars, cost],
+    ['micro-dollars spent of budgets', budgets['micro-dollar'], cost],
+    ['tokens spent of budgets', budgets.token, bill.input + bill.output],
+  ];
+  return pairs
+    .filter(([, recorded, counted]) => recorded !== counted)
+    .map(([what, recorded, counted]) => `${what}: ${recorded}, and ${counted} by the provider`);
 }

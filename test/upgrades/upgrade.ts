@@ -1,8 +1,9 @@
 /**
- * `npm run upgrade -- --from COMMIT`: a rolling upgrade from an old version to this one, on one PostgreSQL and one Redis, under load. The old
- * gateway runs, the new one starts beside it, an operator uses what is new, the old one stops and starts once more beside the new one, and stops
- * for good. A backup is made and restored meanwhile. No call may fail, and what was spent must equal the records. `--tree PATH` takes a
- * checkout with its own node_modules in the place of a commit, `--seconds N` is the length of each part.
+ * `npm run upgrade -- --from COMMIT`: a rolling upgrade from an old version to this one, on one database and one Redis, under load. The old
+ * gateway runs, the new one starts beside it, an operator uses what is new, the old one is killed and starts once more beside the new one, and
+ * stops for good. A backup is made under load and restored into databases of both kinds meanwhile. No call may fail, and what was spent must
+ * equal the records and what the provider has counted. `--sqlite` takes an SQLite file in the place of PostgreSQL, `--tree PATH` a checkout with
+ * its own node_modules in the place of a commit, `--seconds N` is the length of each part.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,51 +16,78 @@ import { Balancer } from '../reload/balancer.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import { administer, type Admin } from './admin.ts';
-import { adminPassword, TreeGateway } from './gateway.ts';
+import { backUpAndRestore } from './backup.ts';
+import { adminPassword, price, TreeGateway } from './gateway.ts';
 import { Load } from './load.ts';
-import { compareSums } from './sums.ts';
+import { countedModel, startCountingProvider } from './provider.ts';
+import { compareSums, compareWithBill } from './sums.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { values } = parseArgs({
   options: {
     from: { type: 'string' },
     tree: { type: 'string' },
+    sqlite: { type: 'boolean', default: false },
     seconds: { type: 'string', default: '15' },
     rate: { type: 'string', default: '10' },
   },
 });
 const partMs = Number(values.seconds) * 1_000;
+/** The longest that a run may take beyond its parts. */
+const limitMs = 15 * 60_000 + 5 * partMs;
+/** Time in which a gateway without calls has read the streams of clients that left to their end, and has written its records. */
+const restMs = 6_000;
 const say = (line: string): void => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
 
 const { tree, removeTree } =
   values.tree === undefined
     ? checkOut(values.from ?? 'HEAD')
     : { tree: resolve(values.tree), removeTree: () => {} };
+const files = mkdtempSync(join(tmpdir(), 'sluice-upgrade-'));
 const postgres = await startPostgres();
 const redis = await startRedis();
+const provider = await startCountingProvider();
 const started: TreeGateway[] = [];
+const stopped = new Promise<never>((_, reject) => {
+  const stop = (why: string): void => reject(new Error(why));
+  setTimeout(() => stop('The run took too long.'), limitMs).unref();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(`${signal} came.`));
+});
 try {
-  process.exitCode = (await upgrade()) ? 0 : 1;
+  process.exitCode = (await Promise.race([upgrade(), stopped])) ? 0 : 1;
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
 } finally {
   await Promise.all(started.map((gateway) => gateway.end()));
-  await Promise.all([postgres.close(), redis.close()]);
+  await Promise.all([postgres.close(), redis.close(), provider.close()]);
+  rmSync(files, { recursive: true, force: true });
   removeTree();
 }
+// Clients of a run that was stopped would go on.
+process.exit();
 
 async function upgrade(): Promise<boolean> {
-  const database = await postgres.createDatabase();
+  const database = values.sqlite ? sqliteFile('sluice.db') : await postgres.createDatabase();
   // Old versions do not know the patience that a busy machine needs.
-  const old = await prepare(tree, { database: database.replace(/\?.*/, ''), redis: redis.url });
-  const fresh = await prepare(root, { database, redis: redis.url });
+  const old = await prepare(tree, database.replace(/\?.*/, ''));
+  const fresh = await prepare(root, database);
   await old.start();
   const before = await administer(old.url, adminPassword);
-  const keys = await makeKeys(before);
+  const mixedKeys = await makeKeys(before, 'mixed', ['micro-dollar']);
+  const countedKeys = await makeKeys(before, 'counted', ['micro-dollar', 'token']);
+  const keys = [...mixedKeys, ...countedKeys];
   const balancer = new Balancer([old.url, fresh.url], 200);
   while (!balancer.isReady(old.url)) await pause(20);
-  const load = new Load({
-    url: await balancer.listen(),
-    keys: keys.map(({ value }) => value),
-    rate: Number(values.rate),
+  const url = await balancer.listen();
+  const rate = Number(values.rate) / 2;
+  const mixed = new Load({ url, keys: mixedKeys.map(({ value }) => value), rate });
+  const counted = new Load({
+    url,
+    keys: countedKeys.map(({ value }) => value),
+    rate,
+    model: countedModel,
+    doings: ['whole', 'stream', 'whole'],
   });
   const problems: string[] = [];
   try {
@@ -69,28 +97,56 @@ async function upgrade(): Promise<boolean> {
     while (!balancer.isReady(fresh.url)) await pause(20);
     say('both versions serve');
     const after = await administer(fresh.url, adminPassword);
+    const ask = (path: string): ReturnType<Admin> => after('GET', path);
     await useWhatIsNew(after);
     await pause(partMs);
     problems.push(...(await restartOld(old, balancer)));
     await pause(partMs);
-    problems.push(...(await backUpAndRestore(fresh, keys)));
-    await stopOld(old, balancer);
+    problems.push(
+      ...(await backUpAndRestore({
+        gateway: fresh,
+        keys: keys.map(({ id }) => id),
+        targets: [
+          { name: 'SQLite', database: sqliteFile('restored.db') },
+          { name: 'PostgreSQL', database: await postgres.createDatabase() },
+        ],
+        prepare: (target) => prepare(root, target),
+        say,
+      })),
+    );
+    await withoutCalls(old, balancer);
+    say(`the old version ended with ${await old.stop()}`);
     say('the new version serves alone');
     await pause(partMs);
-    await load.stop();
-    const used = keys.map(({ id }, index) => ({ id, calls: load.calls[index] ?? 0, owners: [] }));
-    const compared = await compareSums((path) => after('GET', path), used);
-    problems.push(...compared.problems);
-    const { refused, cut, unserved } = balancer.failures;
-    for (const line of [...load.failures, ...problems]) say(`  ${line}`);
-    say(`${JSON.stringify(load.done)}, ${compared.calls} calls recorded, ${compared.spent} micro-dollars`);
-    say(
-      `failed ${load.failed}, refused ${refused}, cut ${cut}, unserved ${unserved}, wrong ${problems.length}`,
+    await Promise.all([mixed.stop(), counted.stop()]);
+    const calls = [...mixed.calls, ...counted.calls];
+    const used = keys.map(({ id }, index) => ({ id, calls: calls[index] ?? 0, owners: [] }));
+    const compared = await compareSums(ask, used);
+    const { bill } = provider;
+    const differences = await compareWithBill(
+      ask,
+      countedKeys.map(({ id }) => id),
+      { bill, price },
     );
-    return load.failed + refused + cut + unserved + problems.length === 0;
+    problems.push(...compared.problems, ...differences);
+    const { refused, cut, unserved } = balancer.failures;
+    for (const line of [...mixed.failures, ...counted.failures, ...problems]) say(`  ${line}`);
+    say(`mixed ${JSON.stringify(mixed.done)}, counted ${JSON.stringify(counted.done)}`);
+    say(`${compared.calls} calls recorded, ${compared.spent} micro-dollars`);
+    say(`the provider: ${JSON.stringify(bill)}, with ${differences.length} differences`);
+    const failed = mixed.failed + counted.failed;
+    const late = mixed.late + counted.late;
+    say(
+      `failed ${failed}, refused ${refused}, cut ${cut}, unserved ${unserved}, wrong ${problems.length}, late ${late}`,
+    );
+    return failed + refused + cut + unserved + problems.length === 0;
   } finally {
     balancer.close();
   }
+}
+
+function sqliteFile(name: string): string {
+  return `sqlite:${join(files, name)}`;
 }
 
 /** Checks a commit out into a folder of its own, with its packages. */
@@ -117,21 +173,22 @@ function succeed(program: string, words: readonly string[], cwd: string): void {
   if (status !== 0) throw new Error(`${program} ${words.join(' ')}: ${stdout}${stderr}`);
 }
 
-async function prepare(
-  at: string,
-  stores: { readonly database: string; readonly redis: string },
-): Promise<TreeGateway> {
-  const gateway = await TreeGateway.prepare(at, stores);
+async function prepare(at: string, database: string): Promise<TreeGateway> {
+  const gateway = await TreeGateway.prepare(at, { database, redis: redis.url, provider: provider.url });
   started.push(gateway);
   return gateway;
 }
 
-async function makeKeys(admin: Admin): Promise<readonly { readonly id: string; readonly value: string }[]> {
-  const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1_000_000_000 }];
+async function makeKeys(
+  admin: Admin,
+  name: string,
+  units: readonly string[],
+): Promise<readonly { readonly id: string; readonly value: string }[]> {
+  const budgets = units.map((unit) => ({ unit, period: 'total', amount: 1_000_000_000 }));
   const keys: { id: string; value: string }[] = [];
   for (let count = 0; count < 5; count += 1) {
     const made = await admin('POST', 'keys', {
-      name: `upgraded ${count}`,
+      name: `${name} ${count}`,
       budgets,
       requestsPerMinute: 100_000,
     });
@@ -152,9 +209,11 @@ async function useWhatIsNew(admin: Admin): Promise<void> {
   await admin('POST', 'config', { kind: 'alias', name: 'fast', value: 'demo' });
 }
 
-/** Has the old gateway end and start again on tables that the new one has changed. Returns what is wrong. */
+/** Kills the old gateway between two calls and starts it again on tables that the new one has changed. Returns what is wrong. */
 async function restartOld(old: TreeGateway, balancer: Balancer): Promise<readonly string[]> {
-  await stopOld(old, balancer);
+  await withoutCalls(old, balancer);
+  await old.kill();
+  say('the old version was killed');
   try {
     await old.start();
   } catch (error) {
@@ -166,42 +225,9 @@ async function restartOld(old: TreeGateway, balancer: Balancer): Promise<readonl
   return [];
 }
 
-/** Stops the old gateway once the balancer sends it nothing new, because old versions close their port at once. */
-async function stopOld(old: TreeGateway, balancer: Balancer): Promise<void> {
-  balancer.pause(old.url);
-  await pause(1_000);
-  const exit = await old.stop();
-  say(`the old version ended with ${exit}`);
-}
-
-/** Saves the database under load, fills another one from the file, and compares what that holds. */
-async function backUpAndRestore(
-  fresh: TreeGateway,
-  keys: readonly { readonly id: string }[],
-): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-upgrade-backup-'));
-  const file = join(folder, 'backup.sluice');
-  try {
-    fresh.run('backup', file);
-    say('the database is saved');
-    const database = await postgres.createDatabase();
-    const restored = await prepare(root, { database, redis: redis.url });
-    restored.run('restore', file);
-    await restored.start();
-    const admin = await administer(restored.url, adminPassword);
-    const { sums } = (await admin('GET', 'usage/sums?by=keyId')) as unknown as {
-      readonly sums: readonly { readonly group: string; readonly calls: number }[];
-    };
-    const used = keys.map(({ id }) => ({
-      id,
-      calls: sums.find(({ group }) => group === id)?.calls ?? 0,
-      owners: [],
-    }));
-    const { calls, spent, problems } = await compareSums((path) => admin('GET', path), used);
-    say(`restored: ${calls} calls, ${spent} micro-dollars`);
-    await restored.stop();
-    return problems.filter((problem) => !problem.endsWith('still reserved')).map((one) => `restored: ${one}`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+/** Has the balancer send a gateway nothing new, and waits until it has ended and recorded its calls. Old versions close their port at once. */
+async function withoutCalls({ url }: TreeGateway, balancer: Balancer): Promise<void> {
+  balancer.pause(url);
+  while (balancer.runningAt(url) > 0) await pause(20);
+  await pause(restMs);
 }
