@@ -188,6 +188,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         callsMcpServers: (isCalled) => serverCallers.push(isCalled),
         areMcpServersCalled: (call) => serverCallers.some((isCalled) => isCalled(call)),
         format,
+        onModelsChanged: (job) => onClose(notices.on('models-changed', job)),
         onDrain: (job) => void notices.on('draining', job),
         onClose,
       };

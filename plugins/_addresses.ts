@@ -1,5 +1,4 @@
-import type { ApiKey, Owner } from 'sluice';
-import { addressList, type AddressList } from 'sluice/internal';
+import { addressList, type AddressList, type ApiKey, type Owner } from 'sluice';
 
 /** One list per record of a key or an owner: a changed record is another object. */
 const lists = new WeakMap<ApiKey | Owner, AddressList>();

@@ -1,6 +1,5 @@
 /** Reads and removes the credentials in the headers of a call. */
-import type { Wire } from 'sluice';
-import { ClientCredential } from 'sluice/internal';
+import { ClientCredential, type Wire } from 'sluice';
 
 const socketPrefix = 'openai-insecure-api-key.';
 

@@ -1,4 +1,4 @@
-import type { Call, ProcessLoad } from 'sluice/internal';
+import type { Call } from 'sluice';
 
 /** Addresses that are remembered; the one that failed first goes first. */
 const mostAddresses = 10_000;
@@ -66,6 +66,12 @@ const mostHeld = 64;
 /** How often is looked which of them are due, in milliseconds. */
 const lookEvery = 25;
 
+/** How much the process has to do. */
+interface Load {
+  /** Number of calls that wait for room. */
+  readonly waiting: number;
+}
+
 interface Held {
   readonly network: string;
   readonly due: number;
@@ -77,11 +83,11 @@ interface Held {
  * cost those anything who are let in.
  */
 export class HeldAnswers {
-  readonly #load: ProcessLoad;
+  readonly #load: Load;
   readonly #held = new Set<Held>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(load: ProcessLoad) {
+  constructor(load: Load) {
     this.#load = load;
   }
 

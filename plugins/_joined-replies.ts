@@ -1,5 +1,4 @@
-import { estimateTokens, sumUsage, type GatewayEvent, type Usage } from 'sluice';
-import { wordBytes } from 'sluice/internal';
+import { estimateTokens, sumUsage, wordBytes, type GatewayEvent, type Usage } from 'sluice';
 
 /**
  * Several replies of the provider as one reply of the gateway: numbers the blocks and answers of all replies, adds up their usage, and keeps

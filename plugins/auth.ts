@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKey } from 'sluice';
+import { caller, definePlugin, GatewayError, clientCredential, type ApiKey } from 'sluice';
 import {
-  clientCredential,
   onDetached,
   InFlight,
   tokenPrefix,

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
-import type { Call, InternalTools } from 'sluice/internal';
-import { requestsFor } from './quota/estimate.ts';
-import { limitsSchema, outputGuess, runLimited, type Limited } from './rate-limit/limits.ts';
+import { createLimiter, limitsSchema, outputGuess, type Limited } from './rate-limit/limits.ts';
 
 /**
  * A channel gets no more calls than its provider's account allows: a call that would exceed its limits goes to another channel that
@@ -26,8 +24,8 @@ export default definePlugin({
     channels: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
-  setup({ channels, output }, { rates, catalog, format }: InternalTools) {
-    const ids = new Set(catalog.channels.map(({ id }) => id));
+  setup({ channels, output }, tools) {
+    const ids = new Set(tools.catalog.channels.map(({ id }) => id));
     for (const id of Object.keys(channels)) {
       if (!ids.has(id))
         throw new Error(`there is no channel "${id}". The channels are: ${[...ids].join(', ')}.`);
@@ -38,16 +36,15 @@ export default definePlugin({
         [{ subject: `channel:${id}`, who: 'The channel for this model', limits }],
       ]),
     );
-    const options = {
-      rates,
+    const limit = createLimiter(tools, {
       output,
       origin: 'gateway',
-      requests: (call: Call) => requestsFor(call, call.target === undefined ? [] : [call.target], format),
-    } as const;
+      targets: ({ target }) => (target === undefined ? [] : [target]),
+    });
 
-    return function channelLimits(call: Call, next) {
+    return function channelLimits(call, next) {
       const limits = call.target === undefined ? undefined : limited.get(call.target.channel.id);
-      return limits === undefined ? next(call) : runLimited(call, next, limits, options);
+      return limits === undefined ? next(call) : limit(call, next, limits);
     };
   },
 });

@@ -1,6 +1,6 @@
 import { map } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
+import { caller, definePlugin, GatewayError, checkMessages, type ApiKey, type GatewayEvent } from 'sluice';
 import {
   foldedName,
   intersectPatterns,
@@ -10,7 +10,6 @@ import {
   type Next,
 } from 'sluice/internal';
 import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
-import { checkedMessages } from './_session-messages.ts';
 
 /**
  * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name
@@ -110,7 +109,7 @@ const sign = /tool|model|tier|mcp|\\u00/i;
 /** Sends a call on; of a session each message whose members must be checked. */
 function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Next> {
   if (call.operation !== 'realtime' || key === undefined || boundBy(key) === undefined) return next(call);
-  return checkedMessages(call, next, {
+  return checkMessages(call, next, {
     concerns: (data) => sign.test(data.toString('latin1')),
     check: (event) => checkPaidMembers(key, event, { runs: 'elsewhere' }),
     failure: 'The tools that this message names cannot be checked now.',

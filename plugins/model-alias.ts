@@ -1,15 +1,17 @@
 /** Other names for models, and suffixes such as `-high`. */
 import { map } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, isChat, type GatewayEvent, type ListedModel, type Reasoning } from 'sluice';
 import {
-  isPublished,
-  matchesModel,
+  caller,
+  definePlugin,
+  isChat,
+  matchesName,
   type Call,
   type Catalog,
-  type Effort,
-  type InternalTools,
-} from 'sluice/internal';
+  type GatewayEvent,
+  type ListedModel,
+  type Reasoning,
+} from 'sluice';
 
 const options = z.strictObject({
   /** Other names for models: what callers may ask for, and what is served then. The latter may carry a suffix. */
@@ -24,7 +26,7 @@ const options = z.strictObject({
 
 /** What a suffix asks of the model's reasoning. */
 interface Wish {
-  readonly effort?: Effort;
+  readonly effort?: NonNullable<Reasoning['effort']>;
   readonly mode?: 'on' | 'off';
 }
 
@@ -48,15 +50,15 @@ export default definePlugin({
   options,
   editable: ['suffixes', 'extended', 'keep'],
   editableTables: { alias: 'aliases' },
-  setup(chosen, { catalog, log, notices, onClose }: InternalTools) {
+  setup(chosen, { catalog, log, onModelsChanged }) {
     const aliases = new Map(Object.entries(chosen.aliases));
     const { resolve, forget } = remembered(resolver(aliases, chosen, catalog));
-    onClose(notices.on('models-changed', forget));
+    onModelsChanged(forget);
     for (const alias of aliases.keys()) {
       const { model } = resolve(alias);
       if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
     }
-    return function modelAlias(call: Call, next) {
+    return function modelAlias(call, next) {
       if (call.operation === 'list-models') {
         if (aliases.size === 0) return next(call);
         return next(call).then((events) =>
@@ -95,7 +97,7 @@ function resolver(
 ): (name: string) => Resolved {
   const reads = (base: string, isExtended: boolean): boolean =>
     !isExtended ||
-    (typeof chosen.extended === 'boolean' ? chosen.extended : matchesModel(chosen.extended, base));
+    (typeof chosen.extended === 'boolean' ? chosen.extended : matchesName(chosen.extended, base));
 
   // `depth` ends a circle of aliases.
   const resolve = (name: string, depth: number): Resolved => {
@@ -104,7 +106,8 @@ function resolver(
     if (!chosen.suffixes || catalog.names(name)) return { model: name };
     const [, base = '', word = ''] = suffixed.exec(name) ?? [];
     const { extended, ...wish } = wishes.get(word) ?? {};
-    if (base === '' || !reads(base, extended === true) || isKept(name, chosen.keep)) return { model: name };
+    if (base === '' || !reads(base, extended === true) || isKept(name, chosen.keep, catalog))
+      return { model: name };
     if (aliases.has(base)) {
       const { model, wish: own } = resolve(base, depth);
       return { model, wish: { ...own, ...wish } };
@@ -115,8 +118,8 @@ function resolver(
 }
 
 /** Returns true for a name that ends like a suffix and is that of a model. */
-function isKept(name: string, keep: readonly string[]): boolean {
-  return matchesModel(keep, name) || isPublished(name);
+function isKept(name: string, keep: readonly string[], catalog: Catalog): boolean {
+  return matchesName(keep, name) || catalog.isPublished(name);
 }
 
 /** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */
@@ -163,10 +166,15 @@ function withAliases(
     const shown = new Map(event.models.map((model) => [model.id, model]));
     for (const alias of aliases) {
       const { model } = resolve(alias);
-      if (!catalog.serves(model) || !(matchesModel(allowed, alias) || matchesModel(allowed, model))) continue;
+      if (!catalog.serves(model) || !mayUse(allowed, alias, model)) continue;
       const like: ListedModel = known.get(model) ?? { id: model, created: 0, ownedBy: 'system' };
       shown.set(alias, { ...like, id: alias });
     }
     return { ...event, models: [...shown.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
   };
+}
+
+/** Returns true for a model that a key may ask for by one of these names. */
+function mayUse(allowed: readonly string[] | undefined, ...names: readonly string[]): boolean {
+  return allowed === undefined || names.some((name) => matchesName(allowed, name));
 }

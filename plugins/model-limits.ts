@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { definePlugin } from 'sluice';
-import { matchesModel, type Call, type InternalTools } from 'sluice/internal';
-import { requestsFor } from './quota/estimate.ts';
-import { limitsSchema, outputGuess, reachesModel, runLimited, type Limited } from './rate-limit/limits.ts';
+import { definePlugin, matchesName } from 'sluice';
+import { createLimiter, limitsSchema, outputGuess, reachesModel, type Limited } from './rate-limit/limits.ts';
 
 /** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */
 const mostNames = 1_000;
@@ -24,7 +22,7 @@ export default definePlugin({
     output: outputGuess,
   }),
   editable: ['models'],
-  setup({ models, output }, { rates, catalog, format }: InternalTools) {
+  setup({ models, output }, tools) {
     const rows = Object.entries(models).map(([pattern, limits]) => ({
       pattern: [pattern],
       limited: { subject: `model:${pattern}`, who: `The model ${pattern}`, limits } satisfies Limited,
@@ -33,22 +31,21 @@ export default definePlugin({
     const limitsOf = (model: string): readonly Limited[] => {
       let limited = known.get(model);
       if (limited === undefined) {
-        limited = rows.flatMap((row) => (matchesModel(row.pattern, model) ? [row.limited] : []));
+        limited = rows.flatMap((row) => (matchesName(row.pattern, model) ? [row.limited] : []));
         if (known.size < mostNames) known.set(model, limited);
       }
       return limited;
     };
-    const options = {
-      rates,
+    const limit = createLimiter(tools, {
       output,
       origin: 'client',
-      requests: (call: Call) => requestsFor(call, catalog.targets(call.model), format),
-    } as const;
+      targets: ({ model }) => tools.catalog.targets(model),
+    });
 
-    return function modelLimits(call: Call, next) {
+    return function modelLimits(call, next) {
       if (rows.length === 0 || !reachesModel(call)) return next(call);
       const limited = limitsOf(call.model);
-      return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
+      return limited.length === 0 ? next(call) : limit(call, next, limited);
     };
   },
 });

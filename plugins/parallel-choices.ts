@@ -8,16 +8,11 @@ import {
   GatewayError,
   chatOutlineOf,
   wrongValue,
+  estimateInput,
+  wordBytes,
   type GatewayEvent,
 } from 'sluice';
-import {
-  estimateInput,
-  isSingleChoice,
-  wordBytes,
-  type Call,
-  type InternalTools,
-  type Next,
-} from 'sluice/internal';
+import { isSingleChoice, type Call, type InternalTools, type Next } from 'sluice/internal';
 import { JoinedReplies, type Part } from './_joined-replies.ts';
 
 const options = z.strictObject({

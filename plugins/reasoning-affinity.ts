@@ -1,7 +1,15 @@
 /** Sends a conversation back to the channel that can read its encrypted reasoning. */
 import { z } from 'zod';
-import { caller, definePlugin, chatOutlineOf, type Block, type JsonValue, type Message } from 'sluice';
-import type { Call, CallEdits, InternalTools } from 'sluice/internal';
+import {
+  caller,
+  definePlugin,
+  chatOutlineOf,
+  type Block,
+  type Call,
+  type CallEdits,
+  type JsonValue,
+  type Message,
+} from 'sluice';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenIn } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
@@ -23,7 +31,7 @@ export default definePlugin({
   stage: 'shape',
   before: ['session-affinity'],
   options,
-  setup({ copies }, { stores, catalog, log }: InternalTools) {
+  setup({ copies }, { stores, catalog, log }) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: encrypted reasoning may reach another account');
     // Nothing is written here.
@@ -39,7 +47,7 @@ export default definePlugin({
       return second !== undefined || (first?.targets.length ?? 0) > 1;
     };
 
-    return function reasoningAffinity(call: Call, next) {
+    return function reasoningAffinity(call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined || !areSeveral(call.model)) return next(call);
       return home(call).then((maker) => next(maker === undefined ? call : call.with(backTo(maker))));

@@ -1,7 +1,15 @@
 /** Sends the calls of a session to one channel, for the sake of its prompt cache. */
 import { z } from 'zod';
-import { caller, definePlugin, isObject, type JsonValue } from 'sluice';
-import type { Call, Candidate, Health, InternalTools, Target } from 'sluice/internal';
+import {
+  caller,
+  definePlugin,
+  isObject,
+  type Call,
+  type Candidate,
+  type Health,
+  type JsonValue,
+  type Target,
+} from 'sluice';
 
 const options = z.strictObject({
   /** Headers that name the session, lower case, the most telling first. They count where the body names none. */
@@ -33,8 +41,8 @@ export default definePlugin({
   name: 'session-affinity',
   stage: 'shape',
   options,
-  setup({ headers }, { catalog, health }: InternalTools) {
-    return function sessionAffinity(call: Call, next) {
+  setup({ headers }, { catalog, health }) {
+    return function sessionAffinity(call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined) return next(call);
       const candidates = catalog.candidates(call.model, call.operation);
@@ -51,8 +59,8 @@ export default definePlugin({
 });
 
 /** The name of the session that a request belongs to; undefined when it does not say. */
-function sessionOf({ body, wire, codec }: Call, headers: readonly string[]): string | undefined {
-  const user = codec.format === 'messages' && isObject(body.metadata) ? body.metadata.user_id : undefined;
+function sessionOf({ body, wire, format }: Call, headers: readonly string[]): string | undefined {
+  const user = format.name === 'messages' && isObject(body.metadata) ? body.metadata.user_id : undefined;
   const told = textIn(body.prompt_cache_key) ?? textIn(user);
   if (told !== undefined) return told;
   for (const name of headers) {

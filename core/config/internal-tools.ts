@@ -131,6 +131,8 @@ export interface InternalTools {
   readonly fetchMedia: FetchMedia;
   /** The format of a name; undefined when there is none. */
   readonly format: (name: string) => Format | undefined;
+  /** Runs whenever channels serve other models than before. */
+  readonly onModelsChanged: (job: () => void) => void;
   /** Runs when the gateway takes no more calls. */
   readonly onDrain: (job: () => void) => void;
   /** Runs when the gateway closes or this configuration is replaced. */

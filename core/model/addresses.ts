@@ -1,8 +1,13 @@
 import { BlockList, isIP } from 'node:net';
 
-/** IP addresses and CIDR ranges of both families. */
+/**
+ * IP addresses and CIDR ranges of both families.
+ *
+ * @example
+ * const inside: AddressList = addressList(['10.0.0.0/8', '2001:db8::/32']);
+ */
 export interface AddressList {
-  /** Text that is no address is in no list. */
+  /** True for an address in the list. Text that is no address is in no list. */
   has(address: string): boolean;
 }
 
@@ -30,7 +35,13 @@ export function isAddressRange(entry: string): boolean {
   return parseRange(entry) !== undefined;
 }
 
-/** The list of these entries. One that is neither an address nor a range matches nothing. */
+/**
+ * Compiles a list of IP addresses and CIDR ranges. An entry that is neither matches nothing.
+ *
+ * @example
+ * const inside = addressList(options.addresses);
+ * if (!inside.has(call.wire.ip)) throw new GatewayError('forbidden', 'Calls from this address are not allowed.');
+ */
 export function addressList(entries: readonly string[]): AddressList {
   const list = new BlockList();
   for (const entry of entries) {

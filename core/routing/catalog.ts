@@ -1,6 +1,7 @@
 import type { Channel, Target } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
+import { isPublished } from '../models/catalogue.ts';
 import { thinksAtAll } from '../models/profile.ts';
 
 /** A channel that serves a model, and how it ranks among others. */
@@ -19,6 +20,8 @@ export interface Catalog {
   serves(model: string): boolean;
   /** True when a channel names it exactly, or it is known to stand behind a pattern: such a name is never taken apart for suffixes. */
   names(model: string): boolean;
+  /** True for the name of a model in the list of known models: see `isPublished` of models/catalogue. */
+  isPublished(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
   /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
@@ -78,6 +81,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
     channels,
     serves: (model) =>
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
+    isPublished,
     names: (model) => (named ??= new Set(channels.flatMap(namesOf))).has(model),
     targets,
     candidates,

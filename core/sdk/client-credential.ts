@@ -8,7 +8,12 @@ export type Credential =
   /** A token, shown as `authorization: Bearer` wherever the provider wants its keys. */
   | { readonly kind: 'token'; readonly value: string };
 
-/** The client's own credential for a provider. It shows in no output: neither in JSON nor where objects are printed. */
+/**
+ * The client's own credential for a provider. It is hidden in JSON and where objects are printed.
+ *
+ * @example
+ * call.set(clientCredential, new ClientCredential({ kind: 'key', value: key }));
+ */
 export class ClientCredential {
   readonly #credential: Credential;
 
@@ -21,7 +26,13 @@ export class ClientCredential {
   }
 }
 
-/** Set by the plugin that identifies, where the key of the gateway has a header to itself. Read by channels with `credentials: 'client'` alone. */
+/**
+ * Holds the client's own credential for a provider, beside its key of this gateway. Set by the plugin that identifies; channels with
+ * `credentials: 'client'` send it.
+ *
+ * @example
+ * call.set(clientCredential, new ClientCredential({ kind: 'token', value: token }));
+ */
 export const clientCredential = callKey<ClientCredential>('client credential');
 
 /** 401 for a call without a credential of its own, of a model that is served with nothing else. */

@@ -24,7 +24,6 @@ export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';
 export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
 export type { BudgetStanding, Operations, OperationsStatus, TargetStanding } from './author/operations.ts';
 export type {
-  Catalog,
   DetachedCall,
   DirectCall,
   Endpoint,
@@ -42,11 +41,15 @@ export type {
   RouteContext,
   RouteHandler,
 } from './author/routes.ts';
+export type { Candidate, Catalog, Health } from './author/catalog.ts';
 export type { NearestVector, StoredVector, VectorLimits, VectorStore } from './author/vectors.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, chatOutlineOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
+export { clientCredential, ClientCredential } from './client-credential.ts';
+export { checkMessages, type MessageCheck } from './check-messages.ts';
+export { addressList, type AddressList } from '../model/addresses.ts';
 export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
 export type { Owner, OwnerKind } from './owner.ts';
@@ -146,4 +149,4 @@ export {
   type Usage,
   type UsageByModality,
 } from '../model/usage.ts';
-export { countTokens, estimateTokens } from '../tokens/index.ts';
+export { countTokens, estimateInput, estimateTokens, wordBytes } from '../tokens/index.ts';

@@ -4,7 +4,6 @@
  */
 
 export { type Call, type CallEdits, expandedBody, type Wire, type Target, type Channel } from './call.ts';
-export { clientCredential, ClientCredential } from './client-credential.ts';
 export { csvCell } from '../model/csv-cell.ts';
 export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
@@ -63,7 +62,6 @@ export { formParserOf, type FormParser, type FormToken } from '../front/multipar
 export { createClientAddress } from '../front/client-address.ts';
 export { excludedMember, requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
-export type { ProcessLoad } from '../front/overload.ts';
 export { type Log } from '../log.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
 export type { ChangeResult, StandingEntry } from '../config/runtime-config/contract.ts';
@@ -75,7 +73,7 @@ export { problemOf } from '../config/runtime-config/refusals.ts';
 export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/views.ts';
 export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
 export { lostLogLines } from '../log/output.ts';
-export { addressList, type AddressList, plainAddress } from '../model/addresses.ts';
+export { plainAddress } from '../model/addresses.ts';
 export {
   type AnswerEvent,
   type AttemptEvent,
@@ -87,7 +85,6 @@ export type { Loss } from '../model/extra.ts';
 export { type PartHead, plainName } from '../model/form.ts';
 export { nestsTooDeeply } from '../model/json.ts';
 export { mediaKind } from '../model/media-kind.ts';
-export type { Effort } from '../model/reasoning.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
 export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
 export type { Amounts, UsageRecord } from '../model/usage-record.ts';
@@ -98,7 +95,6 @@ export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.
 export { reservedAt } from '../money/ledger/periods.ts';
 export { tierIn } from '../models/hosted-tools.ts';
 export { paidMembers, type PaidMember } from '../models/paid-members.ts';
-export { isPublished } from '../models/catalogue.ts';
 export { thinksAtAll } from '../models/profile.ts';
 export { noPriceError, noTierPriceError, type Prices } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
@@ -113,11 +109,11 @@ export type {
   UsageTotals,
   UsageSumsOptions,
 } from '../money/usage-log/index.ts';
-export type { Candidate, Catalog } from '../routing/catalog.ts';
+export type { Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor, isSingleChoice } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
-export { type Health, type PlaceHealth, type Standing } from './health.ts';
+export { type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
 export {
@@ -157,7 +153,6 @@ export { entriesOf, type Stores } from '../state/stores.ts';
 export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
 export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
-export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addresses/find.ts';
 export { refusedAddress } from '../upstream/addresses/index.ts';
 export { CredentialsError, Renewed } from '../upstream/credentials/renewed.ts';

@@ -82,8 +82,11 @@ function readBlocks(blocks: readonly Block[], text: (value: string) => void): nu
 }
 
 /**
- * A first guess at a request's input tokens, made at once: four bytes a token, and media by their size. `leftOut`: bytes of texts that are
- * not in the request, where it is an outline.
+ * Estimates a request's input tokens at once: four bytes a token, and media by their size. `leftOut` is the number of bytes of texts that
+ * the request does not have, where it is an outline. `countTokens` is more exact, and slower.
+ *
+ * @example
+ * const tokens = estimateInput(chatOf(call));
  */
 export function estimateInput({ system, messages, tools }: ChatRequest, leftOut = 0): number {
   let tokens = 0;
@@ -96,7 +99,14 @@ export function estimateInput({ system, messages, tools }: ChatRequest, leftOut 
   return tokens + estimateTokens(bytes);
 }
 
-/** The bytes that an event of a reply is taken for where only the gateway counts: {@link estimateTokens} makes tokens of their sum. */
+/**
+ * Returns the bytes of words that an event of a reply is counted as where its provider tells no usage. `estimateTokens` makes tokens of
+ * their sum.
+ *
+ * @example
+ * let bytes = 0;
+ * return reply.pipe(observe({ event: (event) => (bytes += wordBytes(event)), end: () => log.info({ tokens: estimateTokens(bytes) }, 'replied') }));
+ */
 export function wordBytes(event: GatewayEvent): number {
   switch (event.type) {
     case 'text-delta':

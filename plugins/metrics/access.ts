@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { GatewayError } from 'sluice';
-import { addressList, createClientAddress, plainAddress } from 'sluice/internal';
+import { GatewayError, addressList } from 'sluice';
+import { createClientAddress, plainAddress } from 'sluice/internal';
 
 /** Addresses that are no part of the Internet: this machine, private networks, links, and networks between carriers and their customers. */
 const inside = addressList([

@@ -1,5 +1,5 @@
+import { checkMessages } from 'sluice';
 import type { Call, Next } from 'sluice/internal';
-import { checkedMessages } from '../_session-messages.ts';
 import { placeOfReferences, type Finding } from './pin.ts';
 import { apiOf, mayRefer, referencesIn } from './references.ts';
 
@@ -10,7 +10,7 @@ import { apiOf, mayRefer, referencesIn } from './references.ts';
 export async function checkedSession(call: Call, next: Next, finding: Finding): ReturnType<Next> {
   const api = apiOf(call.codec.format);
   if (api === undefined) return next(call);
-  return checkedMessages(call, next, {
+  return checkMessages(call, next, {
     concerns: (data) => mayRefer(data, api),
     check: async (event) => {
       await placeOfReferences(call, referencesIn(event, api), finding);

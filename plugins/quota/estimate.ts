@@ -1,13 +1,5 @@
-import { isChat, isObject, type Modality, type Units } from 'sluice';
-import {
-  formatFor,
-  estimateInput as estimateChat,
-  isSingleChoice,
-  plainMember,
-  type Call,
-  type Format,
-  type Target,
-} from 'sluice/internal';
+import { isChat, isObject, estimateInput as estimateChat, type Modality, type Units } from 'sluice';
+import { formatFor, isSingleChoice, plainMember, type Call, type Format, type Target } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { caller, definePlugin, type ApiKey } from 'sluice';
-import { ownerName, type Call, type InternalTools } from 'sluice/internal';
-import { requestsFor } from '../quota/estimate.ts';
+import { caller, definePlugin, type ApiKey, type Call } from 'sluice';
+import { ownerName } from 'sluice/internal';
 import {
+  createLimiter,
   limitsAnything,
   limitsSchema,
   outputGuess,
   reachesModel,
-  runLimited,
   type Limited,
 } from './limits.ts';
 
@@ -28,7 +27,7 @@ export default definePlugin({
     output: outputGuess,
   }),
   editable: ['default'],
-  setup({ default: fallback, output }, { rates, catalog, format }: InternalTools) {
+  setup({ default: fallback, output }, tools) {
     /** A changed record is another object. */
     const known = new WeakMap<ApiKey, readonly Limited[]>();
     const limitsOf = (key: ApiKey): readonly Limited[] => {
@@ -51,18 +50,17 @@ export default definePlugin({
       }
       return limited;
     };
-    const options = {
-      rates,
+    const limit = createLimiter(tools, {
       output,
       origin: 'client',
-      requests: (call: Call) => requestsFor(call, catalog.targets(call.model), format),
-    } as const;
+      targets: ({ model }) => tools.catalog.targets(model),
+    });
 
-    return function rateLimit(call: Call, next) {
+    return function rateLimit(call, next) {
       const key = call.get(caller);
       if (key === undefined || isPartOfCall(call) || !reachesModel(call)) return next(call);
       const limited = limitsOf(key);
-      return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
+      return limited.length === 0 ? next(call) : limit(call, next, limited);
     };
   },
 });

@@ -1,17 +1,27 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { addReplyHeaders, callKey, GatewayError, type GatewayEvent } from 'sluice';
+import {
+  addReplyHeaders,
+  callKey,
+  GatewayError,
+  type Call as PublicCall,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Target,
+} from 'sluice';
 import {
   accountOf,
   type Call,
-  type Next,
+  type InternalTools,
   type RateRule,
   type Rates,
   type RateStanding,
   type RateVerdict,
   type SlotRule,
+  type Target as WholeTarget,
 } from 'sluice/internal';
-import { estimateTokens } from '../quota/estimate.ts';
+import { estimateTokens, requestsFor } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */
 export const limitsSchema = z.strictObject({
@@ -48,12 +58,41 @@ export function limitsAnything({ limits }: Limited): boolean {
 }
 
 /** Whether a call is one that limits are about: those that reach no model, such as lists, are free. */
-export function reachesModel({ operation }: Call): boolean {
+export function reachesModel({ operation }: Pick<PublicCall, 'operation'>): boolean {
   return operation !== 'list-models' && operation !== 'state';
 }
 
+/** How a plugin limits calls. */
+export interface LimiterOptions {
+  /** Output tokens counted beforehand where a request sets no limit. */
+  readonly output: number;
+  /** The targets to which a call may go. */
+  readonly targets: (call: PublicCall) => readonly Target[];
+  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
+  readonly origin: 'client' | 'gateway';
+}
+
+/** Runs a call within limits, as {@link runLimited} does. */
+export type Limiter = (
+  call: PublicCall,
+  next: Next,
+  limited: readonly Limited[],
+) => Promise<Observable<GatewayEvent>>;
+
+/** Returns a function that runs calls within limits, counted by the rates of the gateway. */
+export function createLimiter(tools: PluginTools, { output, targets, origin }: LimiterOptions): Limiter {
+  const { rates, format } = tools as PluginTools & InternalTools;
+  const options: LimitOptions = {
+    rates,
+    output,
+    origin,
+    requests: (call) => requestsFor(call, targets(call) as readonly WholeTarget[], format),
+  };
+  return (call, next, limited) => runLimited(call as PublicCall & Call, next, limited, options);
+}
+
 /** What is the same for all calls of a plugin. */
-export interface LimitOptions {
+interface LimitOptions {
   readonly rates: Rates;
   /** Output tokens counted beforehand where a request sets no limit. */
   readonly output: number;
@@ -64,7 +103,7 @@ export interface LimitOptions {
 }
 
 /** Counts the call against all the limits at once and runs it, or throws 429. Slots and unused tokens are given back when it has ended. */
-export async function runLimited(
+async function runLimited(
   call: Call,
   next: Next,
   limited: readonly Limited[],

@@ -1,4 +1,11 @@
-import { chatOutlineOf, type Block, type Message, type ReasoningBlock, type ToolCallBlock } from 'sluice';
+import {
+  chatOutlineOf,
+  type Block,
+  type Message,
+  type ReasoningBlock,
+  type Call as PublicCall,
+  type ToolCallBlock,
+} from 'sluice';
 import type { Call, Loss, Target } from 'sluice/internal';
 import type { Place } from './absences.ts';
 import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
@@ -105,12 +112,12 @@ function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
 }
 
 /** The turns of a call's history that came without a proof and are known, oldest first. What is not known costs no decoding. */
-export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
+export function forgottenIn(call: PublicCall, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
   return forgottenTurns(
     chatOutlineOf(call).messages,
     memory,
-    () => ({ owner, opening: openingOf(call, owner) }),
-    () => conversationOf(call),
+    () => ({ owner, opening: openingOf(call as Call, owner) }),
+    () => conversationOf(call as Call),
   );
 }
 

@@ -9,13 +9,13 @@ const freshness = 60_000;
 
 /** Names of providers, and of models for metrics. Both are bounded, because clients choose names of models. */
 export class Channels {
-  readonly #catalog: Catalog;
+  readonly #catalog: Pick<Catalog, 'list' | 'targets'>;
   readonly #providers = new Map<string, string>();
   readonly #labels = new Set<string>();
   #listed: ReadonlySet<string> = new Set();
   #readAt = Number.NEGATIVE_INFINITY;
 
-  constructor(catalog: Catalog) {
+  constructor(catalog: Pick<Catalog, 'list' | 'targets'>) {
     this.#catalog = catalog;
   }
 

@@ -5,13 +5,13 @@ import {
   definePlugin,
   GatewayError,
   startWithEvents,
+  estimateInput,
   type GatewayEvent,
   type JsonObject,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
   codecFor,
-  estimateInput,
   forgetMedia,
   peekFirst,
   requestLosses,

@@ -1,5 +1,4 @@
-import { isChat, type GatewayRequest, type ModelTraits } from 'sluice';
-import { estimateInput } from 'sluice/internal';
+import { isChat, estimateInput, type GatewayRequest, type ModelTraits } from 'sluice';
 
 /** What is filled in, where a limit must be, for models whose own nobody knows: with less an answer would be of no use. */
 const leastRoom = 8192;

@@ -3,6 +3,7 @@ import {
   GatewayError,
   startWithEvents,
   sumUsage,
+  checkMessages,
   type GatewayEvent,
   type Usage,
   type UpstreamRequest,
@@ -18,7 +19,6 @@ import {
   type Next,
   type Target,
 } from 'sluice/internal';
-import { checkedMessages } from '../_session-messages.ts';
 
 /**
  * Passes a session through to the target: both sides' messages as they are, but for the name of the model. What the answers in it use is
@@ -26,7 +26,7 @@ import { checkedMessages } from '../_session-messages.ts';
  */
 export function passSocket(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
   // What a message may name depends on the channel, which is known here alone.
-  return checkedMessages(call, (checked) => passMessages(checked, target, next), {
+  return checkMessages(call, (checked) => passMessages(checked, target, next), {
     concerns: mayNameAddress,
     check(event) {
       const refused = refusedAddress(addressesIn(event), target.channel);

@@ -1,6 +1,5 @@
 /** Counts what an answer uses where its provider does not. */
-import { estimateTokens, type GatewayEvent, type Usage } from 'sluice';
-import { wordBytes } from 'sluice/internal';
+import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from 'sluice';
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 

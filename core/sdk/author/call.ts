@@ -110,6 +110,10 @@ export interface Call {
    * of the cost.
    */
   readonly outline: GatewayRequest;
+  /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. */
+  readonly bodyOutline: JsonObject;
+  /** The changes that plugins before this one have made with {@link with}. */
+  readonly edits: CallEdits;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
   /** Shut while the client is read too slowly, and while `eachInOrder` works: nobody reads from the provider then. */
@@ -120,6 +124,8 @@ export interface Call {
   readonly inputGate: Gate;
   /** Aborted when the call has ended, however it ended. */
   readonly signal: AbortSignal;
+  /** True when the call has ended, however it ended. Cheaper than `signal.aborted`. */
+  readonly hasEnded: boolean;
   /** What the call was ended with by {@link fail}. */
   readonly failure: GatewayError | undefined;
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */

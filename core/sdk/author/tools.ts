@@ -1,10 +1,11 @@
 import type { Keyv } from 'keyv';
 import type { Observable } from 'rxjs';
-import type { GatewayEvent, ListedModel } from '../../model/event.ts';
+import type { GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
 import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
+import type { Catalog, Health } from './catalog.ts';
 import type { WatchPlugins } from './plugin-time.ts';
 import type { PluginMetrics } from './metrics.ts';
 import type { Operations } from './operations.ts';
@@ -58,21 +59,6 @@ export interface Stores {
    * const vectors = await stores.vectors('my-texts', { perPartition: 1_000, most: 10_000 });
    */
   vectors(name: string, limits: VectorLimits): Promise<VectorStore | undefined>;
-}
-
-/**
- * Which channel serves which model.
- *
- * @example
- * const model = catalog.serves(wish) ? wish : 'demo';
- */
-export interface Catalog {
-  /** True when some channel serves this public name (exact, mapped, or by pattern). */
-  serves(model: string): boolean;
-  /** The targets of a model, best first, each channel with its first key. */
-  targets(model: string): readonly Target[];
-  /** Every model that is known to be one that can be called now, sorted. */
-  list(): readonly ListedModel[];
 }
 
 /**
@@ -199,6 +185,7 @@ export interface PluginTools {
   readonly log: Log;
   readonly stores: Stores;
   readonly catalog: Catalog;
+  readonly health: Health;
   readonly prices: Prices;
   /** Asks services that the operator has named. */
   readonly http: Services;
@@ -264,6 +251,8 @@ export interface PluginTools {
   ): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
+  /** Runs whenever channels serve other models than before: forget what you have remembered of `catalog`. */
+  onModelsChanged(job: () => void): void;
   /**
    * Runs when the gateway takes no more calls and lets those that run finish: end what would hold a connection open for long, such as a
    * stream of notifications.

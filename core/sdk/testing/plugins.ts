@@ -202,6 +202,7 @@ export async function testPlugins(
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
+    onModelsChanged: () => {},
     onDrain: () => {},
     onClose: (job) => void closers.push(job),
     ...replaced,
@@ -226,7 +227,6 @@ export async function testPlugins(
   translation = composed.translate;
   subcalls = composed.subcalls;
   toolRuns = composed.toolRuns;
-
   return {
     lines,
     tools,

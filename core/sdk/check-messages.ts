@@ -1,21 +1,47 @@
-import { concatMap, finalize, from, merge, Subject, type ObservableInput } from 'rxjs';
-import { GatewayError, parseObject, type GatewayEvent, type JsonObject } from 'sluice';
-import type { SocketMessage } from 'sluice/channel-kit';
-import type { Call, Next } from 'sluice/internal';
+/** Checks the messages that clients send in sessions over WebSockets. */
+import { concatMap, finalize, from, merge, Subject, type Observable, type ObservableInput } from 'rxjs';
+import type * as author from './author/call.ts';
+import type { Call } from './call.ts';
+import { GatewayError } from './errors.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import { parseObject, type JsonObject } from '../model/json.ts';
+import type { SocketMessage } from '../model/realtime.ts';
 
-/** What messages of a session are checked with. */
+/**
+ * A check of the messages of a session.
+ *
+ * @example
+ * const noTools: MessageCheck = {
+ *   concerns: (data) => data.includes('tools'),
+ *   check(event) {
+ *     if (isObject(event.session) && event.session.tools !== undefined) throw new GatewayError('forbidden', 'No tools here.');
+ *   },
+ *   failure: 'The tools of this message cannot be checked now.',
+ * };
+ */
 export interface MessageCheck {
-  /** False for messages that need no check, found by a look at their letters. */
+  /** False for messages that need no check, found by a look at their bytes: they are not parsed. */
   concerns(data: Buffer): boolean;
-  /** Throws or rejects for a message that must not be sent. */
+  /** Throws GatewayError, or rejects with one, for a message that must not be sent. The next message waits for it. */
   check(event: JsonObject): Promise<void> | void;
-  /** Message of the error that the client gets where the check itself fails. */
+  /** Message of the 503 error that the client gets where the check itself fails. */
   readonly failure: string;
 }
 
-/** Passes the messages of a session on. A message that a check refuses is not sent to the provider, and the client gets an error in its own format. */
-export async function checkedMessages(call: Call, next: Next, rule: MessageCheck): ReturnType<Next> {
-  const route = call.format.tunnels?.find(({ operation }) => operation === call.operation);
+/**
+ * Sends a call on and checks the messages of its session. A message that the check refuses is not sent to the provider, and the client gets
+ * an error in its own format; the session goes on. Calls that are no sessions are sent on as they are.
+ *
+ * @example
+ * if (call.operation === 'realtime') return checkMessages(call, next, noTools);
+ */
+export async function checkMessages<View extends author.Call>(
+  call: View,
+  next: (call: View) => Promise<Observable<GatewayEvent>>,
+  rule: MessageCheck,
+): Promise<Observable<GatewayEvent>> {
+  const { format } = call as author.Call as Call;
+  const route = format.tunnels?.find(({ operation }) => operation === call.operation);
   if (route === undefined || call.input === undefined) return next(call);
   const errors = new Subject<GatewayEvent>();
   const judge = async (message: SocketMessage): Promise<readonly SocketMessage[]> => {
@@ -40,7 +66,7 @@ export async function checkedMessages(call: Call, next: Next, rule: MessageCheck
         : [message],
     ),
   );
-  const events = await next(call.with({ input }));
+  const events = await next(call.with({ input }) as View);
   return merge(events.pipe(finalize(() => errors.complete())), errors);
 }
 

@@ -1,0 +1,55 @@
+/** Which channels serve which models, and how they stand, as plugins see it. */
+import type { ListedModel } from '../../model/event.ts';
+import type { Operation } from '../format.ts';
+import type { Target } from './call.ts';
+
+/**
+ * A channel that serves a model, with all its keys.
+ *
+ * @example
+ * const [{ targets }] = catalog.candidates('gpt-5-mini', 'chat');
+ */
+export interface Candidate {
+  readonly channel: Target['channel'] & {
+    /** Share of the calls among channels of one rank. */
+    readonly weight: number;
+  };
+  /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
+  readonly rank: number;
+  /** One for each key of the channel, at least one. */
+  readonly targets: readonly Target[];
+}
+
+/**
+ * Which channel serves which model.
+ *
+ * @example
+ * const model = catalog.serves(wish) ? wish : 'demo';
+ */
+export interface Catalog {
+  /** All channels, in the order of the config. */
+  readonly channels: readonly Target['channel'][];
+  /** True when some channel serves this public name (exact, mapped, or by pattern). */
+  serves(model: string): boolean;
+  /** True when a channel names the model exactly, or it is known to stand behind a pattern. */
+  names(model: string): boolean;
+  /** True for the name of a model in the list of known models, in any letter case and behind any path. */
+  isPublished(model: string): boolean;
+  /** The targets of a model, best first, each channel with its first key. */
+  targets(model: string): readonly Target[];
+  /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
+  candidates(model: string, operation?: Operation): readonly Candidate[];
+  /** Every model that is known to be one that can be called now, sorted. */
+  list(): readonly ListedModel[];
+}
+
+/**
+ * Health of targets, as their circuit breakers and the limits that providers tell have it.
+ *
+ * @example
+ * const up = targets.filter((target) => tools.health.waitFor(target) === 0);
+ */
+export interface Health {
+  /** Milliseconds until a call may go to the target; 0 when one may now. */
+  waitFor(target: Target): number;
+}
