@@ -1,14 +1,7 @@
 /** Writes a line to the log for each call. */
 import { z } from 'zod';
-import { caller, definePlugin, type Usage } from 'sluice';
-import {
-  accountOf,
-  rounded,
-  type AttemptEvent,
-  type Call,
-  type CallRecord,
-  type InternalTools,
-} from 'sluice/internal';
+import { caller, definePlugin, type Usage, type AttemptEvent } from 'sluice';
+import { accountOf, rounded, type Call, type CallRecord, type InternalTools } from 'sluice/internal';
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({

@@ -1,7 +1,12 @@
 import { concat, defer, EMPTY, filter, map, throwError } from 'rxjs';
 import { wholeBytes, parseObject, type Upstream } from 'sluice';
-import { truncatedResponse, type Frame } from 'sluice/channel-kit';
-import { asSse, EventStreamCutter, eventStreamType } from 'sluice/internal';
+import {
+  truncatedResponse,
+  frameAsSse,
+  EventStreamCutter,
+  eventStreamType,
+  type Frame,
+} from 'sluice/channel-kit';
 
 /** The answer with its event stream as server-sent events, the form that formats read; any other as it is. */
 export function unframed(answer: Upstream, format: string): Upstream {
@@ -9,7 +14,9 @@ export function unframed(answer: Upstream, format: string): Upstream {
   const cutter = new EventStreamCutter();
   const events = answer.bytes.pipe(
     map((chunk) =>
-      Buffer.concat(cutter.push(chunk).map((frame) => asSse(format === 'messages' ? chunkOf(frame) : frame))),
+      Buffer.concat(
+        cutter.push(chunk).map((frame) => frameAsSse(format === 'messages' ? chunkOf(frame) : frame)),
+      ),
     ),
     filter(({ length }) => length > 0),
   );

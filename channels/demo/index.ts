@@ -14,7 +14,8 @@ import {
   type Call,
   type ChannelParts,
 } from 'sluice';
-import type { ChannelTools as WholeTools, Format, ReplyContext, RouteParams } from 'sluice/internal';
+import type { ReplyContext, RouteParams } from 'sluice/channel-kit';
+import type { ChannelTools as WholeTools, Format } from 'sluice/internal';
 import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';

@@ -11,8 +11,8 @@ import {
   type Call,
   type ChannelParts,
 } from 'sluice';
-import type { Codec, Form } from 'sluice/channel-kit';
-import { plainName, type Format, type ReplyContext } from 'sluice/internal';
+import type { Codec, Form, ReplyContext } from 'sluice/channel-kit';
+import { plainName, type Format } from 'sluice/internal';
 import type { Doing } from './doing.ts';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';

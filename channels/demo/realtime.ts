@@ -1,7 +1,6 @@
 import { concat, concatMap, defer, EMPTY, finalize, type Observable } from 'rxjs';
-import type { GatewayEvent, UpstreamRequest, Call } from 'sluice';
+import type { GatewayEvent, UpstreamRequest, Call, Valve } from 'sluice';
 import { upstreamError } from 'sluice/channel-kit';
-import type { Valve } from 'sluice/internal';
 import { answerId } from './answers.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { RealtimeTranslation } from './realtime-translation.ts';

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { env, secret, secretUrl, type HttpClient } from 'sluice';
-import { CredentialsError } from 'sluice/internal';
+import { CredentialsError } from 'sluice/channel-kit';
 import { ofToken, privateKeyOf, readText, type OciSigner } from './keys.ts';
 import { ofInstance, ofResource, ofWorkload } from './principals.ts';
 

@@ -7,8 +7,7 @@ import {
   type ChannelParts,
   type ChannelTools,
 } from 'sluice';
-import { withAuthorization } from 'sluice/channel-kit';
-import { Renewed } from 'sluice/internal';
+import { withAuthorization, RenewedCredentials } from 'sluice/channel-kit';
 import { bearer, overHttp, traitsByModel } from '../_kit/http/http-channel.ts';
 import { ociIdentity, ociSigners } from './identity.ts';
 import { nativeFormat, ociNative } from './native.ts';
@@ -122,7 +121,7 @@ export default defineChannel({
     if (compartment === undefined)
       throw new Error('compartment is missing. Give the OCID of the compartment that pays.');
     const shown = identity ?? { kind: 'profile', name: 'DEFAULT' };
-    const signers = new Renewed({
+    const signers = new RenewedCredentials({
       ask: ociSigners(shown, tools.http),
       expires: ({ expires }) => expires,
       ahead: () => ahead,

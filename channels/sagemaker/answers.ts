@@ -1,7 +1,6 @@
 import { concat, defer, filter, firstValueFrom, map, of, throwError, type Observable } from 'rxjs';
 import { wholeBytes, parseObject, type Upstream } from 'sluice';
-import { truncatedResponse, type Frame } from 'sluice/channel-kit';
-import { EventStreamCutter, eventStreamType } from 'sluice/internal';
+import { truncatedResponse, EventStreamCutter, eventStreamType, type Frame } from 'sluice/channel-kit';
 
 /** Status of an error of the container, whose own status and body are members of it: `ModelError`. */
 const containerFailed = 424;

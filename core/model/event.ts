@@ -67,7 +67,12 @@ export interface RequestEvent {
   readonly stream: boolean;
 }
 
-/** What lies behind a failure. For operators alone, and as it came: neither cut nor masked. */
+/**
+ * What lies behind a failure. For operators alone, and as it came: neither cut nor masked.
+ *
+ * @example
+ * const status = outcome.attempts.at(-1)?.cause?.status;
+ */
 export interface FailureCause {
   /** HTTP status of the provider's response; 200 for an error inside a stream. Absent where there was no response. */
   readonly status?: number;
@@ -75,7 +80,12 @@ export interface FailureCause {
   readonly message?: string;
 }
 
-/** A channel was tried; the last one of an exchange is the one that answers. */
+/**
+ * An attempt at a target. The last one of a reply is the one that answers.
+ *
+ * @example
+ * if (event.type === 'attempt' && event.failure !== undefined) log.info({ channel: event.channel }, 'attempt failed');
+ */
 export interface AttemptEvent {
   readonly type: 'attempt';
   readonly channel: string;
@@ -96,7 +106,12 @@ export interface AttemptEvent {
   readonly endedAt?: number;
 }
 
-/** A provider answered: status and headers, before its bytes. Seen only behind the translate stage. */
+/**
+ * Status and headers of a provider's response, before its bytes. Seen only behind the translate stage.
+ *
+ * @example
+ * if (event.type === 'answer' && event.status === 200) hits.add();
+ */
 export interface AnswerEvent {
   readonly type: 'answer';
   readonly status: number;
@@ -186,7 +201,12 @@ export type GatewayEvent =
   | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject; readonly choice?: number }
   | { readonly type: 'loss'; readonly loss: Loss };
 
-/** What a `result` event carries; its shape is that of the operation. */
+/**
+ * The value of a `result` event; its shape is that of the operation.
+ *
+ * @example
+ * const value: OperationResult = { vectors: [[0.1, 0.2]] };
+ */
 export type OperationResult =
   | JsonValue
   | EmbedResult

@@ -27,8 +27,11 @@ export interface Proof {
 }
 
 /**
- * Something that the other side cannot carry. `path` is in the words of the format it was written in
- * (`logit_bias`, `messages[2].content[0].cache_control`, `generationConfig.seed`).
+ * Something that the other side cannot carry. `path` is in the words of the format it was written in (`logit_bias`,
+ * `messages[2].content[0].cache_control`, `generationConfig.seed`).
+ *
+ * @example
+ * if (event.type === 'loss') dropped.add(event.loss.path);
  */
 export interface Loss {
   readonly path: string;

@@ -1,4 +1,9 @@
-/** A member of a provider's request that the provider does not take. */
+/**
+ * A member of requests that a model refuses.
+ *
+ * @example
+ * const traits: ModelTraits = { refusedMembers: [{ path: 'logit_bias' } satisfies RefusedMember] };
+ */
 export interface RefusedMember {
   /**
    * Dotted path in the provider's request. Letter case, `_` and `-` make no difference, because providers name members in other spellings than

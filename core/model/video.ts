@@ -84,7 +84,12 @@ export interface VideoTaskFacts {
   readonly remixOf?: string;
 }
 
-/** A question for a task at its provider: `get-video`, `delete-video`. */
+/**
+ * A question about a task at its provider: `get-video`, `delete-video`.
+ *
+ * @example
+ * const ask = ({ id }: VideoTaskRequest): EncodedRequest => ({ path: `/tasks/${id}`, method: 'GET', body: {} });
+ */
 export interface VideoTaskRequest {
   readonly operation: 'get-video' | 'delete-video';
   /** The format that is spoken to the provider. */

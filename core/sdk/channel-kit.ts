@@ -5,8 +5,18 @@
 
 // Codecs: requests in the words of a provider, and its replies as events
 export { defineCodec, type CodecSpec } from '../formats/_shared/define-codec.ts';
-export type { Codec, EncodedRequest, EncodeTarget, Frame, StreamDecoder } from './format.ts';
+export type { Codec, EncodedRequest, EncodeTarget, Expected, RouteParams } from './codec.ts';
+export type {
+  BytesDecoder,
+  Frame,
+  ReplyContext,
+  StreamDecoder,
+  StreamEncoder,
+  WireFrame,
+} from './reply-codec.ts';
 export { reportForeign } from '../formats/_shared/foreign.ts';
+export { EventStreamCutter, eventStreamType, frameAsSse } from '../formats/_shared/event-stream.ts';
+export { parseSse, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameType, readFrame } from '../formats/_shared/stream-frames.ts';
 export { noUsage, readTokenUsage } from '../formats/_shared/usage.ts';
 
@@ -36,11 +46,21 @@ export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../mode
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 
 // Videos
-export type { VideoReport, VideoRequest } from '../model/video.ts';
-export { videoStateReader } from '../formats/_shared/video-codec.ts';
+export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
+export {
+  defineVideoCodecs,
+  videoStateReader,
+  type VideoCodecs,
+  type VideoCodecSpec,
+} from '../formats/_shared/video-codec.ts';
 export { addMetadata, imageText, limitImages, reportVideoSettings } from '../formats/_shared/video-fields.ts';
 export { videoError } from '../formats/_shared/video-report.ts';
-export { requestedRatio, requestedResolution, requestedSize } from '../formats/_shared/video-sizes.ts';
+export {
+  ratioOfSize,
+  requestedRatio,
+  requestedResolution,
+  requestedSize,
+} from '../formats/_shared/video-sizes.ts';
 export { defaultSeconds } from '../formats/_shared/video-units.ts';
 
 // Moderation and documents
@@ -49,12 +69,17 @@ export type { OcrRequest } from '../model/ocr.ts';
 
 // Sessions over WebSockets
 export type { SocketMessage } from '../model/realtime.ts';
-export type { SessionWatch } from './format.ts';
+export type { SessionWatch } from './routes.ts';
 
 // Credentials that end
 export { bearerTokens, type AccessToken } from '../upstream/credentials/access-tokens.ts';
 export { withAuthorization } from '../upstream/credentials/authorization.ts';
 export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
+
+export { CredentialsError, RenewedCredentials } from '../upstream/credentials/renewed.ts';
+
+// The gateway
+export { version } from '../config/installation/home.ts';
 
 // Bytes and tables
 export { editMembers } from '../formats/_shared/edit-members.ts';

@@ -1,5 +1,15 @@
 import type { GatewayError } from './errors.ts';
 import type { Operation } from './operation.ts';
+import type {
+  Framing,
+  Frame,
+  StreamDecoder,
+  StreamEncoder,
+  ReplyContext,
+  BytesDecoder,
+  WholeEncoder,
+  UsageTap,
+} from './reply-codec.ts';
 import type { ReplyWords } from './reply-words.ts';
 import type { ChatSettings, MediaBlock } from '../model/chat.ts';
 import type { GatewayEvent, OperationResult } from '../model/event.ts';
@@ -9,12 +19,14 @@ import type { JsonObject } from '../model/json.ts';
 import type { Reasoning } from '../model/reasoning.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayRequest } from '../model/request.ts';
-import type { Units, Usage } from '../model/usage.ts';
+import type { Units } from '../model/usage.ts';
 
-/** How frames stand on the wire. `event-stream`: binary messages, for clients alone. `none`: one JSON document. */
-export type Framing = 'sse' | 'ndjson' | 'json-array' | 'event-stream' | 'none';
-
-/** What the route says about a request besides its body. */
+/**
+ * What the path and the query say about a request besides its body.
+ *
+ * @example
+ * const stream = params.stream === true || body.stream === true;
+ */
 export interface RouteParams {
   /** The model in the path, decoded, without a leading `models/`. */
   readonly model?: string;
@@ -30,66 +42,15 @@ export interface RouteParams {
   readonly kind?: string;
 }
 
-/** One frame of a stream, parsed off its framing: what follows `event:` and `data:`, or one line, or one array element. */
-export interface Frame {
-  readonly event?: string;
-  readonly data: string;
-}
-
-/** One frame to be written. `json` is written on one line; `text` as it is (`[DONE]`). */
-export type WireFrame =
-  | { readonly event?: string; readonly json: JsonObject }
-  | { readonly event?: string; readonly text: string };
-
-/** Turns an upstream's frames into events. Holds the state of one reply. */
-export interface StreamDecoder {
-  /** Throws GatewayError (origin upstream) when the frame is an error or garbage. */
-  frame(frame: Frame): readonly GatewayEvent[];
-  /** The stream has ended. Closes open blocks when the reply was complete; throws `upstream_cut` when it was not. */
-  end(): readonly GatewayEvent[];
-}
-
-/** Turns events into the client's frames: a state machine that cannot emit an illegal sequence. Holds the state of one reply. */
-export interface StreamEncoder {
-  /** Ignores events that are not for clients (`request`, `attempt`, `loss`, `frames`, `bytes`). */
-  event(event: GatewayEvent): readonly WireFrame[];
-  /** The reply is complete: what still has to be said (closing frames, usage, terminator). Legal also when nothing came. */
-  end(): readonly WireFrame[];
-  /** The reply broke after it began: the format's in-stream error, which is then the last frame. */
-  error(error: GatewayError): readonly WireFrame[];
-  /** Told, before an error is to be written, what passed last of a stream that was not written here: frames may be numbered. */
-  passed?(frames: Buffer): void;
-  /** Something harmless to say in a long silence; empty where the framing's own way (comment, newline) is meant. */
-  keepAlive(): readonly WireFrame[];
-}
-
-/** Puts frames of one reply together into the whole reply of the same format. */
-export interface FrameFold {
-  frame(frame: WireFrame): void;
-  end(): JsonObject;
-}
-
-/** What an encoder of replies knows of the request it answers. */
-export interface ReplyContext {
-  /** The name the client asked for: replies carry it as their `model`. */
-  readonly model: string;
-  /** The client's own request body. */
-  readonly body: JsonObject;
-  /** The body with everything in it that the client only referred to (earlier turns); absent when that is all the same. */
-  readonly expanded?: JsonObject | undefined;
-  /** The request's id, for formats that show it. */
-  readonly requestId: string;
-  /** Unix seconds for replies whose upstream gave no time. */
-  readonly created: number;
-  /** Unix seconds at which the reply was complete: the same for all who write it, whoever asks first. Absent: whenever it is asked for. */
-  readonly completed?: number;
-  /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
-  readonly inputEstimate: number;
-  /** Something in the reply that this format has no place for. */
-  lose(path: string): void;
-}
-
-/** What a request encoder knows of where the request goes. */
+/**
+ * What an encoder of requests knows of where the request goes.
+ *
+ * @example
+ * encodeRequest({ user }, { model, lose }) {
+ *   if (user !== undefined) lose('user');
+ *   return { path: '/embed', body: { model } };
+ * }
+ */
 export interface EncodeTarget {
   /** The model's name at the provider. */
   readonly model: string;
@@ -106,7 +67,12 @@ export interface EncodeTarget {
   readonly unsupported: 'refuse' | 'drop';
 }
 
-/** A request in a provider's words, before address and credentials. */
+/**
+ * A request in a provider's words, before address and credentials.
+ *
+ * @example
+ * const request: EncodedRequest = { path: '/embed', body: { model, texts } };
+ */
 export interface EncodedRequest {
   /** Below the provider's base URL: `/chat/completions`, `/messages`, `/models/m:streamGenerateContent`. */
   readonly path: string;
@@ -151,7 +117,12 @@ export interface Marks {
   readonly number?: string;
 }
 
-/** What a request is expected to use, before anybody has answered it. */
+/**
+ * What a request is expected to use, before it is sent.
+ *
+ * @example
+ * estimate: ({ inputs }): Expected => ({ input: inputs.length * 100, output: 0 }),
+ */
 export interface Expected {
   /** Tokens. */
   readonly input: number;
@@ -270,30 +241,4 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
    * (`cache`, `failed`). Names that are the same in both need no row.
    */
   readonly words?: Readonly<Record<string, string>>;
-}
-
-/** Turns the bytes of a reply that is no JSON into events. Holds the state of one reply. */
-export interface BytesDecoder {
-  chunk(bytes: Buffer): readonly GatewayEvent[];
-  end(): readonly GatewayEvent[];
-}
-
-/** A whole reply that is not JSON. */
-export interface PlainReply {
-  readonly contentType: string;
-  readonly bytes: Buffer;
-}
-
-/** Gathers the events of one reply; `end` gives the body, or throws when there was no reply to speak of. */
-export interface WholeEncoder {
-  event(event: GatewayEvent): void;
-  end(): JsonObject;
-  /** Asked before `end`, which is not called when this gives the reply: it is no JSON. */
-  plain?(): PlainReply | undefined;
-}
-
-/** Watches one reply for usage; remembers what earlier frames said. */
-export interface UsageTap {
-  /** `data` is the text of a frame, or of a whole body. Undefined when it carries no usage. */
-  read(data: string): Usage | undefined;
 }

@@ -179,8 +179,13 @@ export function wrongValue(path: string, rule: string): GatewayError {
   return new GatewayError('invalid_value', `${path} must be ${rule}.`, { param: path });
 }
 
-/** 400 for a required field that is not there. */
-export function missing(path: string): GatewayError {
+/**
+ * Returns a 400 error for a required field that is not there.
+ *
+ * @example
+ * if (body.input === undefined) throw missingValue('input');
+ */
+export function missingValue(path: string): GatewayError {
   return new GatewayError('missing_required_parameter', `Missing required parameter: ${path}.`, {
     param: path,
   });

@@ -8,6 +8,7 @@ import type { PathAlias, Route, SocketRoute, TunnelRoute } from './routes.ts';
 
 export type * from './codec.ts';
 export type * from './operation.ts';
+export type * from './reply-codec.ts';
 export type * from './reply-words.ts';
 export type * from './routes.ts';
 

@@ -1,4 +1,9 @@
-/** Something that reads a socket and can be told to wait. */
+/**
+ * Something that is shut and opened with a gate.
+ *
+ * @example
+ * call.gate.attach({ pause: () => source.pause(), resume: () => source.resume() });
+ */
 export interface Valve {
   pause(): void;
   resume(): void;

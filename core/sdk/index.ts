@@ -54,13 +54,14 @@ export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
 export type { Owner, OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
+export { chatFormats, formatFor, targetIn } from './spoken-format.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';
 export { addUpstreamHeaders } from './upstream-headers.ts';
 
 // Streams
 export type { Observing } from './followed-reply.ts';
-export { Gate } from './gate.ts';
+export { Gate, type Valve } from './gate.ts';
 export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
 export {
   mapText,
@@ -80,6 +81,7 @@ export type { SecretRequest, SecretSource, SecretsSpec, SecretTools } from './au
 // Errors
 export {
   GatewayError,
+  missingValue,
   toGatewayError,
   wrongType,
   wrongValue,
@@ -109,6 +111,7 @@ export {
   type ChannelTools,
 } from './author/channel.ts';
 export type { BodyStream, ChannelKey, KeyRegion, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
+export type { RefusedMember } from '../model/refused-member.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config
@@ -134,8 +137,16 @@ export type {
   ToolChoice,
   ToolResultBlock,
 } from '../model/chat.ts';
-export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts';
-export type { Extra, Proof } from '../model/extra.ts';
+export type {
+  AnswerEvent,
+  AttemptEvent,
+  FailureCause,
+  FinishReason,
+  GatewayEvent,
+  ListedModel,
+  OperationResult,
+} from '../model/event.ts';
+export type { Extra, Loss, Proof } from '../model/extra.ts';
 export { isObject, parseJson, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';

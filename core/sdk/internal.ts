@@ -5,10 +5,8 @@
 
 export { type Call, type CallEdits, expandedBody, type Wire, type Target, type Channel } from './call.ts';
 export { csvCell } from '../model/csv-cell.ts';
-export { formatFor, chatFormats, targetIn } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
-export { version } from '../config/installation/home.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
 export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
@@ -17,7 +15,7 @@ export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { editMembersOf, rewriteMembers, type MemberEdits } from '../formats/_shared/edit-members.ts';
-export { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
+export { plainMember, type TakenMember } from '../model/refused-member.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { ExactBytes } from './exact-bytes.ts';
 export { WholeBytes } from './whole-bytes.ts';
@@ -27,16 +25,13 @@ export { glimpseOf, MarkedTexts } from '../formats/_shared/outline/marks.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
 export { asWave } from '../formats/_shared/speech.ts';
-export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { takesOff, thinksAbout } from '../model/thinks.ts';
 export { sameJson } from '../formats/_shared/same-json.ts';
 export { moved } from '../formats/_shared/settings.ts';
-export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { splitSse, sseComment } from '../formats/_shared/sse.ts';
 export { numbered, withoutDigest } from '../formats/_shared/tool-ids.ts';
 export { isNamed, tellsError, upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
-export { type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
-export { ratioOfSize } from '../formats/_shared/video-sizes.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { chatCodec } from '../formats/chat-completions/codec.ts';
 export { chatCodec as responsesCodec } from '../formats/responses/codec.ts';
@@ -45,16 +40,7 @@ export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.t
 export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
 export type { SettledName } from './codec.ts';
-export type {
-  BytesDecoder,
-  Expected,
-  Format,
-  RateStanding,
-  ReplyContext,
-  RouteParams,
-  StreamEncoder,
-  WireFrame,
-} from './format.ts';
+export type { Format, RateStanding } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
 export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
 export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
@@ -74,14 +60,7 @@ export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/view
 export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
 export { lostLogLines } from '../log/output.ts';
 export { plainAddress } from '../model/addresses.ts';
-export {
-  type AnswerEvent,
-  type AttemptEvent,
-  type FailureCause,
-  type OperationResult,
-  saysSomething,
-} from '../model/event.ts';
-export type { Loss } from '../model/extra.ts';
+export { saysSomething } from '../model/event.ts';
 export { type PartHead, plainName } from '../model/form.ts';
 export { nestsTooDeeply } from '../model/json.ts';
 export { mediaKind } from '../model/media-kind.ts';
@@ -89,7 +68,6 @@ export { abandon, advance, isFinished, reportOf, type Task } from '../model/task
 export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
 export type { Amounts, UsageRecord } from '../model/usage-record.ts';
 export { sumUnits } from '../model/usage.ts';
-export type { VideoTaskRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.ts';
 export { reservedAt } from '../money/ledger/periods.ts';
@@ -155,7 +133,6 @@ export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addresses/find.ts';
 export { refusedAddress } from '../upstream/addresses/index.ts';
-export { CredentialsError, Renewed } from '../upstream/credentials/renewed.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export { Claim } from '../money/account/claim.ts';
@@ -168,8 +145,7 @@ export { yieldTurn } from '../state/database/yield-turn.ts';
 export { connection } from './connection.ts';
 export type { ChannelTools, Handler, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
-export { errorTable, missing } from './errors.ts';
-export type { Valve } from './gate.ts';
+export { errorTable } from './errors.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkMemberNames, checkRequestMembers, foldedName } from './member-names.ts';
 export { inOrder, peekFirst } from './operators.ts';

@@ -1,5 +1,6 @@
 import type { GatewayError } from './errors.ts';
-import type { EncodedRequest, RouteParams, WireFrame } from './codec.ts';
+import type { EncodedRequest, RouteParams } from './codec.ts';
+import type { WireFrame } from './reply-codec.ts';
 import type { Operation } from './operation.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
@@ -54,7 +55,12 @@ export interface SocketRoute {
   failure(error: GatewayError, lane: string, frames: readonly WireFrame[]): readonly JsonObject[];
 }
 
-/** Watches the messages of one session that passes through. */
+/**
+ * Watches the messages of one session over a WebSocket for what they use.
+ *
+ * @example
+ * watch: (answers): SessionWatch => ({ ...answers, read: (message) => answers.read(message), unfinished: undefined }),
+ */
 export interface SessionWatch {
   /** Reads a message of the provider's; gives what an answer used that has ended with it. Each is told once. */
   read(message: SocketMessage): Usage | undefined;

@@ -1,15 +1,24 @@
 import { thinksWithFunctions } from '../model/thinks.ts';
-import { chatOutlineOf, type Call, type Target } from './call.ts';
+import type { Call, Target } from './author/call.ts';
+import { chatOutlineOf, type Call as WholeCall } from './call.ts';
 
-/** The formats in which a target answers chats, best first. Empty where it answers none. */
+/**
+ * Returns the formats in which a target answers chats, best first. Empty where it answers none.
+ *
+ * @example
+ * const passesThrough = chatFormats(target).includes(call.format.name);
+ */
 export function chatFormats({ channel, traits }: Target): readonly string[] {
   return traits.formats ?? channel.speaks.chat ?? [];
 }
 
 /**
- * The one of these formats in which a target is asked: the one in which the model thinks about calls with functions, where the call is one; else the
- * client's own where it is among them, else the one in which the model takes what is asked, else the best. Undefined where there is none. Without
- * `spoken`: of those for chats.
+ * Returns the one of these formats in which a target is asked: the one in which the model thinks about calls with functions, where the
+ * call is one; else the client's own where it is among them; else the one in which the model takes what is asked; else the best. Undefined
+ * where there is none. Default of `spoken`: the formats of the target for chats.
+ *
+ * @example
+ * const format = call.target && formatFor(call, call.target);
  */
 export function formatFor(
   call: Call,
@@ -17,11 +26,12 @@ export function formatFor(
   spoken: readonly string[] = chatFormats(target),
 ): string | undefined {
   const { serverTools, functionTools } = target.traits;
-  if (functionTools !== undefined && functionTools !== call.codec.format && spoken.includes(functionTools)) {
+  const { format: own } = (call as WholeCall).codec;
+  if (functionTools !== undefined && functionTools !== own && spoken.includes(functionTools)) {
     if (call.operation === 'chat' && thinksWithFunctions(chatOutlineOf(call), target.traits))
       return functionTools;
   }
-  if (spoken.includes(call.codec.format)) return call.codec.format;
+  if (spoken.includes(own)) return own;
   const isFitting = serverTools !== undefined && spoken.includes(serverTools) && asksForServerTools(call);
   return isFitting ? serverTools : spoken[0];
 }
@@ -34,8 +44,13 @@ function asksForServerTools(call: Call): boolean {
   );
 }
 
-/** Returns the target with the traits that its model has where it is asked in this format. */
-export function targetIn(target: Target, format: string): Target {
+/**
+ * Returns the target with the traits that its model has where it is asked in this format.
+ *
+ * @example
+ * const { traits } = targetIn(target, 'messages');
+ */
+export function targetIn<Own extends Target>(target: Own, format: string): Own {
   const own = target.traits.byFormat?.[format];
   if (own === undefined) return target;
   const { inputLimit, outputLimit, statesOutputLimit, imageTokens, fetchesUrls } = target.traits;

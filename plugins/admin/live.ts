@@ -2,10 +2,10 @@ import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { writeSse } from 'sluice/channel-kit';
 import {
   isInScope,
   sseComment,
-  writeSse,
   type Call,
   type Gathered,
   type KeyScope,

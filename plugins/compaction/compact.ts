@@ -1,6 +1,5 @@
 import { of } from 'rxjs';
-import type { GatewayEvent, JsonObject } from 'sluice';
-import { missing } from 'sluice/internal';
+import { missingValue, type GatewayEvent, type JsonObject } from 'sluice';
 import { readAsked } from './asked.ts';
 import { onlyHere, over, reporting, worthwhile, type Reply } from './create.ts';
 import { openCalls, userMessages, type Item } from './items.ts';
@@ -45,7 +44,7 @@ async function byGateway(work: Work, answered: boolean, prompt: string | undefin
   const { call, next, codec } = work;
   const { body, context } = compactable(work);
   if (refersBack(body)) throw unseen();
-  if (context.length === 0) throw missing('input');
+  if (context.length === 0) throw missingValue('input');
   if (answered) {
     const parts = worthwhile(context, work.threshold);
     if (parts === undefined) return next(call.with({ codec, body, decoded: true, stream: call.stream }));

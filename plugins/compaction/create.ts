@@ -4,11 +4,12 @@ import {
   GatewayError,
   startWithEvents,
   chatOf,
+  chatFormats,
+  missingValue,
   type GatewayEvent,
   type JsonObject,
   type JsonValue,
 } from 'sluice';
-import { chatFormats, missing } from 'sluice/internal';
 import { officialForm, readAsked, type Asked } from './asked.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
 import { compactionAlone, withCompaction } from './reply.ts';
@@ -116,7 +117,7 @@ async function byGateway(work: Work, { wish }: Asked): Reply {
   if (triggered) {
     // The client asks for the context's compaction at this point and for nothing else: there is no question behind it that an answer
     // could belong to, so that the reply consists of the compaction item.
-    if (context.length === 0) throw missing('input');
+    if (context.length === 0) throw missingValue('input');
     return alone(work, { head: context, kept: openCalls(context), covers: work.written - 1 });
   }
   if (wish === undefined) return goOn();

@@ -1,7 +1,7 @@
 /** Compacts long conversations for clients that ask for it, with models of every format. */
 import { z } from 'zod';
-import { definePlugin } from 'sluice';
-import { chatFormats, openSealer, type Call, type InternalTools } from 'sluice/internal';
+import { definePlugin, chatFormats } from 'sluice';
+import { openSealer, type Call, type InternalTools } from 'sluice/internal';
 import { compact } from './compact.ts';
 import { create } from './create.ts';
 import { itemsOf } from './items.ts';

@@ -1,6 +1,14 @@
-import { callKey, caller, GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import {
+  callKey,
+  caller,
+  GatewayError,
+  chatFormats,
+  type GatewayEvent,
+  type JsonObject,
+  type Usage,
+} from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import { chatFormats, type Call, type Next, type Sealer, type Target } from 'sluice/internal';
+import type { Call, Next, Sealer, Target } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { suffixOf } from './reply.ts';
 import { compactionItem, type Compacted } from './seals.ts';

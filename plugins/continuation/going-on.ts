@@ -1,5 +1,5 @@
-import { chatOf, countTokens, estimateTokens, type Message, type Usage } from 'sluice';
-import { formatFor, type Call, type Target } from 'sluice/internal';
+import { chatOf, countTokens, estimateTokens, formatFor, type Message, type Usage } from 'sluice';
+import type { Call, Target } from 'sluice/internal';
 import type { Parts } from './parts.ts';
 
 /** The same request with the beginning of its answer as its last turn, and with as much less to say. */

@@ -8,15 +8,9 @@ import {
   startWithEvents,
   toGatewayError,
   type GatewayEvent,
-} from 'sluice';
-import {
-  failureCause,
   type AttemptEvent,
-  type Call,
-  type InternalTools,
-  type Next,
-  type Target,
-} from 'sluice/internal';
+} from 'sluice';
+import { failureCause, type Call, type InternalTools, type Next, type Target } from 'sluice/internal';
 import { goingOn, usedBy } from './going-on.ts';
 import { Parts } from './parts.ts';
 

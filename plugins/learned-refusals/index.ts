@@ -1,15 +1,20 @@
 /** Leaves out parameters that a provider has refused, and remembers them. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { callKey, definePlugin, GatewayError, type GatewayEvent } from 'sluice';
 import {
+  callKey,
+  definePlugin,
+  GatewayError,
   formatFor,
+  type GatewayEvent,
+  type RefusedMember,
+} from 'sluice';
+import {
   plainMember,
   type Call,
   type InternalTools,
   type Log,
   type Next,
-  type RefusedMember,
   type TakenMember,
   type Target,
 } from 'sluice/internal';

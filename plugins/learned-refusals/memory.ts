@@ -1,4 +1,5 @@
-import { entriesOf, type InternalTools, type RefusedMember } from 'sluice/internal';
+import type { RefusedMember } from 'sluice';
+import { entriesOf, type InternalTools } from 'sluice/internal';
 
 /** A member that a model of a channel was found to refuse. */
 export interface Learned {

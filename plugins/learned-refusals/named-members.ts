@@ -1,5 +1,5 @@
-import type { GatewayError } from 'sluice';
-import { upstreamFailureOf, type RefusedMember } from 'sluice/internal';
+import type { GatewayError, RefusedMember } from 'sluice';
+import { upstreamFailureOf } from 'sluice/internal';
 import { isProtected } from './protected.ts';
 
 /** Most members that one refusal may name. */

@@ -1,4 +1,4 @@
-import type { RefusedMember } from 'sluice/internal';
+import type { RefusedMember } from 'sluice';
 
 /** Returns the option of a channel that removes a member from all requests of a model, as it is written in the config. */
 export function traitOf(model: string, { path, as, beside }: RefusedMember): string {

@@ -1,10 +1,10 @@
-import { isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
-import { checkRequestMembers, missing } from 'sluice/internal';
+import { isObject, wrongType, wrongValue, missingValue, type JsonObject, type JsonValue } from 'sluice';
+import { checkRequestMembers } from 'sluice/internal';
 
 /** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
 function configOf({ batch }: JsonObject): JsonObject {
   const config = isObject(batch) ? oneOf(batch, 'inputConfig', 'input_config') : undefined;
-  if (!isObject(config)) throw missing('batch.inputConfig');
+  if (!isObject(config)) throw missingValue('batch.inputConfig');
   const hasFile = oneOf(config, 'fileName', 'file_name') !== undefined;
   if (hasFile === (config['requests'] !== undefined))
     throw wrongValue('batch.inputConfig', 'one that has either requests or a fileName');

@@ -1,5 +1,4 @@
-import { GatewayError, isObject, wrongType, type JsonObject, type JsonValue } from 'sluice';
-import { missing } from 'sluice/internal';
+import { GatewayError, isObject, wrongType, missingValue, type JsonObject, type JsonValue } from 'sluice';
 import type { Place } from './place.ts';
 
 /** The model of a batch whose lines name none, and the body of the batch with the provider's name of it. */
@@ -28,7 +27,7 @@ export function modelOfBatch(
   const names = path.split('.');
   const [line, another] = models;
   const told = memberAt(body, names) ?? (another === undefined ? line : undefined);
-  if (told === undefined) throw missing(path);
+  if (told === undefined) throw missingValue(path);
   if (typeof told !== 'string') throw wrongType(path, 'a string');
   const stranger = models.find((model) => model !== told);
   const there = channel.upstreamModel(told);

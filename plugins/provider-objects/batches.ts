@@ -6,10 +6,11 @@ import {
   isObject,
   wrongType,
   wrongValue,
+  missingValue,
   type JsonObject,
   type JsonValue,
 } from 'sluice';
-import { checkRequestMembers, missing, type Call, type ObjectCharge } from 'sluice/internal';
+import { checkRequestMembers, type Call, type ObjectCharge } from 'sluice/internal';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
@@ -66,7 +67,7 @@ const ofBatch: ReadonlySet<string> = new Set([
 async function createFromFile(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const body = await bodyOf(call).json();
   const { input_file_id: input } = body;
-  if (input === undefined) throw missing('input_file_id');
+  if (input === undefined) throw missingValue('input_file_id');
   if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
   const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, around);
   const place = placeOf(file, around.finding.catalog);
@@ -113,7 +114,7 @@ function checkMembers(body: JsonObject, { channel: { batchModel } }: Place): voi
 async function createFromRequests(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const body = await bodyOf(call).json();
   const { requests } = body;
-  if (requests === undefined) throw missing('requests');
+  if (requests === undefined) throw missingValue('requests');
   if (!Array.isArray(requests)) throw wrongType('requests', 'a list');
   const list = requests as readonly JsonValue[];
   const { members } = around.tools.settings.limits;

@@ -1,6 +1,14 @@
 import { from, type Observable } from 'rxjs';
-import { caller, GatewayError, isObject, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
-import { matchesModel, missing, requestBody, type Call, type RequestBody } from 'sluice/internal';
+import {
+  caller,
+  GatewayError,
+  isObject,
+  wrongValue,
+  missingValue,
+  type GatewayEvent,
+  type JsonObject,
+} from 'sluice';
+import { matchesModel, requestBody, type Call, type RequestBody } from 'sluice/internal';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
@@ -187,7 +195,7 @@ export async function createByJson(call: Call, collection: Collection, around: A
   if (name === 'evals') checkSources(body);
   const told = body['model'];
   if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))
-    throw missing('model');
+    throw missingValue('model');
   const model = typeof told === 'string' ? told.replace(/^models\//, '') : undefined;
   const place = chosenPlace(call, collection, around.finding.catalog, {
     pinned,

@@ -1,5 +1,12 @@
-import { isChat, isObject, estimateInput as estimateChat, type Modality, type Units } from 'sluice';
-import { formatFor, isSingleChoice, plainMember, type Call, type Format, type Target } from 'sluice/internal';
+import {
+  isChat,
+  isObject,
+  estimateInput as estimateChat,
+  formatFor,
+  type Modality,
+  type Units,
+} from 'sluice';
+import { isSingleChoice, plainMember, type Call, type Format, type Target } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**

@@ -7,17 +7,10 @@ import {
   type TokenCounts,
   type Usage,
   type JsonObject,
-} from 'sluice';
-import {
-  accountOf,
-  parseSse,
-  ReplyMeter,
   type AttemptEvent,
-  type Call,
-  type Claim,
-  type Ending,
-  type Used,
-} from 'sluice/internal';
+} from 'sluice';
+import { parseSse } from 'sluice/channel-kit';
+import { accountOf, ReplyMeter, type Call, type Claim, type Ending, type Used } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
 

@@ -1,7 +1,6 @@
-import { isObject, type GatewayEvent, type JsonObject, type JsonValue, type Units } from 'sluice';
+import { isObject, formatFor, type GatewayEvent, type JsonObject, type JsonValue, type Units } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
-  formatFor,
   paidMembers,
   tierIn,
   WholeBytes,

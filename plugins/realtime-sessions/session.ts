@@ -1,6 +1,13 @@
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
-import { GatewayError, sumUsage, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
-import type { SessionWatch } from 'sluice/channel-kit';
+import {
+  GatewayError,
+  sumUsage,
+  type ApiKey,
+  type GatewayEvent,
+  type Usage,
+  type AttemptEvent,
+} from 'sluice';
+import type { SessionWatch, Expected } from 'sluice/channel-kit';
 import {
   accountOf,
   chargedFor,
@@ -11,12 +18,10 @@ import {
   priceFor,
   tunnelWatch,
   type ApiKeys,
-  type AttemptEvent,
   type Bookkeeper,
   type Call,
   type Catalog,
   type ChargedHolders,
-  type Expected,
   type Ledger,
   type Prices,
   type Reservation,

@@ -7,17 +7,17 @@ import {
   startWithEvents,
   chatOf,
   chatOutlineOf,
+  formatFor,
   type ChatRequest,
   type GatewayEvent,
+  type Loss,
 } from 'sluice';
 import {
   holdBack,
-  formatFor,
   type Call,
   type CallEdits,
   type Catalog,
   type InternalTools,
-  type Loss,
   type Next,
   type Target,
 } from 'sluice/internal';

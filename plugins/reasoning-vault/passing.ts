@@ -1,6 +1,6 @@
 import { parseObject, type ModelTraits, type Proof } from 'sluice';
-import type { Codec, StreamDecoder } from 'sluice/channel-kit';
-import { HeldBytes, parseSse } from 'sluice/internal';
+import { parseSse, type Codec, type StreamDecoder } from 'sluice/channel-kit';
+import { HeldBytes } from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */

@@ -5,8 +5,9 @@ import {
   type ReasoningBlock,
   type Call as PublicCall,
   type ToolCallBlock,
+  type Loss,
 } from 'sluice';
-import type { Call, Loss, Target } from 'sluice/internal';
+import type { Call, Target } from 'sluice/internal';
 import type { Place } from './absences.ts';
 import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
 import { Before, conversationOf, openingOf, type Readable } from './conversation.ts';

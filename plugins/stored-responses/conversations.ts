@@ -1,6 +1,14 @@
 /** The endpoints under `/v1/conversations`. */
-import { GatewayError, isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
-import { missing, type ResponseStore, type StoredConversation } from 'sluice/internal';
+import {
+  GatewayError,
+  isObject,
+  wrongType,
+  wrongValue,
+  missingValue,
+  type JsonObject,
+  type JsonValue,
+} from 'sluice';
+import type { ResponseStore, StoredConversation } from 'sluice/internal';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
 import type { AddEndpoint } from './endpoint.ts';
@@ -50,7 +58,7 @@ export function addConversationEndpoints(add: AddEndpoint, store: ResponseStore,
 
   add('POST', one, async ({ owner, params: { id }, body }) => {
     const conversation = await conversationOf(owner, id);
-    if (body['metadata'] === undefined) throw missing('metadata');
+    if (body['metadata'] === undefined) throw missingValue('metadata');
     const changed = { ...conversation, metadata: readMetadata(body['metadata']) };
     if (!(await store.updateConversation(changed))) throw noConversation(id);
     return conversationBody(changed);
@@ -63,7 +71,7 @@ export function addConversationEndpoints(add: AddEndpoint, store: ResponseStore,
 
   add('POST', items, async ({ owner, params: { id }, body }) => {
     await conversationOf(owner, id);
-    if (body['items'] === undefined) throw missing('items');
+    if (body['items'] === undefined) throw missingValue('items');
     const kept = await store.appendItems(owner, id, await itemsToAdd(owner, body['items']));
     if (kept === undefined) throw noConversation(id);
     return listBody(kept, false);

@@ -1,15 +1,14 @@
 import { map, type Observable } from 'rxjs';
-import { GatewayError, startWithEvents, type GatewayEvent, type JsonObject } from 'sluice';
 import {
+  GatewayError,
+  startWithEvents,
   chatFormats,
   targetIn,
-  type Call,
-  type CallEdits,
-  type Catalog,
+  type GatewayEvent,
+  type JsonObject,
   type Loss,
-  type Next,
-  type Target,
-} from 'sluice/internal';
+} from 'sluice';
+import type { Call, CallEdits, Catalog, Next, Target } from 'sluice/internal';
 import type { Resolved } from './resolve.ts';
 
 /** Fields that this gateway acts upon by itself: no provider shall do it too. */

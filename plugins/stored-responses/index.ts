@@ -2,12 +2,12 @@
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { definePlugin, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
+import { writeSse } from 'sluice/channel-kit';
 import {
   connection,
   expandedBody,
   holdBack,
   openResponseStore,
-  writeSse,
   type Call,
   type InternalTools,
   type Next,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { isObject, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, wrongType, wrongValue, missingValue, type JsonObject, type JsonValue } from 'sluice';
 import { lookupTable } from 'sluice/channel-kit';
-import { missing } from 'sluice/internal';
 
 /** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
 const prefixes = lookupTable<string>({
@@ -93,12 +92,12 @@ function readItem(item: JsonValue, path: string): JsonObject {
     if (text !== undefined && text !== null && typeof text !== 'string')
       throw wrongType(`${path}.${name}`, 'a string');
   }
-  if (type === 'item_reference' && typeof id !== 'string') throw missing(`${path}.id`);
+  if (type === 'item_reference' && typeof id !== 'string') throw missingValue(`${path}.id`);
   if (referenceIn(item) !== undefined || (typeof type === 'string' && type !== 'message')) return item;
-  if (role === undefined) throw missing(`${path}.role`);
+  if (role === undefined) throw missingValue(`${path}.role`);
   if (typeof role !== 'string' || !roles.has(role))
     throw wrongValue(`${path}.role`, [...roles].join(', ').replace(/, (\w+)$/, ' or $1'));
-  if (content === undefined) throw missing(`${path}.content`);
+  if (content === undefined) throw missingValue(`${path}.content`);
   const isParts = Array.isArray(content) && content.every(isObject);
   if (typeof content !== 'string' && !isParts)
     throw wrongType(`${path}.content`, 'a string or an array of parts');

@@ -1,12 +1,6 @@
 import { isObject, parseObject, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import {
-  HeldBytes,
-  parseSse,
-  type Call,
-  type StreamEncoder,
-  type Verdict,
-  type WireFrame,
-} from 'sluice/internal';
+import { parseSse, type StreamEncoder, type WireFrame } from 'sluice/channel-kit';
+import { HeldBytes, type Call, type Verdict } from 'sluice/internal';
 
 /** Largest whole reply that is gathered while it passes, in bytes. A larger one reaches the client and is not kept. */
 const wholeLimit = 64 * 1024 * 1024;

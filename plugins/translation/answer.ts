@@ -1,7 +1,14 @@
 import { Observable, Subject, takeUntil, type Observer, type Subscriber } from 'rxjs';
-import { GatewayError, isObject, parseJson, type GatewayEvent, type JsonObject } from 'sluice';
+import {
+  GatewayError,
+  isObject,
+  parseJson,
+  type GatewayEvent,
+  type JsonObject,
+  type AnswerEvent,
+} from 'sluice';
 import { upstreamError, type Frame } from 'sluice/channel-kit';
-import { isNamed, tellsError, type AnswerEvent } from 'sluice/internal';
+import { isNamed, tellsError } from 'sluice/internal';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;

@@ -6,24 +6,19 @@ import {
   type GatewayEvent,
   type JsonObject,
   type ModelTraits,
+  type AnswerEvent,
 } from 'sluice';
 import {
   truncatedResponse,
   unusableResponse,
   upstreamError,
-  type Codec,
-  type StreamDecoder,
-} from 'sluice/channel-kit';
-import {
-  HeldBytes,
-  JsonCutter,
-  nestsTooDeeply,
   parseSse,
   SseCutter,
-  WholeBytes,
-  type AnswerEvent,
+  type Codec,
+  type StreamDecoder,
   type BytesDecoder,
-} from 'sluice/internal';
+} from 'sluice/channel-kit';
+import { HeldBytes, JsonCutter, nestsTooDeeply, WholeBytes } from 'sluice/internal';
 import {
   checkFirstFrame,
   errorOf,

@@ -1,8 +1,15 @@
 /** The images of a request: files and addresses, read so that a channel can be sent their bytes. */
 import { concatMap, from, map, of, type Observable } from 'rxjs';
-import { GatewayError, type GatewayEvent, type GatewayRequest, type Operation, type Usage } from 'sluice';
+import {
+  GatewayError,
+  type GatewayEvent,
+  type GatewayRequest,
+  type Operation,
+  type Usage,
+  type Loss,
+} from 'sluice';
 import type { ImageInput, ImageRequest, ImageResult, GeneratedImage, Upload } from 'sluice/channel-kit';
-import { mediaKind, type Call, type InternalTools, type Loss, type Target } from 'sluice/internal';
+import { mediaKind, type Call, type InternalTools, type Target } from 'sluice/internal';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 

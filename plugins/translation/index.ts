@@ -6,8 +6,13 @@ import {
   GatewayError,
   startWithEvents,
   estimateInput,
+  formatFor,
+  chatFormats,
+  targetIn,
   type GatewayEvent,
   type JsonObject,
+  type AttemptEvent,
+  type Loss,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
@@ -18,13 +23,8 @@ import {
   saysSomething,
   sealMarks,
   toldLosses,
-  formatFor,
-  chatFormats,
-  targetIn,
-  type AttemptEvent,
   type Call,
   type InternalTools,
-  type Loss,
   type Target,
 } from 'sluice/internal';
 import { passReply } from './pass-reply.ts';

@@ -8,9 +8,10 @@ import {
   type JsonValue,
   type Message,
   type MediaBlock,
+  type Loss,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import type { Call, InternalTools, Loss, Media, Target } from 'sluice/internal';
+import type { Call, InternalTools, Media, Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */

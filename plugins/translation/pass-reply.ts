@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
-import type { GatewayError, GatewayEvent } from 'sluice';
-import { HeldBytes, type AnswerEvent } from 'sluice/internal';
+import type { GatewayError, GatewayEvent, AnswerEvent } from 'sluice';
+import { HeldBytes } from 'sluice/internal';
 import { errorOf, FileFinder, garbage, readAnswer, ShapeFinder, type ErrorAnswer } from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import type { PassOptions } from './pass-options.ts';

@@ -1,6 +1,13 @@
 import { parseObject, type GatewayEvent, type Usage } from 'sluice';
-import { truncatedResponse, upstreamError, type Codec, type Frame } from 'sluice/channel-kit';
-import { HeldBytes, parseSse, splitSse, SseCutter } from 'sluice/internal';
+import {
+  truncatedResponse,
+  upstreamError,
+  parseSse,
+  SseCutter,
+  type Codec,
+  type Frame,
+} from 'sluice/channel-kit';
+import { HeldBytes, splitSse } from 'sluice/internal';
 import { garbage, isErrorFrame } from './answer.ts';
 import { renamed } from './bytes.ts';
 import { marksOf, type MarkSearch } from './marks.ts';

@@ -6,9 +6,11 @@ import {
   type GatewayRequest,
   type UpstreamRequest,
   type Usage,
+  type Loss,
+  type OperationResult,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import type { Call, Loss, Next, OperationResult, Target } from 'sluice/internal';
+import type { Call, Next, Target } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest, type Encoded } from './encode-request.ts';
 import { withoutRefused } from './refused-members.ts';

@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type Message,
   type ModelTraits,
+  type Loss,
 } from 'sluice';
 import {
   adaptSchema,
@@ -14,7 +15,6 @@ import {
   sameJson,
   thinksAbout,
   type Call,
-  type Loss,
   type MemberEdits,
   type SettledName,
   type Target,

@@ -1,11 +1,10 @@
-import { isChat, type UpstreamRequest } from 'sluice';
+import { isChat, type UpstreamRequest, type Loss } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
   inClientWords,
   settingAt,
   rewriteMembers,
   type Call,
-  type Loss,
   type MemberEdits,
   type Target,
 } from 'sluice/internal';

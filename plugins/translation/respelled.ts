@@ -1,6 +1,7 @@
 /** Replies that pass through except for members that are renamed. */
 import { parseObject } from 'sluice';
-import { parseSse, splitSse, WholeBytes, writeSse, type Call, type Target } from 'sluice/internal';
+import { parseSse, writeSse } from 'sluice/channel-kit';
+import { splitSse, WholeBytes, type Call, type Target } from 'sluice/internal';
 
 type Words = NonNullable<ReturnType<typeof wordsOf>>;
 

@@ -7,6 +7,7 @@ import {
   type GatewayEvent,
   type Usage,
   type UpstreamRequest,
+  type AttemptEvent,
 } from 'sluice';
 import type { SocketMessage } from 'sluice/channel-kit';
 import {
@@ -14,7 +15,6 @@ import {
   mayNameAddress,
   refusedAddress,
   tunnelWatch,
-  type AttemptEvent,
   type Call,
   type Next,
   type Target,

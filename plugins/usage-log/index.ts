@@ -1,14 +1,21 @@
 /** Records each call in the usage log. */
 import { z } from 'zod';
-import { caller, definePlugin, maskSecrets, type ApiKey, type JsonObject, type Operation } from 'sluice';
+import {
+  caller,
+  definePlugin,
+  maskSecrets,
+  type ApiKey,
+  type JsonObject,
+  type Operation,
+  type AttemptEvent,
+  type FailureCause,
+} from 'sluice';
 import {
   accountOf,
   failureCause,
   rounded,
   type Account,
-  type AttemptEvent,
   type Call,
-  type FailureCause,
   type InternalTools,
   type UsageRecord,
 } from 'sluice/internal';

@@ -3,6 +3,7 @@ import {
   GatewayError,
   wrongType,
   wrongValue,
+  missingValue,
   type Endpoint,
   type GatewayEvent,
   type JsonObject,
@@ -10,7 +11,6 @@ import {
 import {
   advance,
   isFinished,
-  missing,
   reportOf,
   type Call,
   type InternalTools,
@@ -85,7 +85,7 @@ export function addEndpoints(around: TaskEndpoints): void {
     const { task_id: id } = call.body;
     if (call.wire.query.get('Action') !== 'CVSync2AsyncGetResult')
       throw wrongValue('Action', 'CVSync2AsyncSubmitTask or CVSync2AsyncGetResult');
-    if (id === undefined) throw missing('task_id');
+    if (id === undefined) throw missingValue('task_id');
     if (typeof id !== 'string') throw wrongType('task_id', 'a string');
     return bodyOf(call, 'jimeng', await current(call, id));
   });

@@ -14,7 +14,7 @@ import {
   type UpstreamRequest,
   type ChannelParts,
 } from 'sluice';
-import { version } from 'sluice/internal';
+import { version } from 'sluice/channel-kit';
 import { inBatchWords, type BatchWords } from '../batches/batch-words.ts';
 import { readModelList, type ListedPrices } from './model-list.ts';
 import { overSockets } from './realtime.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { env, requirePackage, type Log } from 'sluice';
-import { CredentialsError, Renewed } from 'sluice/internal';
+import { CredentialsError, RenewedCredentials } from 'sluice/channel-kit';
 import type { AwsCredentials } from './aws-signature.ts';
 
 /** Where credentials come from that the config does not name. */
@@ -66,7 +66,7 @@ const links: Readonly<Record<string, { readonly name: string; readonly advice: s
 /** Credentials for all calls of a channel, by AWS's own chain. */
 export class AwsIdentity {
   readonly #source: AwsSource;
-  readonly #found: Renewed<Found>;
+  readonly #found: RenewedCredentials<Found>;
   /** The link that was tried last. */
   #link = 'fromEnv';
   #provider: (() => Promise<Found>) | undefined;
@@ -75,7 +75,7 @@ export class AwsIdentity {
   constructor(source: AwsSource, log: Log) {
     requirePackage('@aws-sdk/credential-providers', '3', 'find credentials of AWS without a key');
     this.#source = source;
-    this.#found = new Renewed({
+    this.#found = new RenewedCredentials({
       ask: () => this.#find(),
       expires: ({ expiration }) => expiration?.getTime() ?? Infinity,
       ahead: () => renewBefore,

@@ -7,6 +7,7 @@ import {
   parseDataUrl,
   toDataUrl,
   unusableResponse,
+  ratioOfSize,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
@@ -15,7 +16,6 @@ import {
   type ImageResult,
   type GeneratedImage,
 } from 'sluice/channel-kit';
-import { ratioOfSize } from 'sluice/internal';
 import { ownWords } from '../dialect/own-words.ts';
 
 /** How a provider of images is asked in its own words, which no client sends. */

@@ -7,12 +7,14 @@ import {
   requestedRatio,
   requestedResolution,
   addMetadata,
+  defineVideoCodecs,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
+  type VideoCodecs,
+  type VideoTaskRequest,
 } from 'sluice/channel-kit';
-import { videoCodecs, type VideoCodecs, type VideoTaskRequest } from 'sluice/internal';
 import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
 
 /** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
@@ -45,14 +47,7 @@ export interface OwnVideos {
 
 /** The codecs for making videos and for the tasks. */
 export function ownVideos(videos: OwnVideos): VideoCodecs {
-  return videoCodecs({
-    words: {},
-    model: noClient,
-    decode: noClient,
-    writeSubmitted: noClient,
-    writeStatus: noClient,
-    ...videos,
-  });
+  return defineVideoCodecs(videos);
 }
 
 /** A channel that answers nothing where there is nothing to say: as the empty object that this means. */
@@ -141,8 +136,3 @@ export function inModelWords(
 
 /** Ratios that most models make. */
 export const commonRatios: readonly string[] = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
-
-/** The half of a format that clients have. */
-function noClient(): never {
-  throw new Error('No client speaks the words of this channel.');
-}

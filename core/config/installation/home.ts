@@ -8,7 +8,14 @@ export const home = fileURLToPath(new URL('../../..', import.meta.url));
 /** The folder with package.json: of the repository, or of the installed package. */
 export const packageFolder = existsSync(`${home}package.json`) ? home : `${dirname(home)}/`;
 
-/** The version in package.json. */
-export const { version } = JSON.parse(readFileSync(`${packageFolder}package.json`, 'utf8')) as {
-  version: string;
+const manifest = JSON.parse(readFileSync(`${packageFolder}package.json`, 'utf8')) as {
+  readonly version: string;
 };
+
+/**
+ * The version of this gateway.
+ *
+ * @example
+ * const headers = { 'user-agent': `sluice/${version}` };
+ */
+export const version: string = manifest.version;

@@ -1,4 +1,4 @@
-import { missing, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
@@ -30,7 +30,7 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
     if (type !== 'json_schema') throw wrongValue(`${path}.type`, 'text, json_object or json_schema');
     const at = holder === undefined ? path : `${path}.${holder}`;
     const schema = holder === undefined ? object : optionalObject(object[holder], at);
-    if (schema === undefined) throw missing(at);
+    if (schema === undefined) throw missingValue(at);
     const read: MutableObject = { type: 'json-schema' };
     for (const [name, reader] of Object.entries(readers))
       if (given(schema[name])) read[name] = reader(schema[name], `${at}.${name}`);

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 
 /** `null` means "not given" in every format. */
@@ -21,7 +21,7 @@ export function optionalString(value: JsonValue | undefined, path: string): stri
 /** A string, or 400: wrong type, or missing. */
 export function requiredString(value: JsonValue | undefined, path: string): string {
   const text = optionalString(value, path);
-  if (text === undefined) throw missing(path);
+  if (text === undefined) throw missingValue(path);
   return text;
 }
 
@@ -42,14 +42,14 @@ export function optionalArray(value: JsonValue | undefined, path: string): reado
 /** An object, or 400: wrong type, or missing. */
 export function requiredObject(value: JsonValue | undefined, path: string): JsonObject {
   const object = optionalObject(value, path);
-  if (object === undefined) throw missing(path);
+  if (object === undefined) throw missingValue(path);
   return object;
 }
 
 /** An array, or 400: wrong type, or missing. */
 export function requiredArray(value: JsonValue | undefined, path: string): readonly JsonValue[] {
   const list = optionalArray(value, path);
-  if (list === undefined) throw missing(path);
+  if (list === undefined) throw missingValue(path);
   return list;
 }
 
@@ -121,7 +121,7 @@ export function checkMetadata(value: JsonValue | undefined): void {
 /** The name of a model, or 400 naming `path`: missing, empty, or no string. */
 export function requiredModel(value: JsonValue | undefined, path = 'model'): string {
   const model = requiredString(value, path);
-  if (model === '') throw missing(path);
+  if (model === '') throw missingValue(path);
   return model;
 }
 

@@ -58,6 +58,6 @@ export function defineCodec<R extends GatewayRequest>({ path, ...own }: CodecSpe
 }
 
 /** The half of a codec that a format for clients has, where the words are a provider's own. */
-function noClient(): never {
+export function noClient(): never {
   throw new Error('No client speaks the words of this channel.');
 }

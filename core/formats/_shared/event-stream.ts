@@ -14,7 +14,12 @@ import { unusableResponse } from './upstream-error/index.ts';
  * which is JSON. An exception is a frame named `error` whose JSON says the kind as `__type`, as error bodies of such services do.
  */
 
-/** The media type of the framing. */
+/**
+ * Media type of the binary event streams of AWS.
+ *
+ * @example
+ * if (headers['content-type'] === eventStreamType) return cutter.push(chunk);
+ */
 export const eventStreamType = 'application/vnd.amazon.eventstream';
 
 /** Bytes of a prelude with its checksum. */
@@ -40,7 +45,14 @@ function codec(): Codec {
   ));
 }
 
-/** Cuts bytes into messages, however they were cut before. */
+/**
+ * Cuts the bytes of a binary event stream of AWS into frames, however the bytes were cut before. Throws GatewayError for a wrong checksum
+ * and for a message that is too long.
+ *
+ * @example
+ * const cutter = new EventStreamCutter();
+ * return bytes.pipe(concatMap((chunk) => cutter.push(chunk)), map(frameAsSse));
+ */
 export class EventStreamCutter {
   readonly #held = new HeldBytes();
   readonly #encoding: BufferEncoding;
@@ -152,8 +164,13 @@ function message(kind: 'event' | 'exception', type: string | undefined, json: st
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** A frame as server-sent events, in which streams travel inside the gateway. The JSON stands on one line. */
-export function asSse({ event, data }: Frame): Buffer {
+/**
+ * Returns a frame as server-sent events, as which streams travel inside the gateway. Its JSON stands on one line.
+ *
+ * @example
+ * const upstream = { ...answer, bytes: frames.pipe(map(frameAsSse)) };
+ */
+export function frameAsSse({ event, data }: Frame): Buffer {
   // Line ends can stand between the parts of JSON alone.
   const line = data.replaceAll(/[\r\n]+/g, ' ');
   return Buffer.from(event === undefined ? `data: ${line}\n\n` : `event: ${event}\ndata: ${line}\n\n`);

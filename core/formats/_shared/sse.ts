@@ -24,7 +24,14 @@ function lastBoundary(bytes: Buffer): number {
   return end;
 }
 
-/** Cuts a byte stream at blank lines: what comes out holds whole frames only, byte for byte. */
+/**
+ * Cuts a byte stream at blank lines: `push` returns whole events only, byte for byte, for `parseSse`. Throws GatewayError for an event of
+ * more than 64 MiB.
+ *
+ * @example
+ * const cutter = new SseCutter();
+ * return bytes.pipe(concatMap((chunk) => parseSse(cutter.push(chunk) ?? '')));
+ */
 export class SseCutter {
   readonly #held = new HeldBytes();
   /** The last bytes that are held: a blank line may begin in them, however small the reads were. */
@@ -93,7 +100,12 @@ export function splitSse(run: Buffer): Buffer[] {
   return frames;
 }
 
-/** The frames in a run that {@link SseCutter} gave. Comments, `id:` and `retry:` are passed over; a frame without data is dropped. */
+/**
+ * Parses whole server-sent events. Comments, `id:` and `retry:` are passed over; an event without data is dropped.
+ *
+ * @example
+ * const frames = parseSse('event: ping\ndata: {}\n\n'); // [{ event: 'ping', data: '{}' }]
+ */
 export function parseSse(run: Buffer | string): Frame[] {
   let text = typeof run === 'string' ? run : run.toString('utf8');
   if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
@@ -125,7 +137,12 @@ export function parseSse(run: Buffer | string): Frame[] {
   return frames;
 }
 
-/** One frame as SSE text. JSON stands on one line. */
+/**
+ * Returns one frame as server-sent event. JSON stands on one line.
+ *
+ * @example
+ * const bytes = Buffer.from(writeSse({ event: 'done', json: { ok: true } }));
+ */
 export function writeSse(frame: WireFrame): string {
   const data = 'text' in frame ? frame.text : JSON.stringify(frame.json);
   return frame.event === undefined ? `data: ${data}\n\n` : `event: ${frame.event}\ndata: ${data}\n\n`;

@@ -9,19 +9,26 @@ import type {
   ReplyContext,
   RouteParams,
 } from '../../sdk/format.ts';
+import { noClient } from './define-codec.ts';
 import { reportForeign } from './foreign.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 import { videoUnits } from './video-units.ts';
 
-/** What one format says of videos: the rest is the same for all of them. */
-export interface VideoWords {
+/**
+ * What is particular to videos in one wire format. A format that no client writes needs none of `words`, `model`, `decode`,
+ * `writeSubmitted` and `writeStatus`.
+ *
+ * @example
+ * const spec: VideoCodecSpec = { format: 'acme', encode, readReport, ask: ({ id }) => ({ path: `/tasks/${id}`, method: 'GET', body: {} }) };
+ */
+export interface VideoCodecSpec {
   readonly format: string;
   /** The client's spelling of neutral names: `settings.seconds` → `duration`. */
-  readonly words: Readonly<Record<string, string>>;
+  readonly words?: Readonly<Record<string, string>>;
   /** Throws 400 when the model is missing. */
-  model(body: JsonObject, params: RouteParams): string;
+  model?(body: JsonObject, params: RouteParams): string;
   /** A client's request. Throws 400 with the path. */
-  decode(body: JsonObject, params: RouteParams): VideoRequest;
+  decode?(body: JsonObject, params: RouteParams): VideoRequest;
   /** The request in a provider's words. What only another format knows has been reported. */
   encode(request: VideoRequest, target: EncodeTarget): EncodedRequest;
   /** Can it make a video anew? */
@@ -30,19 +37,36 @@ export interface VideoWords {
   /** What the provider says of a task, when it is made and later. Throws GatewayError when it says that it refuses. */
   readReport(body: JsonObject): VideoReport;
   /** The answer to a client that has made a task, and to one that asks for it. */
-  writeSubmitted(report: VideoReport, context: ReplyContext): JsonObject;
-  writeStatus(report: VideoReport, context: ReplyContext): JsonObject;
+  writeSubmitted?(report: VideoReport, context: ReplyContext): JsonObject;
+  writeStatus?(report: VideoReport, context: ReplyContext): JsonObject;
   /** How the provider is asked for a task, and told to end it. */
   ask(request: VideoTaskRequest): EncodedRequest;
   readonly cancel?: (request: VideoTaskRequest) => EncodedRequest;
   readonly contentRequest?: Codec<VideoTaskRequest>['contentRequest'];
 }
 
-/** The codecs of videos: not every provider can be told to stop. */
+/**
+ * Codecs of `create-video`, `get-video` and, where the provider can be told to stop, `delete-video`.
+ *
+ * @example
+ * const codecs: VideoCodecs = defineVideoCodecs(spec);
+ */
 export type VideoCodecs = Required<Pick<Codecs, 'create-video' | 'get-video'>> & Pick<Codecs, 'delete-video'>;
 
-/** The codecs of a format for the making of videos and for the tasks that come of it. */
-export function videoCodecs(words: VideoWords): VideoCodecs {
+/**
+ * Makes the codecs for videos and their tasks: a client that asks for a video gets a task of the gateway, which asks the provider for its
+ * state.
+ *
+ * @example
+ * const codecs = defineVideoCodecs({
+ *   format: 'acme',
+ *   encode: ({ prompt, seconds = 5 }, { model }) => ({ path: '/tasks', body: { model, prompt, seconds } }),
+ *   readReport: ({ id, status, url }) => ({ id: String(id), state: readState(status), ...(typeof url === 'string' ? { url } : {}) }),
+ *   ask: ({ id }) => ({ path: `/tasks/${id}`, method: 'GET', body: {} }),
+ * });
+ */
+export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
+  const words = { ...clientless, ...spec };
   const { format } = words;
   const common = {
     format,
@@ -117,6 +141,15 @@ export function videoCodecs(words: VideoWords): VideoCodecs {
   };
 }
 
+/** Stands for the half of a spec that a format for clients has. */
+const clientless = {
+  words: {},
+  model: noClient,
+  decode: noClient,
+  writeSubmitted: noClient,
+  writeStatus: noClient,
+} satisfies Partial<VideoCodecSpec>;
+
 function whole(write: (report: VideoReport) => JsonObject) {
   let body: JsonObject | undefined;
   return {
@@ -141,7 +174,7 @@ export function spellings({
   readonly images: string;
   readonly aspectRatio?: string;
   readonly user?: string;
-}): VideoWords['words'] {
+}): NonNullable<VideoCodecSpec['words']> {
   return {
     'settings.seconds': seconds,
     'settings.size': 'size',

@@ -1,4 +1,4 @@
-import { unsupportedContent, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import {
   isObject,
@@ -68,7 +68,7 @@ export function checkCount(value: JsonValue | undefined, path: string): void {
 /** The prompt, which may be missing where an image says enough. Throws 400 naming `prompt`. */
 export function promptOf(value: JsonValue | undefined, images: readonly unknown[]): string {
   const prompt = optionalString(value, 'prompt') ?? '';
-  if (prompt.trim() === '' && images.length === 0) throw missing('prompt');
+  if (prompt.trim() === '' && images.length === 0) throw missingValue('prompt');
   return prompt;
 }
 

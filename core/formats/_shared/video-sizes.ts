@@ -16,7 +16,12 @@ function sidesOf(size: string): readonly [number, number] {
   return [width, height];
 }
 
-/** The ratio of a size among those that a provider knows; undefined when none is near. */
+/**
+ * Returns the aspect ratio of a size, such as `1280x720`, among those that a provider knows. Returns undefined when none is near.
+ *
+ * @example
+ * const ratio = ratioOfSize('1280x720', ['1:1', '16:9']); // 16:9
+ */
 export function ratioOfSize(size: string, known: readonly string[]): string | undefined {
   const called = plain[size];
   if (called !== undefined && known.includes(called)) return called;

@@ -1,5 +1,5 @@
 /** The ark format of Volcengine for videos: its endpoints and codecs. */
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
 import type { Format } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
@@ -10,7 +10,7 @@ import { name, tasksPath, words } from './wire.ts';
 const ark: Format = {
   name,
   routes: [{ method: 'POST', path: `/api/v3${tasksPath}`, operation: 'create-video' }],
-  codecs: videoCodecs({
+  codecs: defineVideoCodecs({
     format: name,
     words,
     model: ({ model }) => requiredModel(model),

@@ -1,5 +1,5 @@
 /** Requests of the ark format for a video, in both directions. */
-import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
@@ -83,7 +83,7 @@ interface Content {
 }
 
 function contentIn(body: JsonObject): Content {
-  if (!given(body.content)) throw missing('content');
+  if (!given(body.content)) throw missingValue('content');
   const texts: string[] = [];
   const images: ImageInput[] = [];
   const roles: (string | undefined)[] = [];
@@ -103,7 +103,7 @@ function contentIn(body: JsonObject): Content {
 
 function urlIn(value: JsonValue | undefined, path: string): JsonValue | undefined {
   if (!isObject(value)) throw wrongType(path, 'an object with url');
-  if (!given(value.url)) throw missing(`${path}.url`);
+  if (!given(value.url)) throw missingValue(`${path}.url`);
   return value.url;
 }
 

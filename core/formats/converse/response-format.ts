@@ -2,7 +2,7 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
-import { missing, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { putAt } from '../_shared/settings.ts';
@@ -25,7 +25,7 @@ export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat 
     left.put(place, wire);
     return undefined;
   }
-  if (definition === undefined) throw missing(schemaPlace);
+  if (definition === undefined) throw missingValue(schemaPlace);
   const text = requiredString(definition.schema, `${schemaPlace}.schema`);
   const schema = parseObject(text);
   if (schema === undefined) throw wrongValue(`${schemaPlace}.schema`, 'a JSON schema, written as text');

@@ -1,4 +1,4 @@
-import { unsupportedContent, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalNumber, optionalString, requiredModel } from '../_shared/check.ts';
@@ -50,7 +50,7 @@ export function countInputs({ input }: JsonObject): number | undefined {
 }
 
 function readInputs(input: JsonValue | undefined): readonly EmbedInput[] {
-  if (!given(input)) throw missing('input');
+  if (!given(input)) throw missingValue('input');
   if (typeof input === 'string') return [textInput(input, 'input')];
   if (!Array.isArray(input)) throw wrongType('input', 'a string, a list of strings, or tokens');
   const list = input as readonly JsonValue[];

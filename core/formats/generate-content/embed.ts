@@ -1,4 +1,4 @@
-import { unsupportedContent, missing, wrongValue } from '../../sdk/errors.ts';
+import { unsupportedContent, missingValue, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -79,7 +79,7 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
       ? [readOne(body, '')]
       : readObjects(batch, 'requests', (one, at) => readOne(one, `${at}.`));
   const [first] = read;
-  if (first === undefined) throw missing('content');
+  if (first === undefined) throw missingValue('content');
   const { requests: _, ...outer } = body;
   return {
     operation: 'embed',
@@ -108,7 +108,7 @@ function readOne(wire: JsonObject, at: string): One {
 
 function readContent(content: JsonObject, at: string): EmbedInput {
   const parts = optionalArray(content.parts, `${at}content.parts`) ?? [];
-  if (parts.length === 0) throw missing(`${at}content.parts`);
+  if (parts.length === 0) throw missingValue(`${at}content.parts`);
   const texts = readObjects(parts, `${at}content.parts`, ({ text }, path) =>
     optionalString(text, `${path}.text`),
   );

@@ -1,7 +1,7 @@
 import type { EmbedInput, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { GatewayError, missing, wrongValue } from '../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongValue } from '../../sdk/errors.ts';
 import { optionalNumber, optionalObject, optionalString, readObjects } from '../_shared/check.ts';
 import { defined } from '../_shared/fields.ts';
 import { extraOf } from '../_shared/spelling.ts';
@@ -26,7 +26,7 @@ interface Instance {
 export function decodePredict(body: JsonObject, model: string, mostInstances: number): EmbedRequest {
   const instances = readObjects(body.instances, 'instances', readInstance);
   const [first] = instances;
-  if (first === undefined) throw missing('instances');
+  if (first === undefined) throw missingValue('instances');
   if (instances.length > mostInstances)
     throw wrongValue('instances', `a list of at most ${mostInstances} texts`);
   const { outputDimensionality, ...parameters } = optionalObject(body.parameters, 'parameters') ?? {};
@@ -47,7 +47,7 @@ export function decodePredict(body: JsonObject, model: string, mostInstances: nu
 
 function readInstance(instance: JsonObject, at: string): Instance {
   const text = optionalString(instance.content, `${at}.content`);
-  if (text === undefined) throw missing(`${at}.content`);
+  if (text === undefined) throw missingValue(`${at}.content`);
   return {
     text,
     task: optionalString(instance.task_type ?? instance.taskType, `${at}.task_type`),

@@ -1,4 +1,4 @@
-import { missing } from '../../sdk/errors.ts';
+import { missingValue } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, jsonText, optionalObject, optionalString, readObjects } from '../_shared/check.ts';
@@ -24,7 +24,7 @@ export function readResult(
   extras.take(result, resultFields, 'functionResponse.');
   const id = optionalString(result.id, `${path}.id`);
   const stated = optionalString(result.name, `${path}.name`);
-  if (stated === undefined && id === undefined) throw missing(`${path}.name`);
+  if (stated === undefined && id === undefined) throw missingValue(`${path}.name`);
   const pair = calls.result(stated, id);
   if (!isText(id)) extras.put('$noId', true);
   else if (id !== pair.id) extras.put('$id', id);

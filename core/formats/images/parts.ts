@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType } from '../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongType } from '../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -11,7 +11,7 @@ import { formatName } from './wire.ts';
 /** The images of a form. Throws 400 where there is none, or where the bytes of one are something else, whatever its name says. */
 export function uploadsOf({ image }: JsonObject, { form }: RouteParams): readonly ImageInput[] {
   const files = filesOf(form, 'image');
-  if (files.length === 0) throw given(image) ? wrongType('image', 'a file') : missing('image');
+  if (files.length === 0) throw given(image) ? wrongType('image', 'a file') : missingValue('image');
   return files.map((file) => ({ kind: 'upload', upload: checked(file, 'image') }));
 }
 
@@ -42,7 +42,7 @@ export function namedImages(value: JsonValue | undefined): {
   readonly others: readonly JsonObject[];
 } {
   const list = optionalArray(value, 'images') ?? [];
-  if (list.length === 0) throw missing('images');
+  if (list.length === 0) throw missingValue('images');
   const read = list.map((one, index) => namedImage(one, `images[${index}]`));
   return { images: read.map(({ image }) => image), others: read.map(({ other }) => other) };
 }
@@ -61,7 +61,7 @@ export function namedImage(
       param: path,
     });
   if (id !== undefined) return { image: { kind: 'file', id, format: formatName }, other };
-  if (url === undefined) throw missing(`${path}.image_url`);
+  if (url === undefined) throw missingValue(`${path}.image_url`);
   if (!/^data:/i.test(url)) return { image: { kind: 'url', url }, other };
   const data = parseDataUrl(url);
   if (data === undefined || !data.mimeType.startsWith('image/'))

@@ -1,5 +1,5 @@
 /** The jimeng format for videos: its endpoint and codecs. */
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import type { Format } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
@@ -16,7 +16,7 @@ const jimeng: Format = {
       query: { Action: submitQuery.Action },
     },
   ],
-  codecs: videoCodecs({
+  codecs: defineVideoCodecs({
     format: name,
     words,
     model: modelIn,

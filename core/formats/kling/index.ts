@@ -1,5 +1,5 @@
 /** The kling format for videos: its endpoints and codecs. */
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import type { Format, Route } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeSubmitted } from './report.ts';
@@ -16,7 +16,7 @@ const kling: Format = {
     operation: 'create-video',
     params: () => ({ kind }),
   })),
-  codecs: videoCodecs({
+  codecs: defineVideoCodecs({
     format: name,
     words,
     model: modelIn,

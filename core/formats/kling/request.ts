@@ -1,5 +1,5 @@
 /** Requests of the kling format, in both directions. */
-import { missing, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
@@ -30,7 +30,7 @@ const longestPrompt = 2500;
 /** The model's name. Throws 400 when it is missing. */
 export function modelIn(body: JsonObject): string {
   const model = optionalString(body.model_name, 'model_name') ?? optionalString(body.model, 'model');
-  if (model === undefined || model === '') throw missing('model_name');
+  if (model === undefined || model === '') throw missingValue('model_name');
   return model;
 }
 
@@ -39,7 +39,7 @@ export function decode(body: JsonObject, { kind }: RouteParams): VideoRequest {
   const images = ['image', 'image_tail'].flatMap((field) =>
     given(body[field]) && body[field] !== '' ? [imageOf(body[field], field)] : [],
   );
-  if (kind === 'image2video' && images.length === 0) throw missing('image');
+  if (kind === 'image2video' && images.length === 0) throw missingValue('image');
   const prompt = promptOf(body.prompt, images);
   if (prompt.length > longestPrompt) throw wrongValue('prompt', `at most ${longestPrompt} characters long`);
   optionalNumber(body.cfg_scale, 'cfg_scale', { min: 0, max: 1 });

@@ -1,5 +1,5 @@
 /** The moderations format: its endpoint and codec. */
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
@@ -75,7 +75,7 @@ function decodeRequest(body: JsonObject): ModerationRequest {
 }
 
 function readInputs(input: JsonValue | undefined): readonly (string | JsonObject)[] {
-  if (!given(input)) throw missing('input');
+  if (!given(input)) throw missingValue('input');
   if (typeof input === 'string') return [input];
   if (!Array.isArray(input)) throw wrongType('input', 'a string, or a list of strings or parts');
   const list = input as readonly JsonValue[];

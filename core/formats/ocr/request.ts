@@ -1,5 +1,5 @@
 /** Requests of the OCR format, in both directions. */
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { OcrRequest } from '../../model/ocr.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../../sdk/format.ts';
@@ -24,7 +24,7 @@ export function decodeRequest(body: JsonObject): OcrRequest {
   for (const name of schemas)
     if (given(body[name]) && !isObject(body[name])) throw wrongType(name, 'an object with a JSON schema');
   const { document } = body;
-  if (!given(document)) throw missing('document');
+  if (!given(document)) throw missingValue('document');
   if (!isObject(document)) throw wrongType('document', 'an object');
   const { kind, address } = addressOf(document);
   const pages = kind === 'image_url' ? 1 : pagesOf(body['pages']);
@@ -44,7 +44,7 @@ export function decodeRequest(body: JsonObject): OcrRequest {
 function addressOf(document: JsonObject): { readonly kind: string; readonly address: string } {
   const kinds = ['document_url', 'image_url', 'file_id'].filter((name) => given(document[name]));
   const [kind, another] = kinds;
-  if (kind === undefined) throw missing('document.document_url');
+  if (kind === undefined) throw missingValue('document.document_url');
   if (another !== undefined) throw wrongValue(`document.${another}`, `absent beside ${kind}`);
   const wanted = kind === 'file_id' ? 'file' : kind;
   if (given(document['type']) && document['type'] !== wanted)

@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest } from '../../model/rerank.ts';
 import {
@@ -73,7 +73,7 @@ function readDocuments(
   fields: readonly string[] | undefined,
 ): RerankRequest['documents'] {
   const documents = optionalArray(value, 'documents');
-  if (documents === undefined) throw missing('documents');
+  if (documents === undefined) throw missingValue('documents');
   if (documents.length === 0) throw wrongValue('documents', 'a list with at least one document');
   if (documents.length > mostDocuments)
     throw wrongValue('documents', `a list of at most ${mostDocuments} documents`);
@@ -83,7 +83,7 @@ function readDocuments(
     if (!isObject(document)) throw wrongType(at, 'a string, or an object with a text');
     if (fields === undefined && !given(document.image) && typeof document.text !== 'string') {
       if (given(document.text)) throw wrongType(`${at}.text`, 'a string');
-      throw missing(`${at}.text`);
+      throw missingValue(`${at}.text`);
     }
     return document;
   });

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { SocketRequest, SocketRoute, WireFrame } from '../../sdk/format.ts';
 import { invalid } from '../_shared/check.ts';
@@ -49,7 +49,7 @@ function readMessage(message: JsonObject, lane: string): SocketRequest {
         'A running response takes no further input here: wait for its end and send the input with the next response.create.',
       );
     case undefined:
-      throw missing('type');
+      throw missingValue('type');
     default:
       throw wrongValue('type', 'response.create or response.cancel');
   }

@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import {
@@ -25,7 +25,7 @@ export function validate(body: JsonObject, operation: ChatRequest['operation'] =
   const items = listOf(body.input);
   checkTrigger(items);
   if (!given(body.previous_response_id) && !given(body.conversation)) {
-    if (isNothing(body.input) && body.generate !== false) throw missing('input');
+    if (isNothing(body.input) && body.generate !== false) throw missingValue('input');
     checkOutputs(items);
   }
   return request;

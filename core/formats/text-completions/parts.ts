@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { Block, Message } from '../../model/chat.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
@@ -12,7 +12,7 @@ export function readPrompts(value: JsonValue | undefined): {
   readonly prompts: readonly Prompt[];
   readonly listed: boolean;
 } {
-  if (!given(value)) throw missing('prompt');
+  if (!given(value)) throw missingValue('prompt');
   if (typeof value === 'string') return { prompts: [value], listed: false };
   if (!Array.isArray(value)) throw wrongType('prompt', 'a string or an array');
   const list = value as readonly JsonValue[];

@@ -1,7 +1,7 @@
 /** The generic video format of gateways: its endpoints and codecs. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
 import type { Format } from '../../sdk/format.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
@@ -19,7 +19,7 @@ const videoGenerations: Format = {
       files: 'video',
     },
   ],
-  codecs: videoCodecs({
+  codecs: defineVideoCodecs({
     format: name,
     words,
     model: ({ model }) => requiredModel(model),

@@ -1,5 +1,5 @@
 /** Requests of the generic video format, in both directions. */
-import { missing, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
@@ -66,8 +66,8 @@ function sizeIn(body: JsonObject): string | undefined {
   const width = optionalInteger(body.width, 'width');
   const height = optionalInteger(body.height, 'height');
   if (width === undefined && height === undefined) return optionalSize(body.size, 'size');
-  if (width === undefined) throw missing('width');
-  if (height === undefined) throw missing('height');
+  if (width === undefined) throw missingValue('width');
+  if (height === undefined) throw missingValue('height');
   return optionalSize(`${width}x${height}`, 'width');
 }
 

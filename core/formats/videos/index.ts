@@ -1,7 +1,7 @@
 /** The videos format: its endpoints and codecs. */
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import type { Format } from '../../sdk/format.ts';
 import { askTask, cancelTask, contentRequest } from './ask.ts';
 import { readReport, writeReport } from './report.ts';
@@ -26,7 +26,7 @@ const videos: Format = {
       params: ({ id = '' }) => ({ id }),
     },
   ],
-  codecs: videoCodecs({
+  codecs: defineVideoCodecs({
     format: name,
     words,
     model: modelIn,

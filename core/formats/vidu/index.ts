@@ -1,5 +1,5 @@
 /** The vidu format for videos: its endpoints and codecs. */
-import { videoCodecs } from '../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
 import type { Format, Route } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
@@ -7,7 +7,7 @@ import { readReport, writeStatus, writeSubmitted } from './report.ts';
 import { decode, encode } from './request.ts';
 import { kinds, name, words } from './wire.ts';
 
-const codecs = videoCodecs({
+const codecs = defineVideoCodecs({
   format: name,
   words,
   model: ({ model }) => requiredModel(model),

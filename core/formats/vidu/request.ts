@@ -1,5 +1,5 @@
 /** Requests of the vidu format, in both directions. */
-import { missing, wrongValue } from '../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
@@ -37,7 +37,7 @@ const counts: Readonly<Record<string, readonly [least: number, most: number]>> =
 export function decode(body: JsonObject, { kind = 'text2video' }: RouteParams): VideoRequest {
   const images = imagesOf(body.images, 'images');
   const [least, most] = counts[kind] ?? [0, 7];
-  if (images.length < least && images.length === 0) throw missing('images');
+  if (images.length < least && images.length === 0) throw missingValue('images');
   if (images.length < least || images.length > most)
     throw wrongValue('images', least === most ? `${most} images on this path` : `${least} to ${most} images`);
   const extra = unread(body, read);

@@ -44,6 +44,8 @@ export interface Target {
     readonly id: string;
     /** The name of its kind. */
     readonly kind: string;
+    /** For each operation the formats spoken, best first. */
+    readonly speaks: { readonly [O in Operation]?: readonly string[] };
   };
   readonly key: ChannelKey;
   readonly model: string;

@@ -1,6 +1,6 @@
 import type { Log } from '../../sdk/author/tools.ts';
 import { forgetSecret, hideSecret } from '../../log.ts';
-import { Renewed } from './renewed.ts';
+import { RenewedCredentials } from './renewed.ts';
 
 /**
  * An access token that is good for a limited time.
@@ -50,7 +50,7 @@ export function bearerTokens(
   now?: () => number,
 ): BearerTokens {
   const hidden = new HiddenTokens();
-  const tokens = new Renewed({
+  const tokens = new RenewedCredentials({
     ask: async (): Promise<ShownToken> => {
       const { token, expires, life = Infinity } = await ask();
       const ahead = Math.min(longestAhead, (life * 1000) / 4);

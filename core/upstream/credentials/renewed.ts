@@ -4,7 +4,13 @@ import { GatewayError } from '../../sdk/errors.ts';
 /** Milliseconds between two tries that fail, as long as what is kept is still good. */
 const pause = 10_000;
 
-/** Something that cannot be had now. The message is for the operator: what failed, why, and what to set; never a secret. */
+/**
+ * Error of credentials that cannot be had now. The message is for the operator: what failed, why, and what to set; never a secret. It
+ * stands in the log, and clients see a plain 502 or 503.
+ *
+ * @example
+ * throw new CredentialsError('The role cannot be assumed: access denied. Check "roleArn".', { role });
+ */
 export class CredentialsError extends Error {
   /** What the log says besides the message. */
   readonly fields: object;
@@ -28,10 +34,19 @@ interface Renewing<Value> {
 }
 
 /**
- * One set of credentials for all calls of a channel. The next one is asked for ahead of the end, while the old one is still shown; calls
+ * One set of credentials for all calls of a channel. The next one is asked for ahead of the end, while the old one is still used; calls
  * wait only where there is none that is good. However many wait, one asks.
+ *
+ * @example
+ * const credentials = new RenewedCredentials({
+ *   ask: () => assumeRole(options),
+ *   expires: ({ expiration }) => expiration.getTime(),
+ *   ahead: () => 5 * 60_000,
+ *   log,
+ * });
+ * const { accessKeyId } = await credentials.get();
  */
-export class Renewed<Value> {
+export class RenewedCredentials<Value> {
   readonly #how: Renewing<Value>;
   readonly #now: () => number;
   #value: Value | undefined;

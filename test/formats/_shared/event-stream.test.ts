@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  asSse,
+  frameAsSse,
   EventStreamCutter,
   passEventStream,
   writeEventStream,
@@ -61,7 +61,7 @@ test('what was written is read again, however it is cut', () => {
       expect(cutter.unfinished).toBe(false);
       expect(read).toEqual(written.map(({ event, json }) => ({ event, data: JSON.stringify(json) })));
       expect(Buffer.concat(read.map(passEventStream))).toEqual(bytes);
-      expect(parseSse(Buffer.concat(read.map(asSse)))).toEqual(read);
+      expect(parseSse(Buffer.concat(read.map(frameAsSse)))).toEqual(read);
     }),
     { numRuns: tries(200) },
   );
@@ -100,7 +100,7 @@ test('an exception is a frame that tells of an error, there and back', () => {
 });
 
 test('JSON on several lines is one line of an event', () => {
-  const sse = asSse({ event: 'metadata', data: '{\r\n  "usage": {}\n}' });
+  const sse = frameAsSse({ event: 'metadata', data: '{\r\n  "usage": {}\n}' });
   expect(sse.toString().split('\n')).toHaveLength(4);
   expect(parseSse(sse)).toEqual([{ event: 'metadata', data: '{   "usage": {} }' }]);
 });

@@ -1,4 +1,4 @@
-import { GatewayError, missing } from '../../../sdk/errors.ts';
+import { GatewayError, missingValue } from '../../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../../model/form.ts';
 import { mediaKind } from '../../../model/media-kind.ts';
 import type { RouteParams } from '../../../sdk/format.ts';
@@ -9,7 +9,7 @@ const endings = /\.(mp3|mp4|mpeg|mpga|m4a|ogg|oga|opus|wav|webm|flac)$/i;
 /** The recording of a form. Throws 400 when there is none, or when its bytes are something else, whatever its name says. */
 export function recordingOf({ form }: RouteParams): Upload {
   const [file, another] = filesOf(form, 'file');
-  if (file === undefined) throw missing('file');
+  if (file === undefined) throw missingValue('file');
   if (another !== undefined) throw refused('file must be given once.');
   if (file.size === 0) throw refused('file is empty.');
   const kind = mediaKind(file.head);

@@ -1,5 +1,5 @@
 /** Reads a client's chat completions request. */
-import { missing, wrongValue } from '../../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import {
@@ -111,7 +111,7 @@ function decodeMessage(value: JsonObject, at: string, index: number, ids: Functi
 function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user', at: string): Message {
   const left = leftovers().take(message, messageFields);
   if (role === 'developer') left.put('$role', role);
-  if (!given(message.content)) throw missing(`${at}.content`);
+  if (!given(message.content)) throw missingValue(`${at}.content`);
   return {
     role: role === 'user' ? 'user' : 'system',
     ...decodeContent(message.content, `${at}.content`),
@@ -124,7 +124,7 @@ function decodeToolMessage(message: JsonObject, id: string, at: string): Message
   const left = leftovers().take(message, toolFields);
   const name = optionalString(message.name, `${at}.name`);
   // A deprecated `function` message may have no content.
-  if (!given(message.content) && message.role === 'tool') throw missing(`${at}.content`);
+  if (!given(message.content) && message.role === 'tool') throw missingValue(`${at}.content`);
   const content = decodeContent(given(message.content) ? message.content : '', `${at}.content`);
   return {
     role: 'tool',

@@ -1,5 +1,5 @@
 /** Reads the content parts of a message. */
-import { missing } from '../../../sdk/errors.ts';
+import { missingValue } from '../../../sdk/errors.ts';
 import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
@@ -117,7 +117,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   const id = optionalString(object.file_id, `${path}.file_id`);
   const name = optionalString(object.filename, `${path}.filename`);
   left.take(object, fileInner, 'file.');
-  if (data === undefined && id === undefined) throw missing(`${path}.file_data`);
+  if (data === undefined && id === undefined) throw missingValue(`${path}.file_data`);
   if (data !== undefined && id !== undefined) left.put('file.file_id', id);
   const source: Source =
     data === undefined ? { kind: 'file', id: id ?? '', format: formatName } : fileData(data, name, left);

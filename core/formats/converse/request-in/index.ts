@@ -1,5 +1,5 @@
 /** Reads a client's Converse request. */
-import { missing } from '../../../sdk/errors.ts';
+import { missingValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, requiredArray, requiredModel } from '../../_shared/check.ts';
@@ -68,7 +68,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = optionalArray(body.messages, 'messages');
   // A prompt that the provider keeps brings messages of its own.
-  if (list === undefined && !given(body.promptVariables)) throw missing('messages');
+  if (list === undefined && !given(body.promptVariables)) throw missingValue('messages');
   const { leading, rest } = readMessages(list, formatName, (value, path) => ({
     content: decodeBlocks(requiredArray(value, path), path),
   }));

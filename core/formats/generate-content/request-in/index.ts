@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalString } from '../../_shared/check.ts';
@@ -17,7 +17,7 @@ const readFields = setOf('model contents systemInstruction tools toolConfig gene
 /** The model in the path, without a leading `models/` however often it stands there. Throws 400 when there is none. */
 export function modelOf(params: RouteParams): string {
   const model = params.model === undefined ? '' : params.model.replace(/^(?:models\/)+/, '');
-  if (model === '') throw missing('model');
+  if (model === '') throw missingValue('model');
   return model;
 }
 
@@ -76,7 +76,7 @@ function decodeContents(
   value: JsonValue | undefined,
   calls: CallPairs,
 ): { readonly leading: readonly Message[]; readonly messages: readonly Message[] } {
-  if (!given(value)) throw missing('contents');
+  if (!given(value)) throw missingValue('contents');
   const contents = isObject(value) ? [value] : (optionalArray(value, 'contents') ?? []);
   if (contents.length === 0) throw wrongValue('contents', 'a list of at least one content');
   const leading: Message[] = [];

@@ -1,4 +1,4 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { Block } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
@@ -98,7 +98,7 @@ const callFields = setOf('id name args');
 
 /** The parts of a content; a single part in place of the list is tolerated. Throws 400 with the path. */
 export function decodeParts(value: JsonValue | undefined, at: string, calls: CallPairs): readonly Block[] {
-  if (!given(value)) throw missing(at);
+  if (!given(value)) throw missingValue(at);
   if (isObject(value)) return [decodePart(value, at, calls)];
   return (optionalArray(value, at) ?? []).map((part, index) => decodePart(part, `${at}[${index}]`, calls));
 }

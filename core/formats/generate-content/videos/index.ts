@@ -1,12 +1,12 @@
 /** Videos of generateContent: `:predictLongRunning` and its operations. */
-import { unsupportedContent, missing, wrongType } from '../../../sdk/errors.ts';
+import { unsupportedContent, missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoRequest } from '../../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../../sdk/format.ts';
 import { given, optionalArray, optionalObject, optionalString, readObjects } from '../../_shared/check.ts';
 import { extraOf } from '../../_shared/spelling.ts';
-import { videoCodecs } from '../../_shared/video-codec.ts';
+import { defineVideoCodecs } from '../../_shared/video-codec.ts';
 import {
   limitImages,
   checkCount,
@@ -47,7 +47,7 @@ const words: Readonly<Record<string, string>> = {
 
 function decode(body: JsonObject, params: RouteParams): VideoRequest {
   const [first, ...more] = optionalArray(body.instances, 'instances') ?? [];
-  if (first === undefined) throw missing('instances');
+  if (first === undefined) throw missingValue('instances');
   if (!isObject(first)) throw wrongType('instances[0]', 'an object');
   if (more.length > 0) checkCount(more.length + 1, 'instances');
   const parameters = optionalObject(body.parameters, 'parameters') ?? {};
@@ -103,7 +103,7 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
       format: formatName,
       ...(typeof type === 'string' ? { mimeType: type } : {}),
     };
-  if (typeof data !== 'string') throw missing(`${path}.bytesBase64Encoded`);
+  if (typeof data !== 'string') throw missingValue(`${path}.bytesBase64Encoded`);
   return { kind: 'data', data, mimeType: typeof type === 'string' ? type : 'image/png' };
 }
 
@@ -152,7 +152,7 @@ function imageOut(image: ImageInput): JsonObject {
 }
 
 /** Videos as long-running operations: `{model}:predictLongRunning`. */
-export const videos = videoCodecs({
+export const videos = defineVideoCodecs({
   format: formatName,
   words,
   model: (_body, params) => modelOf(params),

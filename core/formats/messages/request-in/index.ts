@@ -1,5 +1,5 @@
 /** Reads a client's messages request. */
-import { missing, wrongValue } from '../../../sdk/errors.ts';
+import { missingValue, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalBoolean, optionalObject, requiredArray, requiredModel } from '../../_shared/check.ts';
@@ -28,7 +28,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   const left = leftovers().take(body, topFields);
   const stream = optionalBoolean(body.stream, 'stream');
   if (stream === false) left.put('$stream', false);
-  if (operation === 'chat' && !given(body.max_tokens)) throw missing('max_tokens');
+  if (operation === 'chat' && !given(body.max_tokens)) throw missingValue('max_tokens');
   const settings = decodeSettings(body, left);
   const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
   const { system, messages } = decodeMessages(body);

@@ -1,4 +1,4 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { Block, Message, Source } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
@@ -25,7 +25,7 @@ export type Content = Pick<Message, 'content' | 'plain'>;
 
 /** A message's content: a string or blocks. Throws 400 with the path. */
 export function decodeContent(value: JsonValue | undefined, path: string): Content {
-  if (!given(value)) throw missing(path);
+  if (!given(value)) throw missingValue(path);
   return contentOf(value, path, (list) => readBlocks(list, path, reader));
 }
 
@@ -111,7 +111,7 @@ function decodeSource(
     case 'base64': {
       const data = requiredString(wire.data, `${path}.data`);
       const shown = mimeType ?? sniffBase64(data);
-      if (shown === undefined) throw missing(`${path}.media_type`);
+      if (shown === undefined) throw missingValue(`${path}.media_type`);
       return { kind: 'data', data, mimeType: shown };
     }
     case 'url': {

@@ -1,5 +1,5 @@
 /** Passes the messages of a realtime session in both directions. */
-import { GatewayError, missing, wrongValue } from '../../../sdk/errors.ts';
+import { GatewayError, missingValue, wrongValue } from '../../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import type { EncodedRequest, TunnelRoute } from '../../../sdk/format.ts';
@@ -68,7 +68,7 @@ function readHandshake(query: URLSearchParams): JsonObject {
   if (intent !== '' && intent !== 'transcription') throw wrongValue('intent', '"transcription", or left out');
   const model = query.get('model') || query.get('deployment') || '';
   if (model === '') {
-    if (intent === '') throw missing('model');
+    if (intent === '') throw missingValue('model');
     throw new GatewayError(
       'missing_required_parameter',
       'Missing required parameter: model. A session that only transcribes names the model that does so: ?intent=transcription&model=….',
@@ -104,6 +104,6 @@ function readTranslationHandshake(query: URLSearchParams): JsonObject {
     );
   }
   const model = query.get('model') ?? '';
-  if (model === '') throw missing('model');
+  if (model === '') throw missingValue('model');
   return { model };
 }

@@ -1,5 +1,5 @@
 /** Reads tool calls and their outputs among the input items. */
-import { missing } from '../../../sdk/errors.ts';
+import { missingValue } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
@@ -66,7 +66,7 @@ function decodeNamedCall(item: JsonObject, custom: boolean, at: string): Block {
 /** The id that pairs a call of a client-run tool with its output: some clients send the item's own id only. */
 function idOf(item: JsonObject, at: string): string {
   const id = optionalString(item.call_id, `${at}.call_id`) ?? optionalString(item.id, `${at}.id`);
-  if (id === undefined) throw missing(`${at}.call_id`);
+  if (id === undefined) throw missingValue(`${at}.call_id`);
   return id;
 }
 
@@ -92,7 +92,7 @@ function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
   const id = requiredString(item.call_id, `${at}.call_id`);
   optionalString(item.name, `${at}.name`);
   const { output } = item;
-  if (!given(output)) throw missing(`${at}.output`);
+  if (!given(output)) throw missingValue(`${at}.output`);
   const left = leftovers()
     .take(item, outputFields)
     .mark('$item', item, [...formal, 'name']);

@@ -1,5 +1,5 @@
 /** Reads the content parts of an input item. */
-import { missing } from '../../../sdk/errors.ts';
+import { missingValue } from '../../../sdk/errors.ts';
 import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
@@ -57,7 +57,7 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): Block {
   const holder = part.image_url;
   const url = optionalString(isObject(holder) ? holder.url : holder, `${at}.image_url`);
   const id = optionalString(part.file_id, `${at}.file_id`);
-  if (url === undefined && id === undefined) throw missing(`${at}.image_url`);
+  if (url === undefined && id === undefined) throw missingValue(`${at}.image_url`);
   if (url !== undefined && id !== undefined) left.put('file_id', id);
   // The field is a matter of form here: this word says what its absence says elsewhere.
   if (part.detail === 'auto') left.put('$detail', 'auto');
@@ -76,7 +76,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   const id = optionalString(part.file_id, `${at}.file_id`);
   const name = optionalString(part.filename, `${at}.filename`);
   const detail = optionalString(part.detail, `${at}.detail`);
-  if (data === undefined && url === undefined && id === undefined) throw missing(`${at}.file_data`);
+  if (data === undefined && url === undefined && id === undefined) throw missingValue(`${at}.file_data`);
   if (data !== undefined && url !== undefined) left.put('file_url', url);
   if (id !== undefined && (data ?? url) !== undefined) left.put('file_id', id);
   const source: Source =

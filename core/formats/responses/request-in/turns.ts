@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missingValue, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Block, Message, ReasoningBlock, Tool } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -114,7 +114,7 @@ function decodeMessage(item: JsonObject, at: string): Message {
   const role = requiredString(item.role, `${at}.role`);
   if (!['user', 'assistant', 'system', 'developer'].includes(role))
     throw wrongValue(`${at}.role`, 'user, assistant, system or developer');
-  if (!given(item.content)) throw missing(`${at}.content`);
+  if (!given(item.content)) throw missingValue(`${at}.content`);
   // What each message has stands first: V8 knows such objects by their shape, up to the member that only this one has.
   const left = leftovers()
     .put('$message', true)
