@@ -148,6 +148,12 @@ const thirdParty = {
   'node_modules/sluice-plugin-pii/node_modules/sluice/index.js': `throw new Error('a copy of Sluice was loaded');`,
 };
 
+/** The channel with a codec of its own that the page of channels shows. */
+const [, vectors = ''] =
+  /^```ts\n(\/\/ channels\/vectors\.ts\n[\s\S]*?)^```$/m.exec(
+    readFileSync(join(home, 'channels/README.md'), 'utf8'),
+  ) ?? [];
+
 /** The gateway of a folder, by the command that its `npm start` runs: npm itself would pass no SIGHUP on. */
 async function startIn(
   folder: string,
@@ -199,6 +205,8 @@ describe('the package', () => {
         'dist/core/sdk/index.js',
         'dist/core/sdk/index.d.ts',
         'dist/core/sdk/index.js.map',
+        'dist/core/sdk/channel-kit.js',
+        'dist/core/sdk/channel-kit.d.ts',
         'dist/core/sdk/testing/index.js',
         'dist/core/models/catalogue.json',
         'dist/plugins/dashboard/dist/index.html',
@@ -234,7 +242,7 @@ describe('the package', () => {
     onTestFinished(() => upstream.close());
     const sluice = join(place, 'node_modules/.bin/sluice');
     expect(await run(place, sluice, 'init', 'my-gateway')).toContain('npm start');
-    const folder = write('my-gateway', thirdParty);
+    const folder = write('my-gateway', { ...thirdParty, 'channels/vectors.ts': vectors });
     const { dependencies, devDependencies } = readManifest(folder);
     const own = readManifest(home);
     expect(dependencies).toMatchObject({ rxjs: own.dependencies['rxjs'], zod: own.dependencies['zod'] });
@@ -248,8 +256,12 @@ describe('the package', () => {
     writeFileSync(
       config,
       readFileSync(config, 'utf8')
-        .replace('export default', "import pii from 'sluice-plugin-pii';\n\nexport default")
-        .replace('plugins: []', 'plugins: [pii()]'),
+        .replace(
+          'export default',
+          "import pii from 'sluice-plugin-pii';\nimport vectors from './channels/vectors.ts';\n\nexport default",
+        )
+        .replace('plugins: []', 'plugins: [pii()]')
+        .replace('channels: [', "channels: [vectors({ key: 'none', models: ['vectors-1'] }), "),
     );
     const checked = await run(folder, process.execPath, '--run', 'check');
     expect(checked).toContain('The config is sound.');
