@@ -1,5 +1,5 @@
-import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
-import { matchesModel, paidMembers, type PaidMember } from 'sluice/internal';
+import { GatewayError, matchesModel, type ApiKey, type JsonObject } from 'sluice';
+import { paidMembers, type PaidMember } from 'sluice/internal';
 
 /** True for a key with a budget in dollars. */
 export function hasDollarBudget({ budgets }: Pick<ApiKey, 'budgets'>): boolean {

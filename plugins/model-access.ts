@@ -1,14 +1,19 @@
 import { map } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, checkMessages, type ApiKey, type GatewayEvent } from 'sluice';
 import {
+  caller,
+  definePlugin,
+  GatewayError,
+  checkMessages,
   foldedName,
   intersectPatterns,
   matchesModel,
+  type ApiKey,
+  type Catalog,
+  type GatewayEvent,
   type Call,
-  type InternalTools,
   type Next,
-} from 'sluice/internal';
+} from 'sluice';
 import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
 
 /**
@@ -32,7 +37,7 @@ export default definePlugin({
   editableTables: { access: 'models' },
   after: ['model-alias'],
   before: ['stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
-  setup({ models }, { catalog }: InternalTools) {
+  setup({ models }, { catalog }) {
     const narrowed = narrowing(models);
     return function modelAccess(call: Call, next) {
       // The operator chose the model that a plugin asks on behalf of a call.
@@ -117,7 +122,7 @@ function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Ne
 }
 
 /** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */
-function checkRouting(call: Call, bound: string, catalog: InternalTools['catalog']): void {
+function checkRouting(call: Call, bound: string, catalog: Catalog): void {
   for (const { channel } of catalog.candidates(call.model)) {
     if (channel.routingFields === undefined) continue;
     for (const name in call.body)

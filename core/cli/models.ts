@@ -7,7 +7,7 @@ import { type Gateway } from '../front/gateway.ts';
 import { contradictionsOf, idleCorrections } from '../models/contradictions.ts';
 import { traitsOfKinds } from '../models/kind-traits.ts';
 import { importKnownModels, writeKnownModels } from '../models/import.ts';
-import { matchesModel } from '../state/api-keys/index.ts';
+import { matchesModel } from '../sdk/allowed-models.ts';
 import { tryGateway } from '../try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';

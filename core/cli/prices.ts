@@ -3,7 +3,7 @@ import { loadConfig } from '../config/load-config.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';
 import { importPriceList, type ImportedPrices } from '../money/prices/import-list.ts';
-import { matchesModel } from '../state/api-keys/index.ts';
+import { matchesModel } from '../sdk/allowed-models.ts';
 import { tryGateway } from '../try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';

@@ -26,7 +26,7 @@ import { KnownModels } from '../models/catalogue.ts';
 import { modelProfile } from '../models/profile.ts';
 import type { DiscoveryOptions, ModelDiscovery } from '../routing/model-discovery.ts';
 import { servicePricesOf } from '../models/services.ts';
-import { matchesModel } from '../state/api-keys/index.ts';
+import { matchesModel } from '../sdk/allowed-models.ts';
 
 /** What a channel is made with besides its entry. */
 export interface Making {

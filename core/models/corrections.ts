@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ModelTraits } from '../model/traits.ts';
-import { matchesModel } from '../state/api-keys/index.ts';
+import { matchesModel } from '../sdk/allowed-models.ts';
 
 /** Traits that are known better than by the catalogue, with the day and the source. */
 export interface Correction {

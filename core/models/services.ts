@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { matchesModel } from '../state/api-keys/matches-model.ts';
+import { matchesModel } from '../sdk/allowed-models.ts';
 
 /** Dollars for each use of a service, by its name. */
 export type ServicePrices = Readonly<Record<string, number>>;

@@ -54,6 +54,8 @@ export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
 export type { Owner, OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
+export { intersectPatterns, matchesModel } from './allowed-models.ts';
+export { foldedName } from './member-names.ts';
 export { chatFormats, formatFor, targetIn } from './spoken-format.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';

@@ -52,7 +52,7 @@ export { type Log } from '../log.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
 export type { ChangeResult, StandingEntry } from '../config/runtime-config/contract.ts';
 export type { RuntimeConfig } from '../config/runtime-config/index.ts';
-export { intersectPatterns } from '../state/api-keys/matches-model.ts';
+export { mayUseSome, patternsOverlap } from './allowed-models.ts';
 export { findChannelKinds } from '../config/definitions.ts';
 export { channelForm, pluginForms, priceForm } from '../config/runtime-config/forms.ts';
 export { problemOf } from '../config/runtime-config/refusals.ts';
@@ -108,10 +108,7 @@ export {
   type ApiKeyChanges,
   type ApiKeys,
   type FoundApiKey,
-  matchesModel,
-  mayUseSome,
   type OldSecret,
-  patternsOverlap,
 } from '../state/api-keys/index.ts';
 export type { Budget } from './budget.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
@@ -147,7 +144,7 @@ export type { ChannelTools, Handler, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
 export { errorTable } from './errors.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
-export { checkMemberNames, checkRequestMembers, foldedName } from './member-names.ts';
+export { checkMemberNames, checkRequestMembers } from './member-names.ts';
 export { inOrder, peekFirst } from './operators.ts';
 export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';

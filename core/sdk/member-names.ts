@@ -1,7 +1,12 @@
 import { GatewayError } from './errors.ts';
 import type { JsonObject } from '../model/json.ts';
 
-/** A name as those providers read it who do not tell upper from lower case: two names that fold to one are one member to them. */
+/**
+ * Returns a name as those providers read it who do not tell upper from lower case: two names with one folded form are one member to them.
+ *
+ * @example
+ * const isModel = Object.keys(body).some((name) => foldedName(name) === 'model');
+ */
 export function foldedName(name: string): string {
   return isFolded.test(name) ? name : name.toUpperCase().toLowerCase();
 }

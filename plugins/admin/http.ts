@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { GatewayError, toGatewayError, addressList, type RouteContext } from 'sluice';
-import { plainAddress, type Log } from 'sluice/internal';
+import { GatewayError, toGatewayError, addressList, type RouteContext, type Log } from 'sluice';
+import { plainAddress } from 'sluice/internal';
 
 /** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */
 const securityHeaders = {

@@ -1,6 +1,5 @@
 /** The admin endpoint that changes several API keys in one request. */
-import { toGatewayError } from 'sluice';
-import type { Log } from 'sluice/internal';
+import { toGatewayError, type Log } from 'sluice';
 import { internalFailure } from './http.ts';
 import type { Handlers } from './serve.ts';
 

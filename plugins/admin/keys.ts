@@ -1,13 +1,13 @@
 /** Admin endpoints for API keys. */
-import { GatewayError, type ApiKey, type JsonObject, type RouteContext } from 'sluice';
 import {
+  GatewayError,
   matchesModel,
-  OwnerMistake,
-  patternsOverlap,
-  type ApiKeyChanges,
+  type ApiKey,
+  type JsonObject,
+  type RouteContext,
   type Budget,
-  type InternalTools,
-} from 'sluice/internal';
+} from 'sluice';
+import { OwnerMistake, patternsOverlap, type ApiKeyChanges, type InternalTools } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
 import { versionCheck } from './access/version.ts';

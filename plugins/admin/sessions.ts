@@ -1,5 +1,6 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { entriesOf, type AdminPassword, type Stores, type User, type Users } from 'sluice/internal';
+import type { Stores } from 'sluice';
+import { entriesOf, type AdminPassword, type User, type Users } from 'sluice/internal';
 import { passwordActor, userActor, type Actor } from './access/actor.ts';
 
 /** A session of somebody who has signed in. */

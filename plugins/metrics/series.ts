@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
-import type { Account, Call, InternalTools, Standing } from 'sluice/internal';
+import type { Call } from 'sluice';
+import type { Account, InternalTools, Standing } from 'sluice/internal';
 import { PendingCalls, tokenKinds } from './pending.ts';
 
 /** What the series are made from. */

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { caller, isObject, type JsonObject } from 'sluice';
+import { caller, isObject, matchesModel, type JsonObject } from 'sluice';
 import {
   chargedMicroDollars,
   factorFor,
-  matchesModel,
   type Call,
   type ProviderObject,
   type Reservation,

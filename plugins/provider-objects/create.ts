@@ -5,10 +5,11 @@ import {
   isObject,
   wrongValue,
   missingValue,
+  matchesModel,
   type GatewayEvent,
   type JsonObject,
 } from 'sluice';
-import { matchesModel, requestBody, type Call, type RequestBody } from 'sluice/internal';
+import { requestBody, type Call, type RequestBody } from 'sluice/internal';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';

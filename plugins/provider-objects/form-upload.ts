@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
-import { GatewayError, type BodyStream } from 'sluice';
+import { GatewayError, foldedName, type BodyStream } from 'sluice';
 import {
   encodeFormEnd,
   encodePartHead,
-  foldedName,
   formParserOf,
   formType,
   HeldBytes,

@@ -1,5 +1,5 @@
-import { wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
-import type { Call, ObjectStore, ProviderObject } from 'sluice/internal';
+import { wrongType, wrongValue, type JsonObject, type JsonValue, type Call } from 'sluice';
+import type { ObjectStore, ProviderObject } from 'sluice/internal';
 import { isId, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
 

@@ -1,6 +1,5 @@
 import { concat, map, of, type Observable } from 'rxjs';
-import { addReplyHeaders, type GatewayEvent, type Upstream } from 'sluice';
-import type { Call } from 'sluice/internal';
+import { addReplyHeaders, type GatewayEvent, type Upstream, type Call } from 'sluice';
 
 /** What of a provider's answer a client gets: JSON as it is, and files as bytes that no browser takes for a page. */
 export function passedOn(call: Call, { status, headers, bytes }: Upstream): Observable<GatewayEvent> {

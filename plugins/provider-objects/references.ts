@@ -1,5 +1,4 @@
-import { GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
-import { foldedName } from 'sluice/internal';
+import { GatewayError, isObject, foldedName, type JsonObject, type JsonValue } from 'sluice';
 import { referenceIn } from '../stored-responses/items.ts';
 import { collectionOf, isId, kindOf, type ObjectFormat } from './collections.ts';
 import { referenceTables, type ReferenceRow } from './reference-table.ts';

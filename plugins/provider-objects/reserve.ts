@@ -1,4 +1,13 @@
-import { caller, GatewayError, matchesName, isObject, type JsonObject, type PriceRule } from 'sluice';
+import {
+  caller,
+  GatewayError,
+  matchesName,
+  isObject,
+  type JsonObject,
+  type PriceRule,
+  type Budget,
+  type Call,
+} from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
   chargedMicroDollars,
@@ -7,8 +16,6 @@ import {
   noServicePriceError,
   type Amounts,
   type Bookkeeper,
-  type Budget,
-  type Call,
   type Reservation,
 } from 'sluice/internal';
 import type { Around } from './around.ts';

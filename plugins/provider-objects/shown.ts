@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from 'sluice';
-import type { Call } from 'sluice/internal';
+import { isObject, type JsonObject, type Call } from 'sluice';
 import type { Around } from './around.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 

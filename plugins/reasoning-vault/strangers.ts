@@ -1,5 +1,4 @@
-import type { Block, JsonObject, Message, Extra, Proof } from 'sluice';
-import type { Target } from 'sluice/internal';
+import type { Block, JsonObject, Message, Extra, Proof, Target } from 'sluice';
 import { proofKey, type Memory } from './memory.ts';
 import { isAccountOf, type Maker } from './turn.ts';
 

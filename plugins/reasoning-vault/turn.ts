@@ -1,5 +1,4 @@
-import type { JsonObject, Proof } from 'sluice';
-import type { Target } from 'sluice/internal';
+import type { JsonObject, Proof, Target } from 'sluice';
 
 /** Who made a piece of reasoning: nobody else can be trusted to take it back. */
 export interface Maker {

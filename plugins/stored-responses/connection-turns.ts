@@ -1,5 +1,5 @@
-import { callKey, type JsonObject } from 'sluice';
-import { connection, type Call } from 'sluice/internal';
+import { callKey, type JsonObject, type Call } from 'sluice';
+import { connection } from 'sluice/internal';
 
 /** The most turns that one connection remembers: as many as it may have lanes, each with its latest. */
 const mostTurns = 16;

@@ -1,6 +1,6 @@
 import { of, type Observable } from 'rxjs';
-import { GatewayError, wrongType, type GatewayEvent } from 'sluice';
-import type { Call, InternalTools, ResponseStore, StoredResponse } from 'sluice/internal';
+import { GatewayError, wrongType, type GatewayEvent, type Call } from 'sluice';
+import type { InternalTools, ResponseStore, StoredResponse } from 'sluice/internal';
 import { addConversationEndpoints } from './conversations.ts';
 import type { AddEndpoint, EndpointRequest } from './endpoint.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';

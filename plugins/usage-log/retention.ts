@@ -1,4 +1,5 @@
-import type { InternalTools, Log, Upkeep, UsageLog, UsageRetention } from 'sluice/internal';
+import type { Log } from 'sluice';
+import type { InternalTools, Upkeep, UsageLog, UsageRetention } from 'sluice/internal';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
 const pruning = { first: 30_000, pause: 600_000 };

@@ -1,4 +1,5 @@
-import { codecFor, type Call, type InternalTools, type Task } from 'sluice/internal';
+import type { Call } from 'sluice';
+import { codecFor, type InternalTools, type Task } from 'sluice/internal';
 import { requestFor } from './poller.ts';
 
 /** How clients get at a finished video. */

@@ -14,7 +14,7 @@ import images from '../../core/formats/images/index.ts';
 import moderations from '../../core/formats/moderations/index.ts';
 import rerank from '../../core/formats/rerank/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
-import { matchesModel, patternsOverlap } from '../../core/state/api-keys/index.ts';
+import { matchesModel, patternsOverlap } from '../../core/sdk/allowed-models.ts';
 import { redactor } from '../../plugins/usage-log/redact.ts';
 import { formOf } from '../support/form.ts';
 import { bytesOf, chatCodecOf, codecWork, contextOf, target, tolerant } from './codecs.ts';

@@ -8,7 +8,7 @@ import type { PricedChannels, ServedBy } from './channels.ts';
 import { Row, type CallBounds } from './row.ts';
 import { ServiceTable, type Services } from './services.ts';
 import { type PriceTable } from '../../settings/prices.ts';
-import { matchesModel } from '../../state/api-keys/index.ts';
+import { matchesModel } from '../../sdk/allowed-models.ts';
 
 export type { PricedChannels, ServedBy } from './channels.ts';
 export type { CallBounds, Many } from './row.ts';

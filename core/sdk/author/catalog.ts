@@ -13,6 +13,8 @@ export interface Candidate {
   readonly channel: Target['channel'] & {
     /** Share of the calls among channels of one rank. */
     readonly weight: number;
+    /** Members of bodies by which the provider chooses models by itself, as `foldedName` spells them. */
+    readonly routingFields?: ReadonlySet<string>;
   };
   /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
   readonly rank: number;

@@ -4,7 +4,6 @@ import type { Owners } from '../owners/index.ts';
 import type { KeyScope } from './key-scope.ts';
 import type { ApiKeyChanges } from './records.ts';
 
-export { matchesModel, mayUseSome, patternsOverlap } from './matches-model.ts';
 export type { ApiKeyChanges } from './records.ts';
 
 /** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */

@@ -2,7 +2,7 @@
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Owner, OwnerKind } from '../../sdk/owner.ts';
-import { intersectPatterns } from '../api-keys/matches-model.ts';
+import { intersectPatterns } from '../../sdk/allowed-models.ts';
 
 /** Names of the kinds in sentences. */
 const nouns: Readonly<Record<OwnerKind, string>> = {

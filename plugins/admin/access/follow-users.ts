@@ -1,5 +1,6 @@
 /** Keeps the users in memory up to date with what other gateways write. */
-import type { Log, Users } from 'sluice/internal';
+import type { Log } from 'sluice';
+import type { Users } from 'sluice/internal';
 
 /** Time between two looks, in milliseconds. */
 const followEvery = 1_000;

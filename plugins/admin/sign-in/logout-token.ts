@@ -1,8 +1,7 @@
 /** Checks the token by which a provider ends sessions: OpenID Connect Back-Channel Logout 1.0. */
 import { hash } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
-import { requirePackage } from 'sluice';
-import type { Stores } from 'sluice/internal';
+import { requirePackage, type Stores } from 'sluice';
 import { SignInRefused } from './problems.ts';
 import { algorithms, type Provider } from './provider.ts';
 

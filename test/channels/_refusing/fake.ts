@@ -9,7 +9,7 @@ import {
   type Voice,
 } from 'sluice/testing';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { matchesModel } from '../../../core/sdk/internal.ts';
+import { matchesModel } from '../../../core/sdk/allowed-models.ts';
 import { streamHeaders } from '../../../core/sdk/testing/voice.ts';
 import { isJson, type Json } from './checks.ts';
 import type { Row } from './rows.ts';

@@ -10,7 +10,7 @@ import { defineChannel, type ChannelOptions } from '../../../core/sdk/define.ts'
 import { createLog, maskSecrets } from '../../../core/log.ts';
 import { modelNames, starsOf } from '../../../core/routing/model-names.ts';
 import type { Form } from '../../../core/model/form.ts';
-import { matchesModel } from '../../../core/state/api-keys/index.ts';
+import { matchesModel } from '../../../core/sdk/allowed-models.ts';
 import { testCall } from '../../support/call.ts';
 
 const closers: (() => unknown)[] = [];

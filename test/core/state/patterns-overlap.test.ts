@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesModel, mayUseSome, patternsOverlap } from '../../../core/state/api-keys/index.ts';
+import { matchesModel, mayUseSome, patternsOverlap } from '../../../core/sdk/allowed-models.ts';
 import { tries } from '../../support/tries.ts';
 
 test.each([

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { intersectPatterns, matchesModel } from '../../../../core/state/api-keys/matches-model.ts';
+import { intersectPatterns, matchesModel } from '../../../../core/sdk/allowed-models.ts';
 import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import type { ApiKeys } from '../../../../core/state/api-keys/index.ts';
 import { OwnerMistake } from '../../../../core/state/owners/index.ts';

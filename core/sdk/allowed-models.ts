@@ -1,7 +1,13 @@
 /** Decides which models a key may ask for. */
-import { matchesName } from '../../sdk/name-patterns.ts';
+import { matchesName } from './name-patterns.ts';
 
-/** Whether a model is among those that a key allows, as `matchesName` has it. No list allows every model, an empty one none. */
+/**
+ * Returns true for a model that a key allows, by names and patterns as `matchesName` has them. Without a list every model is allowed; an
+ * empty list allows none.
+ *
+ * @example
+ * if (!matchesModel(call.get(caller)?.models, call.model)) throw new GatewayError('model_not_allowed', 'This key has no access to the model.');
+ */
 export function matchesModel(patterns: readonly string[] | undefined, model: string): boolean {
   return patterns === undefined || matchesName(patterns, model);
 }
@@ -38,9 +44,12 @@ export function mayUseSome(allowed: readonly string[] | undefined, served: reado
 const mostPatterns = 1_000;
 
 /**
- * The names and patterns that both lists allow. Of two patterns with stars, neither of which covers the other, only names count that begin and
- * end as both ask and are as long as these together; where one has several stars, none. At most 1,000 are returned. So a name may be refused
- * that both allow, and none is allowed that one refuses.
+ * Returns the names and patterns that both lists allow. Of two patterns with stars, neither of which covers the other, only names count
+ * that begin and end as both ask and are as long as these together; where one has several stars, none. At most 1,000 are returned. So a
+ * name may be refused that both allow, and none is allowed that one refuses.
+ *
+ * @example
+ * call.set(caller, { ...key, models: intersectPatterns(key.models ?? ['*'], options.models) });
  */
 export function intersectPatterns(one: readonly string[], other: readonly string[]): readonly string[] {
   const both = new Set<string>();
