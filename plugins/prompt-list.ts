@@ -1,8 +1,16 @@
 /** Serves lists of prompts where a model only chats. */
 import { concat, concatAll, concatMap, defer, filter, from, map, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { chatOf, definePlugin, wrongValue, chatFormats, type GatewayEvent, type JsonValue } from 'sluice';
-import type { Call, Next } from 'sluice/internal';
+import {
+  chatOf,
+  definePlugin,
+  wrongValue,
+  chatFormats,
+  type GatewayEvent,
+  type JsonValue,
+  type Call,
+  type Next,
+} from 'sluice';
 import { JoinedReplies } from './_joined-replies.ts';
 
 const format = 'text-completions';

@@ -6,8 +6,8 @@ import {
   type Modality,
   type Extra,
   type MediaBlock,
+  type Call,
 } from 'sluice';
-import type { Call } from 'sluice/internal';
 
 /** What turns, tools and calls cost besides their words. */
 export const frame = 8;

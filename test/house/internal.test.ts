@@ -40,7 +40,6 @@ const plugins = [
   'logging',
   'metrics',
   'parallel-choices',
-  'prompt-list',
   'provider-objects',
   'quota',
   'rate-limit',

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { Affinity } from '../call.ts';
 import type { CallKey } from '../call-key.ts';
+import type { Codec } from '../codec.ts';
 import type { Operation } from '../format.ts';
 import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
@@ -95,6 +96,8 @@ export interface Call {
   readonly operation: Operation;
   /** The format in which the client speaks: `chat-completions`, `messages`, `responses` … */
   readonly format: { readonly name: string };
+  /** Reads and writes the client's format: `codec.settingPath('choices')` is a setting in the client's words, for the `param` of an error. */
+  readonly codec: Codec;
   readonly wire: Wire;
   /** The model in force: what the client asked for, after edits. Known from `admit` on. */
   readonly model: string;
