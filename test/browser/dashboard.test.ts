@@ -46,6 +46,10 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await form.getByRole('button', { name: 'Add a budget' }).click();
     await form.getByLabel('Amount of budget 1').fill('0.10');
     await form.getByLabel('Period of budget 1').selectOption('total');
+    await form.getByRole('button', { name: 'Add an end-user budget' }).click();
+    await form.getByLabel('Amount of end-user budget').fill('75');
+    await form.getByLabel('Period of end-user budget').selectOption('in rolling hours');
+    await form.getByLabel('Calls may bring further tags').check();
     await form.getByRole('button', { name: 'Create key' }).click();
 
     const once = page.getByRole('dialog', { name: 'Copy your API key now' });
@@ -80,6 +84,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await goTo(page, 'API keys');
     await page.getByRole('table').getByText('Restricted').click();
     const sheet = page.getByRole('dialog', { name: 'Restricted', exact: true });
+    expect(await sheet.innerText()).toMatch(/further ones[\s\S]*Each end user\s+\$75 per 5 hours/);
     await sheet.getByRole('button', { name: 'Delete' }).click();
     await page
       .getByRole('dialog', { name: 'Delete Restricted?' })

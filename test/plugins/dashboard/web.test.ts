@@ -104,6 +104,7 @@ describe('the form of a key', () => {
           requestsPerMinute: optionalNumber,
           tokensPerMinute: optionalNumber,
           concurrency: optionalNumber,
+          callTags: fc.option(fc.boolean(), { nil: undefined }),
           budgets: fc.array(
             fc.record({
               unit: fc.constantFrom('micro-dollar' as const, 'token' as const),

@@ -20,6 +20,8 @@ export interface KeyDraft extends LimitsDraft {
   readonly member: string;
   /** Separated by spaces, commas or line ends. */
   readonly tags: string;
+  /** True where calls may bring further tags. */
+  readonly callTags: boolean;
 }
 
 /** Returns the fields of a form with a key, or with none. */
@@ -30,6 +32,7 @@ export function draftOf(key: KeyView | undefined): KeyDraft {
     team: key?.team ?? '',
     member: key?.member ?? '',
     tags: key?.tags?.join(' ') ?? '',
+    callTags: key?.callTags === true,
   };
 }
 
@@ -39,7 +42,7 @@ export function readDraft(
 ): { readonly value: NewKey } | { readonly problems: Problems<KeyDraft> } {
   const { limits, problems } = readLimits(draft);
   if (Object.keys(problems).length > 0) return { problems };
-  const { team, member } = draft;
+  const { team, member, callTags } = draft;
   const tags = list(draft.tags);
   const expiresAt = draft.expiresAt === '' ? undefined : new Date(draft.expiresAt).getTime();
   return {
@@ -49,11 +52,14 @@ export function readDraft(
       ...(team !== '' && { team }),
       ...(member !== '' && { member }),
       ...(tags.length > 0 && { tags }),
+      ...(callTags && { callTags }),
     },
   };
 }
 
 /** Returns what differs from a key as it is; null takes a limit away. */
 export function changesOf(before: KeyView, after: NewKey): KeyChanges {
-  return changedFields(before, after, ['expiresAt', 'team', 'member', 'tags']);
+  // False is as good as none.
+  const known = { ...before, callTags: before.callTags === true ? true : undefined };
+  return changedFields(known, after, ['expiresAt', 'team', 'member', 'tags', 'callTags']);
 }

@@ -172,6 +172,7 @@ function Facts({ apiKey }: { readonly apiKey: KeyView }) {
     id,
     note,
     tags,
+    callTags,
     prefix,
     suffix,
     state,
@@ -207,7 +208,10 @@ function Facts({ apiKey }: { readonly apiKey: KeyView }) {
         <KeyOwners apiKey={apiKey} />
       </dd>
       <dt>Tags</dt>
-      <dd>{tags === undefined ? 'none' : <Tags values={tags} most={50} />}</dd>
+      <dd>
+        {tags === undefined ? 'none' : <Tags values={tags} most={50} />}
+        {callTags === true && <span className="sub-block muted small">Calls may bring further ones.</span>}
+      </dd>
       <dt>Models</dt>
       <dd>{models === undefined ? 'all' : <Tags values={models} most={200} />}</dd>
       <dt>Budgets</dt>

@@ -37,6 +37,7 @@ export function KeyForm({
       if ('value' in answer) onMade(answer);
       else say([`${answer.key.name} is saved.`, ...answer.warnings].join(' '));
     },
+    withoutProblem: () => ['callTags'],
   });
   const { draft, problems, set } = form;
   return (
@@ -91,6 +92,16 @@ export function KeyForm({
         value={draft.tags}
         onChange={(tags) => set({ tags })}
       />
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={draft.callTags}
+          onChange={({ target }) => set({ callTags: target.checked })}
+        />
+        <span>
+          Calls may bring further tags in <code>x-sluice-tags</code>
+        </span>
+      </label>
       <TextField
         label="Note"
         hint="For you: what the key is for."
