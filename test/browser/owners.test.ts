@@ -159,7 +159,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     await page.getByLabel('Find an owner').fill('nobody');
     await page.getByText('Nothing fits this filter').waitFor();
     await page.getByRole('link', { name: 'Clear filter' }).click();
-    await rows.filter({ hasText: 'Globex' }).click();
+    await rows.filter({ has: page.getByText('Globex', { exact: true }).and(page.locator('strong')) }).click();
     await page.getByRole('link', { name: /^Show its teams/ }).click();
     await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('Ada Lovelace')]);
     await page.evaluate(`location.hash = '#/owners?owner=${organisation.id}'`);

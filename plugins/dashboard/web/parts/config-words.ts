@@ -27,6 +27,15 @@ export const nameHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
   plugin: '',
 };
 
+/** Meaning of entries of a kind, for where there are none. */
+export const kindHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
+  channel: 'A channel connects the gateway to an account at a provider.',
+  alias: 'An alias is another name by which clients ask for a model.',
+  price: 'A price counts in place of the one that the gateway knows.',
+  access: 'Model access limits the models of all API keys, or those of a key or an owner.',
+  plugin: 'Some options of plugins can be changed while the gateway runs.',
+};
+
 /** Tells what came of a change: whether this gateway runs it. */
 export function sayChanged(what: string, { applied }: ConfigChanged): void {
   if (applied === undefined) say(`${what} The gateway is still putting it in force.`);

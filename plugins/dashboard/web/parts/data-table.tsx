@@ -27,8 +27,8 @@ export interface Column<Row> {
   readonly kind?: 'number' | 'actions';
   /** Name of the server's order by this column, in tables with `order`. */
   readonly order?: string;
-  /** True when the column is hidden on phones, because the row opens to show the rest. */
-  readonly wide?: boolean;
+  /** True when the column is hidden on phones, because the row opens to show the rest; `extra`: on all but large screens. */
+  readonly wide?: boolean | 'extra';
 }
 
 /** Order of rows that the server sorts. */
@@ -56,6 +56,7 @@ export function DataTable<Row extends object>({
   onOpen,
   onEnd,
   sortable = true,
+  stacked = false,
   order,
   selection,
 }: {
@@ -70,13 +71,15 @@ export function DataTable<Row extends object>({
   readonly onEnd?: (() => void) | undefined;
   /** False where there is more than these rows: the server gives pages in its own order. */
   readonly sortable?: boolean;
+  /** True where phones show the cells of a row one below the other, each with its title: for rows that do not open. */
+  readonly stacked?: boolean;
   readonly order?: Order;
   readonly selection?: Selection | undefined;
 }) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const classOf = (id: string): string | undefined => {
     const { kind, wide } = byId.get(id) ?? {};
-    return [kind, wide === true && 'wide'].filter(Boolean).join(' ') || undefined;
+    return [kind, Boolean(wide) && 'wide', wide === 'extra' && wide].filter(Boolean).join(' ') || undefined;
   };
   const definitions = useMemo(
     () =>
@@ -97,7 +100,7 @@ export function DataTable<Row extends object>({
     selection === undefined ? 0 : rows.filter((row) => selection.ids.has(rowId(row))).length;
   return (
     <div
-      className="scroll"
+      className={stacked ? 'scroll stacked' : 'scroll'}
       // Where no row can have the focus, the arrow keys need it here to scroll.
       {...(onOpen === undefined && { role: 'region', 'aria-label': label, tabIndex: 0 })}
     >
@@ -196,7 +199,11 @@ export function DataTable<Row extends object>({
                   </td>
                 )}
                 {row.getAllCells().map((cell) => (
-                  <td key={cell.id} className={classOf(cell.column.id)}>
+                  <td
+                    key={cell.id}
+                    className={classOf(cell.column.id)}
+                    data-title={stacked ? byId.get(cell.column.id)?.title : undefined}
+                  >
                     <table.FlexRender cell={cell} />
                   </td>
                 ))}

@@ -1,6 +1,7 @@
 /** Describes what differs between two states of a thing. */
 import { pricingLines, wordsOf } from './price-words.ts';
 import { count, exactly } from './text.ts';
+import { called, linesOf } from './value-text.ts';
 
 /** Members that say nothing about an edit, or that only lists have. */
 const unedited: ReadonlySet<string> = new Set([
@@ -38,7 +39,10 @@ function fieldsOf(thing: object): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   for (const [name, value] of Object.entries(thing) as [string, unknown][]) {
     if (unedited.has(name) || isEmpty(value)) continue;
-    if (name !== 'pricing') fields.set(nameOf(name), textOf(value, name));
+    if (name === 'value') {
+      // An entry of the configuration.
+      for (const [path, text] of linesOf(value)) fields.set(path === '' ? 'Value' : called(path), text);
+    } else if (name !== 'pricing') fields.set(nameOf(name), textOf(value, name));
     else {
       const lines = pricingLines(value);
       for (const [about, text] of lines) fields.set(`Price of ${about}`, text);
@@ -55,7 +59,10 @@ function nameOf(field: string): string {
 }
 
 const isEmpty = (value: unknown): boolean =>
-  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  (Array.isArray(value) && value.every((entry) => entry === ''));
 
 function textOf(value: unknown, name = ''): string {
   if (isEmpty(value)) return 'empty';

@@ -1,4 +1,4 @@
-import { useId, type ReactNode } from 'react';
+import { useEffect, useId, useRef, type ReactNode } from 'react';
 
 /** A label, whatever takes the value, and a hint or a problem that screen readers read with it. */
 export function Field({
@@ -47,8 +47,18 @@ export function Segments<T extends string>({
   readonly value: T;
   readonly onChange: (value: T) => void;
 }) {
+  const row = useRef<HTMLDivElement>(null);
+  // On phones the row scrolls sideways: the chosen one comes into view.
+  useEffect(() => {
+    const box = row.current;
+    const chosen = box?.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (box === null || chosen == null) return;
+    const start = chosen.offsetLeft - box.offsetLeft;
+    if (start < box.scrollLeft || start + chosen.offsetWidth > box.scrollLeft + box.clientWidth)
+      box.scrollLeft = start - (box.clientWidth - chosen.offsetWidth) / 2;
+  }, [value]);
   return (
-    <div className="segments" role="group" aria-label={label}>
+    <div className="segments" role="group" aria-label={label} ref={row}>
       {options.map(([option, text]) => (
         <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
           {text}

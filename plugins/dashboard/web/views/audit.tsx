@@ -53,12 +53,12 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'alerts.test': 'Destination of alerts tested',
 };
 
-const actorKinds: Readonly<Record<NonNullable<AuditEntry['actor']>['kind'], string>> = {
-  password: 'admin password',
-  user: 'user',
-  token: 'admin token',
-  'command-line': 'command line',
-};
+/** Kinds of actors in words. The name of the admin password says what it is. */
+const actorKinds: ReadonlyMap<string | undefined, string> = new Map([
+  ['user', 'user'],
+  ['token', 'admin token'],
+  ['command-line', 'command line'],
+]);
 
 const columns: readonly Column<AuditEntry>[] = [
   {
@@ -95,21 +95,18 @@ const columns: readonly Column<AuditEntry>[] = [
   {
     id: 'who',
     title: 'Who',
-    show: ({ actor }) =>
-      actor === undefined ? (
-        <span className="muted">–</span>
-      ) : (
-        <>
-          <span className="truncate">{actor.name}</span>
-          {actorKinds[actor.kind] !== actor.name.toLowerCase() && (
-            <span className="sub">{actorKinds[actor.kind]}</span>
-          )}
-        </>
-      ),
+    show: ({ actor, ip, session }) => (
+      <>
+        <span className="truncate" title={actor?.name}>
+          {actor?.name ?? '–'}
+        </span>
+        <span className="sub" title={session === undefined ? undefined : `Session ${session}`}>
+          {[actor?.kind === 'password' ? '' : actorKinds.get(actor?.kind), ip].filter(Boolean).join(', ')}
+        </span>
+      </>
+    ),
   },
   { id: 'change', title: 'Change', show: (entry) => <Change entry={entry} /> },
-  { id: 'ip', title: 'From', show: ({ ip }) => <span className="mono">{ip}</span> },
-  { id: 'session', title: 'Session', show: ({ session }) => <span className="mono">{session ?? '–'}</span> },
 ];
 
 /** Fields that differ, with what they were and are. */
@@ -157,6 +154,7 @@ export function Audit() {
               <>
                 <DataTable
                   label="Changes"
+                  stacked
                   columns={columns}
                   rows={entries}
                   rowId={({ id }) => id}

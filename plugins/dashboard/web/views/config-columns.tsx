@@ -4,7 +4,7 @@ import { Badge } from '../parts/badges.tsx';
 import type { Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { ago, exactly } from '../parts/text.ts';
-import { summaryOf } from '../parts/value-lines.tsx';
+import { summaryOf } from '../parts/value-text.ts';
 
 const states = {
   active: ['good', 'active'],
@@ -47,7 +47,9 @@ const columns: readonly Column<ConfigEntryView>[] = [
     sortBy: ({ name }) => name,
     show: ({ name, problem }) => (
       <>
-        <strong className="truncate">{name}</strong>
+        <strong className="truncate far" title={name}>
+          {name}
+        </strong>
         {problem !== undefined && <span className="sub bad-text">{problem.message}</span>}
       </>
     ),
@@ -63,11 +65,14 @@ const columns: readonly Column<ConfigEntryView>[] = [
     id: 'value',
     title: 'Value',
     wide: true,
-    show: ({ value }) => (
-      <span className="truncate mono small">
-        {value === undefined ? 'cannot be opened' : summaryOf(value)}
-      </span>
-    ),
+    show({ value }) {
+      const text = value === undefined ? 'cannot be opened' : summaryOf(value);
+      return (
+        <span className="truncate far mono small" title={text}>
+          {text}
+        </span>
+      );
+    },
   },
   {
     id: 'changed',

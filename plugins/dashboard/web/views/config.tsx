@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useState } from 'react';
 import type { ConfigChanged, ConfigEntryView } from '../../../admin/schemas/index.ts';
 import { configApi } from '../parts/config-api.ts';
-import { kinds, oneOf, sayChanged } from '../parts/config-words.ts';
+import { kindHints, kinds, oneOf, sayChanged } from '../parts/config-words.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { Icon } from '../parts/icons.tsx';
@@ -105,6 +105,7 @@ export function Config() {
           {() =>
             rows.length === 0 ? (
               <Empty title={search === '' ? 'Nothing here yet' : 'No entry fits'}>
+                {search === '' && <p>{kindHints[kind]}</p>}
                 {forms.data?.kinds.includes(kind) === false && (
                   <p>The plugin of these entries is not running. List it in the config file first.</p>
                 )}

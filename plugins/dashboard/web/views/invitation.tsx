@@ -34,6 +34,7 @@ export function Invitation({ token }: { readonly token: string }) {
           </>
         ) : (
           <>
+            <p>Set a password for your user at this gateway.</p>
             <NewPasswordFields form={form} autoFocus />
             <button type="submit" className="button primary" disabled={form.isPending}>
               Set password

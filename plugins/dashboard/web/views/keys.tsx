@@ -81,7 +81,7 @@ const columns: readonly Column<KeyView>[] = [
         </>
       ),
   },
-  { id: 'rates', wide: true, title: 'Limits', show: (key) => <LimitLines limits={key} /> },
+  { id: 'rates', wide: 'extra', title: 'Limits', show: (key) => <LimitLines limits={key} /> },
   {
     id: 'used',
     title: 'Last used',
@@ -94,7 +94,7 @@ const columns: readonly Column<KeyView>[] = [
   },
   {
     id: 'created',
-    wide: true,
+    wide: 'extra',
     title: 'Created',
     sortBy: ({ createdAt }) => createdAt,
     show: ({ createdAt }) => (

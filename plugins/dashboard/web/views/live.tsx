@@ -76,7 +76,11 @@ const columns: readonly Column<LiveCall>[] = [
     wide: true,
     title: 'API key',
     sortBy: ({ keyName }) => keyName,
-    show: ({ keyName, keyId }) => keyName ?? keyId ?? '–',
+    show: ({ keyName, keyId }) => (
+      <span className="truncate" title={keyName}>
+        {keyName ?? keyId ?? '–'}
+      </span>
+    ),
   },
   {
     id: 'model',
@@ -99,7 +103,9 @@ const columns: readonly Column<LiveCall>[] = [
     sortBy: ({ channel }) => channel,
     show: ({ channel, failedAttempts }) => (
       <>
-        {channel ?? '–'}
+        <span className="truncate" title={channel}>
+          {channel ?? '–'}
+        </span>
         {failedAttempts !== undefined && failedAttempts.length > 0 && (
           <span className="sub warn-text" title={failedAttempts.join('\n')}>
             {failedAttempts.length} failed before

@@ -171,6 +171,7 @@ export function Models() {
             ) : (
               <DataTable
                 label="Models"
+                stacked
                 columns={seesChannels ? columns : withoutChannels}
                 rows={shown}
                 rowId={({ id }) => id}

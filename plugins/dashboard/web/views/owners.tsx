@@ -32,7 +32,16 @@ const columns: readonly Column<OwnerView>[] = [
     id: 'kind',
     title: 'Kind',
     sortBy: ({ kind }) => kind,
-    show: ({ kind }) => <span className="nowrap">{kindNames[kind].one}</span>,
+    show: ({ kind, organisation }) => (
+      <>
+        <span className="nowrap">{kindNames[kind].one}</span>
+        {organisation !== undefined && (
+          <span className="sub truncate">
+            <OrganisationName id={organisation} />
+          </span>
+        )}
+      </>
+    ),
   },
   {
     id: 'state',
@@ -55,6 +64,16 @@ const columns: readonly Column<OwnerView>[] = [
     ),
   },
 ];
+
+/** Name of an organisation. All rows share one list of them; one that is not in it is shown by its id. */
+function OrganisationName({ id }: { readonly id: string }) {
+  const organisations = useQuery({
+    queryKey: ['owners', 'organisations'],
+    queryFn: () => api.owners({ kind: 'organisation', limit: 500 }),
+    staleTime: 60_000,
+  });
+  return <>{organisations.data?.owners.find((one) => one.id === id)?.name ?? id}</>;
+}
 
 const kinds = [['', 'All'], ...ownerKinds.map((kind) => [kind, kindNames[kind].many] as const)] as const;
 

@@ -31,6 +31,10 @@ const columns: readonly Column<Worker>[] = [
   },
 ];
 
+/** Returns the name of stored data as a title: `usage-records` is `Usage records`. */
+const titleOf = (name: string): string =>
+  `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`.replace('Api ', 'API ');
+
 /** The processes that serve, the configuration in force, and the button for a reload. */
 export function Processes() {
   const queries = useQueryClient();
@@ -81,7 +85,7 @@ export function Processes() {
                   <dt>Worker {worker} now</dt>
                   <dd>
                     {count(load.running)} calls run, {count(load.waiting)} wait, {count(load.refused)} were
-                    refused; memory {percent(load.memory, 1)}, {duration(load.lag)} late
+                    refused; memory {percent(load.memory, 1)}, event loop {duration(load.lag)} late
                   </dd>
                 </dl>
               </div>
@@ -89,13 +93,13 @@ export function Processes() {
             {kept.length > 0 && (
               <div className="card">
                 <header>
-                  <h2>What is kept</h2>
+                  <h2>Stored data</h2>
                 </header>
                 <div className="body stack">
                   <dl className="facts">
                     {kept.map(({ what, rule, rows, overdueSeconds, warning }) => (
                       <Fragment key={what}>
-                        <dt>{what.replaceAll('-', ' ')}</dt>
+                        <dt>{titleOf(what)}</dt>
                         <dd>
                           {rule}
                           {rows !== undefined && ` ${count(rows)} now.`}
@@ -109,7 +113,13 @@ export function Processes() {
               </div>
             )}
             <div className="card">
-              <DataTable label="Workers" columns={columns} rows={workers} rowId={({ pid }) => String(pid)} />
+              <DataTable
+                label="Workers"
+                stacked
+                columns={columns}
+                rows={workers}
+                rowId={({ pid }) => String(pid)}
+              />
             </div>
           </>
         )}

@@ -35,7 +35,9 @@ const columns: readonly Column<TokenView>[] = [
     sortBy: ({ name }) => name.toLowerCase(),
     show: ({ name, suffix }) => (
       <>
-        <strong className="truncate">{name}</strong>
+        <strong className="truncate" title={name}>
+          {name}
+        </strong>
         <span className="sub mono">…{suffix}</span>
       </>
     ),
@@ -54,12 +56,21 @@ const columns: readonly Column<TokenView>[] = [
     show: (token) => <Role token={token} />,
   },
   { id: 'scopes', title: 'Scopes', wide: true, show: (token) => <Tags values={token.scopes} /> },
-  { id: 'by', title: 'Created by', wide: true, show: ({ createdBy }) => createdBy.name },
+  {
+    id: 'by',
+    title: 'Created by',
+    wide: true,
+    show: ({ createdBy }) => <span className="nowrap">{createdBy.name}</span>,
+  },
   {
     id: 'expires',
     title: 'Expires',
     sortBy: ({ expiresAt }) => expiresAt,
-    show: ({ expiresAt }) => <span title={exactly(expiresAt)}>{toTheMinute(expiresAt)}</span>,
+    show: ({ expiresAt }) => (
+      <span className="time" title={exactly(expiresAt)}>
+        {toTheMinute(expiresAt)}
+      </span>
+    ),
   },
   {
     id: 'used',

@@ -95,7 +95,11 @@ const columns: readonly Column<UsageRecordView>[] = [
     id: 'channel',
     title: 'Channel',
     wide: true,
-    show: ({ channel }) => <span className="nowrap">{channel ?? '–'}</span>,
+    show: ({ channel }) => (
+      <span className="truncate" title={channel}>
+        {channel ?? '–'}
+      </span>
+    ),
   },
   {
     id: 'format',

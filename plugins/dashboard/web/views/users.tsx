@@ -23,8 +23,10 @@ const columns: readonly Column<UserView>[] = [
     sortBy: ({ email }) => email,
     show: ({ name, email }) => (
       <>
-        <strong className="truncate">{email}</strong>
-        {name !== email && <span className="sub truncate">{name}</span>}
+        <strong className="truncate far" title={email}>
+          {email}
+        </strong>
+        {name !== email && <span className="sub truncate far">{name}</span>}
       </>
     ),
   },
