@@ -75,7 +75,6 @@ export type { SessionWatch } from './routes.ts';
 export { bearerTokens, type AccessToken } from '../upstream/credentials/access-tokens.ts';
 export { withAuthorization } from '../upstream/credentials/authorization.ts';
 export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
-
 export { CredentialsError, RenewedCredentials } from '../upstream/credentials/renewed.ts';
 
 // The gateway

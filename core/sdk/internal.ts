@@ -110,7 +110,6 @@ export {
   type FoundApiKey,
   type OldSecret,
 } from '../state/api-keys/index.ts';
-export type { Budget } from './budget.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,

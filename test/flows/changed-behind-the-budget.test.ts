@@ -1,7 +1,6 @@
 import { of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin, gathered, type GatewayEvent } from 'sluice';
-import type { Budget } from 'sluice/internal';
+import { definePlugin, gathered, type GatewayEvent, type Budget } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -9,8 +9,9 @@ import {
   type Message,
   type PluginEntry,
   type Usage,
+  type Budget,
 } from 'sluice';
-import type { Amounts, Bookkeeper, Budget, Call, CallEdits, Reservation, UsageRecord } from 'sluice/internal';
+import type { Amounts, Bookkeeper, Call, CallEdits, Reservation, UsageRecord } from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountOf, type Account } from '../../core/money/account/index.ts';
