@@ -140,7 +140,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     expect(await guide.count()).toBe(0);
     // A call that fails later opens no step again.
-    expect((await call(key, 'nobody-has-it')).status).toBe(404);
+    expect((await call(key, 'nobody-has-it')).status).toBe(503);
     await expect
       .poll(() => ask(page, 'GET', 'usage?limit=1'))
       .toMatchObject({ records: [{ model: 'nobody-has-it' }] });
