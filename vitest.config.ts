@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config';
 import { compiled } from './test/support/compiled.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { patience, patienceVariable } from './test/support/patience.ts';
+import { temporaryFiles } from './test/support/temporary-files.ts';
 
 /**
  * Files that leave nothing behind for the next one and share what they load; but for those that look at what their own process holds,
@@ -27,8 +28,8 @@ export default defineConfig({
   test: {
     // Node itself loads everything, as it does where a gateway runs: what the test runner would make of each module takes a third longer.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    env: { ...compiled, ...patienceVariable },
-    globalSetup: ['test/support/warm.ts'],
+    env: { ...compiled, ...patienceVariable, ...temporaryFiles },
+    globalSetup: ['test/support/prepare.ts'],
     // Whoever watches wants to know which tests to run again.
     setupFiles: [
       'test/support/seed.ts',

@@ -21,11 +21,9 @@ import { ask } from './_reload.ts';
 /** Workers that were replaced end with their last connection. */
 const closing = { connection: 'close' };
 
-async function gatewayOn(
-  database: string,
-  members = 'channels: [demo({ pace: 100 })]',
-): Promise<OperatedGateway> {
-  const config = configWith(`database: '${database}', workers: 2, ${members}`);
+/** With one worker where a second would show nothing more: each change starts all of them anew. */
+async function gatewayOn(database: string, workers = 2): Promise<OperatedGateway> {
+  const config = configWith(`database: '${database}', workers: ${workers}, channels: [demo({ pace: 100 })]`);
   const gateway = await operate({ 'gateway.config.mjs': config });
   onTestFinished(() => gateway.end());
   return gateway;
@@ -63,140 +61,133 @@ const channel = (name: string) => ({
 
 const served = [200, 200, 200, 200, 200, 200];
 
-describe.each(newDatabases())(
-  'run-time configuration of two gateways with two workers: $kind',
-  ({ kind, url, skip }) => {
-    /** What is the same on each database is tried on one of them, and on all by `npm run fuzz`. */
-    const onOne = skip ?? (kind === 'SQLite' || everything ? undefined : 'tried on SQLite');
-    /** The same where PostgreSQL is the one, if there is one. */
-    const onLast =
-      skip ??
-      (kind === 'SQLite' && !everything && withoutPostgres() === undefined
-        ? 'tried on PostgreSQL'
-        : undefined);
+describe.each(newDatabases())('run-time configuration of two gateways: $kind', ({ kind, url, skip }) => {
+  /** What is the same on each database is tried on one of them, and on all by `npm run fuzz`. */
+  const onOne = skip ?? (kind === 'SQLite' || everything ? undefined : 'tried on SQLite');
+  /** The same where PostgreSQL is the one, if there is one. */
+  const onLast =
+    skip ??
+    (kind === 'SQLite' && !everything && withoutPostgres() === undefined ? 'tried on PostgreSQL' : undefined);
 
-    test.skipIf(onLast !== undefined)(
-      'a channel serves new connections at every worker as soon as its change is answered, and soon at the other gateway',
-      async () => {
-        const database = await url();
-        const [one, other] = [await gatewayOn(database), await gatewayOn(database)];
-        const admin = await adminOf(one);
-        expect(await callsOf(one, 'eu-model', 1)).toEqual([503]);
-        const created = await admin.ask('createConfig', { body: channel('eu') });
-        expect(created).toMatchObject({ entry: { state: 'active' }, applied: { ok: true, problems: [] } });
-        expect(await callsOf(one, 'eu-model')).toEqual(served);
-        await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served));
-        const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
-        expect(disabled).toMatchObject({ applied: { ok: true, problems: [] } });
-        expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503));
-        await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served.map(() => 503)));
-      },
-    );
-
-    test.skipIf(onOne !== undefined || !everything)(
-      'a connection that was open before a change makes one more call as before, and is closed with it',
-      async () => {
-        const gateway = await gatewayOn(await url());
-        const admin = await adminOf(gateway);
-        await admin.ask('createConfig', { body: channel('eu') });
-        // Connections to both workers.
-        const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
-        onTestFinished(() => agents.forEach((agent) => agent.destroy()));
-        const callAll = () =>
-          Promise.all(
-            agents.map(async (agent) => {
-              const response = await ask(gateway, { model: 'eu-model', agent });
-              await text(response);
-              return [response.statusCode, response.headers.connection];
-            }),
-          );
-        expect(await callAll()).toEqual(agents.map(() => [200, 'keep-alive']));
-        const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
-        expect(disabled).toMatchObject({ applied: { ok: true } });
-        expect(await callAll()).toEqual(agents.map(() => [200, 'close']));
-        expect(await callAll()).toEqual(agents.map(() => [503, 'keep-alive']));
-      },
-    );
-
-    test.skipIf(onOne !== undefined)('streams that run during fifty changes arrive whole', async () => {
+  test.skipIf(onLast !== undefined)(
+    'a channel serves new connections at every worker as soon as its change is answered, and soon at the other gateway',
+    async () => {
       const database = await url();
-      const [one, other] = [await gatewayOn(database), await gatewayOn(database)];
+      const [one, other] = [await gatewayOn(database), await gatewayOn(database, 1)];
       const admin = await adminOf(one);
-      const streams = [one, other].flatMap((gateway) =>
-        voices.map((voice) => new NumberStream(gateway.url, voice, 150)),
-      );
-      await Promise.all(streams.map(({ begun }) => begun));
-      const changes = Array.from({ length: 50 }, (_, index) =>
-        admin.ask('createConfig', { body: { kind: 'alias', name: `alias-${index}`, value: 'demo' } }),
-      );
-      const revisions = (await Promise.all(changes)).map(({ revision }) => revision);
-      expect(revisions.toSorted((a, b) => a - b)).toEqual(
-        Array.from({ length: 50 }, (_, index) => index + 1),
-      );
-      for (const gateway of [one, other])
-        await eventually(async () => expect(await callsOf(gateway, 'alias-49')).toEqual(served));
-      expect(await Promise.all(streams.map(({ end }) => end))).toEqual(streams.map(() => 'complete'));
-      // Changes that come together share reloads.
-      expect(one.lines('reloaded: the workers before finish what they have').length).toBeLessThan(20);
-    });
+      expect(await callsOf(one, 'eu-model', 1)).toEqual([503]);
+      const created = await admin.ask('createConfig', { body: channel('eu') });
+      expect(created).toMatchObject({ entry: { state: 'active' }, applied: { ok: true, problems: [] } });
+      expect(await callsOf(one, 'eu-model')).toEqual(served);
+      await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served));
+      const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+      expect(disabled).toMatchObject({ applied: { ok: true, problems: [] } });
+      expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503));
+      await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served.map(() => 503)));
+    },
+  );
 
-    test.skipIf(onOne !== undefined || !everything)(
-      'an entry whose id the file takes later is shadowed, and serves again without',
-      async () => {
-        const gateway = await gatewayOn(await url());
-        const admin = await adminOf(gateway);
-        await admin.ask('createConfig', { body: channel('eu') });
-        const config = (members: string): string =>
-          configWith(`database: '${gatewayDatabase}', workers: 2, channels: [demo(), ${members}]`);
-        const gatewayDatabase = /database: '([^']+)'/.exec(await readConfig(gateway))?.[1] ?? '';
-        gateway.write('gateway.config.mjs', config("demo({ id: 'eu', models: ['file-model'] })"));
-        expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
-        expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({
-          state: 'shadowed',
-          origin: 'run-time',
-        });
-        expect(await callsOf(gateway, 'eu-model', 2)).toEqual([503, 503]);
-        expect(await callsOf(gateway, 'file-model', 2)).toEqual([200, 200]);
-        gateway.write('gateway.config.mjs', config(''));
-        expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
-        expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
-      },
+  test.skipIf(onOne !== undefined || !everything)(
+    'a connection that was open before a change makes one more call as before, and is closed with it',
+    async () => {
+      const gateway = await gatewayOn(await url());
+      const admin = await adminOf(gateway);
+      await admin.ask('createConfig', { body: channel('eu') });
+      // Connections to both workers.
+      const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+      onTestFinished(() => agents.forEach((agent) => agent.destroy()));
+      const callAll = () =>
+        Promise.all(
+          agents.map(async (agent) => {
+            const response = await ask(gateway, { model: 'eu-model', agent });
+            await text(response);
+            return [response.statusCode, response.headers.connection];
+          }),
+        );
+      expect(await callAll()).toEqual(agents.map(() => [200, 'keep-alive']));
+      const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+      expect(disabled).toMatchObject({ applied: { ok: true } });
+      expect(await callAll()).toEqual(agents.map(() => [200, 'close']));
+      expect(await callAll()).toEqual(agents.map(() => [503, 'keep-alive']));
+    },
+  );
+
+  test.skipIf(onOne !== undefined)('streams that run during fifty changes arrive whole', async () => {
+    const database = await url();
+    const [one, other] = [await gatewayOn(database), await gatewayOn(database, 1)];
+    const admin = await adminOf(one);
+    const streams = [one, other].flatMap((gateway) =>
+      voices.map((voice) => new NumberStream(gateway.url, voice, 150)),
     );
+    await Promise.all(streams.map(({ begun }) => begun));
+    const changes = Array.from({ length: 50 }, (_, index) =>
+      admin.ask('createConfig', { body: { kind: 'alias', name: `alias-${index}`, value: 'demo' } }),
+    );
+    const revisions = (await Promise.all(changes)).map(({ revision }) => revision);
+    expect(revisions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    for (const gateway of [one, other])
+      await eventually(async () => expect(await callsOf(gateway, 'alias-49')).toEqual(served));
+    expect(await Promise.all(streams.map(({ end }) => end))).toEqual(streams.map(() => 'complete'));
+    // Changes that come together share reloads.
+    expect(one.lines('reloaded: the workers before finish what they have').length).toBeLessThan(20);
+  });
 
-    test.skipIf(onOne !== undefined)('a gateway that cannot apply a change goes on and says so', async () => {
-      const database = await url();
-      const one = await gatewayOn(database);
-      const other = await gatewayOn(database);
-      one.write('channels/newer.mjs', newKind);
-      expect(await (await operator(one)).ask('POST', 'reload')).toMatchObject({ ok: true });
-      const admin = await adminOf(one);
-      await admin.ask('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
-      await eventually(async () => expect(await callsOf(other, 'before', 2)).toEqual([200, 200]));
-      const { applied } = await admin.ask('createConfig', {
-        body: {
-          kind: 'channel',
-          name: 'new',
-          value: { type: 'newer', options: { models: ['newer-model'] } },
-        },
+  test.skipIf(onOne !== undefined || !everything)(
+    'an entry whose id the file takes later is shadowed, and serves again without',
+    async () => {
+      const gateway = await gatewayOn(await url());
+      const admin = await adminOf(gateway);
+      await admin.ask('createConfig', { body: channel('eu') });
+      const config = (members: string): string =>
+        configWith(`database: '${gatewayDatabase}', workers: 2, channels: [demo(), ${members}]`);
+      const gatewayDatabase = /database: '([^']+)'/.exec(await readConfig(gateway))?.[1] ?? '';
+      gateway.write('gateway.config.mjs', config("demo({ id: 'eu', models: ['file-model'] })"));
+      expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({
+        state: 'shadowed',
+        origin: 'run-time',
       });
-      expect(applied).toMatchObject({ ok: true, problems: [] });
-      const { problems } = (await other.logged(
-        'the run-time configuration could not be applied: what ran before goes on',
-      )) as {
-        problems: string[];
-      };
-      expect(problems.join()).toContain('the run-time channel "new": there is no channel kind "newer"');
-      expect(await callsOf(other, 'before', 4)).toEqual([200, 200, 200, 200]);
-      const ready = await fetch(`${other.url}/readyz`, {
-        headers: { authorization: `Bearer ${key}`, ...closing },
-      });
-      expect(ready.status).toBe(200);
-      expect(await ready.json()).toMatchObject({
-        warnings: expect.arrayContaining(['run-time-configuration']),
-      });
+      expect(await callsOf(gateway, 'eu-model', 2)).toEqual([503, 503]);
+      expect(await callsOf(gateway, 'file-model', 2)).toEqual([200, 200]);
+      gateway.write('gateway.config.mjs', config(''));
+      expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
+    },
+  );
+
+  test.skipIf(onOne !== undefined)('a gateway that cannot apply a change goes on and says so', async () => {
+    const database = await url();
+    const one = await gatewayOn(database, 1);
+    const other = await gatewayOn(database, 1);
+    one.write('channels/newer.mjs', newKind);
+    expect(await (await operator(one)).ask('POST', 'reload')).toMatchObject({ ok: true });
+    const admin = await adminOf(one);
+    await admin.ask('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
+    await eventually(async () => expect(await callsOf(other, 'before', 2)).toEqual([200, 200]));
+    const { applied } = await admin.ask('createConfig', {
+      body: {
+        kind: 'channel',
+        name: 'new',
+        value: { type: 'newer', options: { models: ['newer-model'] } },
+      },
     });
-  },
-);
+    expect(applied).toMatchObject({ ok: true, problems: [] });
+    const { problems } = (await other.logged(
+      'the run-time configuration could not be applied: what ran before goes on',
+    )) as {
+      problems: string[];
+    };
+    expect(problems.join()).toContain('the run-time channel "new": there is no channel kind "newer"');
+    expect(await callsOf(other, 'before', 4)).toEqual([200, 200, 200, 200]);
+    const ready = await fetch(`${other.url}/readyz`, {
+      headers: { authorization: `Bearer ${key}`, ...closing },
+    });
+    expect(ready.status).toBe(200);
+    expect(await ready.json()).toMatchObject({
+      warnings: expect.arrayContaining(['run-time-configuration']),
+    });
+  });
+});
 
 /** A channel kind that one gateway has and the other has not. */
 const newKind = `import demo from '${new URL('../../channels/demo/index.ts', import.meta.url).pathname}';

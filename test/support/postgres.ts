@@ -111,7 +111,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     `postgres://tester:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
 
   async function start(): Promise<void> {
-    const settings = ['fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
+    const settings = [
+      'fsync=off',
+      'max_connections=200',
+      'shared_buffers=32MB',
+      'timezone=UTC',
+      // In files of its folder: a server that is killed leaves other shared memory behind, 1 MiB each time.
+      'dynamic_shared_memory_type=mmap',
+    ];
     const child = spawn(
       join(programs, 'postgres'),
       [

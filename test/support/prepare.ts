@@ -3,14 +3,21 @@ import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compiled } from './compiled.ts';
+import { openTemporaryFiles } from './temporary-files.ts';
 
 const home = join(import.meta.dirname, '../..');
+
+/** Prepares a run of tests. Returns what cleans up after it. */
+export default function prepare(): () => void {
+  warmUp();
+  return openTemporaryFiles();
+}
 
 /**
  * Where nothing has been compiled yet, everything is loaded once before the tests begin: otherwise each of the many processes that start
  * together compiles all of it for itself.
  */
-export default function warmUp(): void {
+function warmUp(): void {
   if (existsSync(compiled['NODE_COMPILE_CACHE'] ?? '')) return;
   const files = globSync(
     ['core/{server,sdk/index,sdk/testing/index,cli/start}.ts', '{channels,plugins}/{*,*/index}.ts'],
