@@ -88,7 +88,9 @@ const columns: readonly Column<LiveCall>[] = [
     sortBy: ({ model }) => model,
     show: ({ model, upstreamModel, operation }) => (
       <>
-        {model ?? '–'}
+        <span className="truncate" title={model}>
+          {model ?? '–'}
+        </span>
         <span className="sub">
           {operation === 'chat' ? '' : operation}
           {upstreamModel !== undefined && upstreamModel !== model ? ` as ${upstreamModel}` : ''}
@@ -147,7 +149,7 @@ const columns: readonly Column<LiveCall>[] = [
   },
   {
     id: 'ip',
-    wide: true,
+    wide: 'extra',
     title: 'From',
     sortBy: ({ ip }) => ip,
     show: ({ ip }) => <span className="mono">{ip}</span>,
