@@ -114,7 +114,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
 
   test.skipIf(onOne !== undefined)('streams that run during fifty changes arrive whole', async () => {
     const database = await url();
-    const [one, other] = [await gatewayOn(database), await gatewayOn(database, 1)];
+    const [one, other] = [await gatewayOn(database, 1), await gatewayOn(database, 1)];
     const admin = await adminOf(one);
     const streams = [one, other].flatMap((gateway) =>
       voices.map((voice) => new NumberStream(gateway.url, voice, 150)),
