@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { differences } from '../../../plugins/dashboard/web/parts/differences.ts';
 import { changesOf, draftOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
 import { fieldOf } from '../../../plugins/dashboard/web/parts/limits-draft.ts';
@@ -21,12 +21,22 @@ const key: KeyView = {
   budgets: [],
 };
 
+const budgetField = {
+  id: 0,
+  amount: '',
+  unit: 'micro-dollar',
+  period: 'month',
+  hours: '',
+  timeZone: '',
+} as const;
+
 describe('the form of a key', () => {
   test('sends dollars as micro-dollars and leaves out what is empty', () => {
     const read = readDraft({
       ...draftOf(undefined),
       name: ' Team Blue ',
-      models: 'demo, gpt-*\n\nclaude-x',
+      models: 'demo\n gpt-* \r\n\nMy Model, new',
+      tags: 'team blue,nightly',
       budgets: [
         { id: 0, amount: '$1,000.50', unit: 'micro-dollar', period: 'month', hours: '', timeZone: '' },
         { id: 1, amount: '2 000', unit: 'token', period: 'day', hours: '', timeZone: 'Europe/Vienna' },
@@ -36,7 +46,8 @@ describe('the form of a key', () => {
     expect(read).toEqual({
       value: {
         name: 'Team Blue',
-        models: ['demo', 'gpt-*', 'claude-x'],
+        models: ['demo', 'gpt-*', 'My Model, new'],
+        tags: ['team blue', 'nightly'],
         budgets: [
           { unit: 'micro-dollar', period: 'month', amount: 1_000_500_000 },
           { unit: 'token', period: 'day', timeZone: 'Europe/Vienna', amount: 2000 },
@@ -51,6 +62,8 @@ describe('the form of a key', () => {
     ['concurrency', { concurrency: '0' }],
     ['tokensPerMinute', { tokensPerMinute: 'many' }],
     ['requestsPerMinute', { requestsPerMinute: '1.5' }],
+    ['requestsPerMinute', { requestsPerMinute: '1,5' }],
+    ['tokensPerMinute', { tokensPerMinute: ',' }],
     [
       'budgets',
       {
@@ -94,9 +107,25 @@ describe('the form of a key', () => {
     expect('problems' in read && Object.keys(read.problems)).toEqual([field]);
   });
 
+  test.each(['1,5', '1.000,50', ',', '$', '1,00', '10,0000', '0x10'])(
+    'says how an amount is written that is typed as %s',
+    (amount) => {
+      const budget = { ...budgetField, amount };
+      const read = readDraft({
+        ...draftOf(undefined),
+        name: 'a',
+        budgets: [budget],
+        endUserBudget: [budget],
+      });
+      const problem = expect.stringContaining('such as 1,000 or 2.50') as string;
+      expect(read).toEqual({ problems: { budgets: problem, endUserBudget: problem } });
+    },
+  );
+
   test('shows a key so that saving it untouched changes nothing', () => {
     const optionalNumber = fc.option(fc.integer({ min: 1, max: 1e9 }), { nil: undefined });
-    const word = fc.stringMatching(/^[a-z][a-z0-9*-]{0,12}$/);
+    const word = fc.stringMatching(/^[a-z][a-z0-9*, -]{0,12}[a-z*]$/);
+    const tag = fc.stringMatching(/^[a-z][a-z0-9 -]{0,12}[a-z]$/);
     fc.assert(
       fc.property(
         fc.record({
@@ -105,6 +134,7 @@ describe('the form of a key', () => {
           tokensPerMinute: optionalNumber,
           concurrency: optionalNumber,
           callTags: fc.option(fc.boolean(), { nil: undefined }),
+          tags: fc.option(fc.array(tag, { minLength: 1, maxLength: 4 }), { nil: undefined }),
           budgets: fc.array(
             fc.record({
               unit: fc.constantFrom('micro-dollar' as const, 'token' as const),
@@ -121,6 +151,13 @@ describe('the form of a key', () => {
           const shown = { ...key, ...limits };
           const read = readDraft(draftOf(shown));
           expect('value' in read && changesOf(shown, read.value)).toEqual({});
+          const budgets = limits.budgets.map(({ unit, period, amount }) => ({ unit, period, amount }));
+          expect('value' in read && read.value).toEqual({
+            ...limits,
+            name: key.name,
+            callTags: limits.callTags === true ? true : undefined,
+            budgets: budgets.length > 0 ? budgets : undefined,
+          });
         },
       ),
     );
@@ -134,6 +171,31 @@ describe('the form of a key', () => {
       models: ['demo', 'gpt-5'],
     });
   });
+
+  test('keeps names with spaces when another is added', () => {
+    const before = { ...key, models: ['My Model', 'a, b'], tags: ['team blue'] };
+    const shown = draftOf(before);
+    const read = readDraft({ ...shown, models: `${shown.models}\nnew`, tags: `${shown.tags}, team red` });
+    expect('value' in read && changesOf(before, read.value)).toEqual({
+      models: ['My Model', 'a, b', 'new'],
+      tags: ['team blue', 'team red'],
+    });
+  });
+
+  test.each(['2020-01-01T00:00:30.5Z', '2026-10-25T00:30:30.5Z', '2026-10-25T01:30:30.5Z'])(
+    'leaves an expiry of %s to the millisecond, in the past and in an hour that is repeated',
+    (time) => {
+      vi.stubEnv('TZ', 'Europe/Berlin');
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const before = { ...key, expiresAt: Date.parse(time) };
+      const read = readDraft({ ...draftOf(before), name: 'Other' });
+      expect('value' in read && changesOf(before, read.value)).toEqual({ name: 'Other' });
+      const later = readDraft({ ...draftOf(before), expiresAt: '2027-03-01T12:00' });
+      expect('value' in later && changesOf(before, later.value)).toEqual({
+        expiresAt: new Date(2027, 2, 1, 12).getTime(),
+      });
+    },
+  );
 
   test('finds the field that a refusal is about', () => {
     expect(fieldOf('budgets[0].amount', draftOf(undefined))).toBe('budgets');
@@ -202,9 +264,26 @@ describe('the form of a team', () => {
       fc.property(rule, endUserBudget, (rules, budget) => {
         const shown = { ...team, pricing: rules, endUserBudget: budget };
         const read = readOwner(draftOfOwner(shown, 'team'));
-        expect('value' in read && changesOfOwner(shown, read.value)).toEqual({});
+        if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+        expect(changesOfOwner(shown, read.value)).toEqual({});
+        expect(JSON.stringify(read.value.pricing)).toBe(JSON.stringify(rules));
+        expect(read.value.endUserBudget).toEqual(budget);
       }),
     );
+  });
+
+  test('leaves an empty rule as it is until it is changed', () => {
+    const shown = { ...team, pricing: {} };
+    const draft = draftOfOwner(shown, 'team');
+    const changesFor = (factor: string): unknown => {
+      const read = readOwner({ ...draft, note: 'new', pricing: { factor, models: [] } });
+      return 'value' in read && changesOfOwner(shown, read.value);
+    };
+    expect([draft.pricing.factor, '', '1,000'].map(changesFor)).toEqual([
+      { note: 'new' },
+      { note: 'new', pricing: null },
+      { note: 'new', pricing: { factor: 1000 } },
+    ]);
   });
 
   test('keeps prices that it has no field for when others are changed, and takes the rule away when nothing is left', () => {

@@ -1,5 +1,6 @@
 /** Budgets while they are typed, and the values that they stand for. */
 import type { KeyView, NewKey } from '../../../admin/schemas/index.ts';
+import { amountForm, readAmount } from './number-text.ts';
 
 type Budget = NonNullable<NewKey['budgets']>[number];
 
@@ -54,9 +55,8 @@ export function readBudgets(drafts: readonly BudgetDraft[]): {
 } {
   let problem: string | undefined;
   const budgets = drafts.map(({ amount, unit, period, hours, timeZone }) => {
-    const number = Number(amount.trim().replaceAll(/[\s,_$]/g, ''));
-    if (amount.trim() === '' || !Number.isFinite(number) || number < 0)
-      problem = 'A budget needs an amount of 0 or more.';
+    const number = readAmount(amount) ?? Number.NaN;
+    if (Number.isNaN(number)) problem = `A budget needs an amount of 0 or more, ${amountForm}.`;
     const length = Number(hours);
     if (period === 'hours' && !(Number.isInteger(length) && length >= 1 && length <= 168))
       problem = 'A budget by rolling hours needs a whole number of 1 to 168 hours.';

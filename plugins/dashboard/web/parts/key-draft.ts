@@ -3,8 +3,9 @@ import type { KeyChanges, KeyView, NewKey } from '../../../admin/schemas/index.t
 import {
   changedFields,
   draftOfLimits,
-  list,
   readLimits,
+  split,
+  type Limits,
   type LimitsDraft,
   type Problems,
 } from './limits-draft.ts';
@@ -18,7 +19,7 @@ export interface KeyDraft extends LimitsDraft {
   readonly team: string;
   /** Id of the member or service account; empty for none. */
   readonly member: string;
-  /** Separated by spaces, commas or line ends. */
+  /** Separated by commas or line ends: tags may have spaces. */
   readonly tags: string;
   /** True where calls may bring further tags. */
   readonly callTags: boolean;
@@ -31,7 +32,7 @@ export function draftOf(key: KeyView | undefined): KeyDraft {
     expiresAt: key?.expiresAt === undefined ? '' : localTime(key.expiresAt),
     team: key?.team ?? '',
     member: key?.member ?? '',
-    tags: key?.tags?.join(' ') ?? '',
+    tags: key?.tags?.join(', ') ?? '',
     callTags: key?.callTags === true,
   };
 }
@@ -41,25 +42,26 @@ export function readDraft(
   draft: KeyDraft,
 ): { readonly value: NewKey } | { readonly problems: Problems<KeyDraft> } {
   const { limits, problems } = readLimits(draft);
-  if (Object.keys(problems).length > 0) return { problems };
+  return Object.keys(problems).length > 0 ? { problems } : { value: valueOf(draft, limits) };
+}
+
+function valueOf(draft: KeyDraft, limits: Limits): NewKey {
   const { team, member, callTags } = draft;
-  const tags = list(draft.tags);
+  const tags = split(draft.tags, /[,\n]/);
   const expiresAt = draft.expiresAt === '' ? undefined : new Date(draft.expiresAt).getTime();
   return {
-    value: {
-      ...limits,
-      ...(expiresAt !== undefined && { expiresAt }),
-      ...(team !== '' && { team }),
-      ...(member !== '' && { member }),
-      ...(tags.length > 0 && { tags }),
-      ...(callTags && { callTags }),
-    },
+    ...limits,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(team !== '' && { team }),
+    ...(member !== '' && { member }),
+    ...(tags.length > 0 && { tags }),
+    ...(callTags && { callTags }),
   };
 }
 
-/** Returns what differs from a key as it is; null takes a limit away. */
+/** Returns what was changed in the form of a key; null takes a limit away. */
 export function changesOf(before: KeyView, after: NewKey): KeyChanges {
-  // False is as good as none.
-  const known = { ...before, callTags: before.callTags === true ? true : undefined };
-  return changedFields(known, after, ['expiresAt', 'team', 'member', 'tags', 'callTags']);
+  const draft = draftOf(before);
+  const untouched = valueOf(draft, readLimits(draft).limits);
+  return changedFields(untouched, after, ['expiresAt', 'team', 'member', 'tags', 'callTags']);
 }

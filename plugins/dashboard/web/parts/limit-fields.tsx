@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { api } from './api.ts';
 import { BudgetFields } from './budget-fields.tsx';
 import { Field } from './fields.tsx';
-import type { LimitsDraft, Problems } from './limits-draft.ts';
+import { split, type LimitsDraft, type Problems } from './limits-draft.ts';
 
 /** Models, budgets, rates and addresses. `beside` stands next to the addresses. */
 export function LimitFields({
@@ -88,7 +88,7 @@ function Models({
   readonly onChange: (value: string) => void;
 }) {
   const models = useQuery({ queryKey: ['models'], queryFn: api.models });
-  const chosen = value.split(/[\s,]+/);
+  const chosen = split(value, '\n');
   const offered = (models.data?.models ?? []).filter(({ id }) => !chosen.includes(id));
   return (
     <Field
@@ -110,9 +110,7 @@ function Models({
             <select
               aria-label="Add a model to the list"
               value=""
-              onChange={({ target }) =>
-                onChange([...chosen.filter((name) => name !== ''), target.value].join('\n'))
-              }
+              onChange={({ target }) => onChange([...chosen, target.value].join('\n'))}
             >
               <option value="">Add a model…</option>
               {offered.map(({ id }) => (

@@ -1,13 +1,15 @@
 /** Limits of API keys and owners while they are typed, and the values that they stand for. */
 import type { BudgetStateView, NewKey } from '../../../admin/schemas/index.ts';
-import { budgetOf, draftsOf, readBudgets, type BudgetDraft, type EndUserBudget } from './budget-draft.ts';
+import { draftsOf, readBudgets, type BudgetDraft, type EndUserBudget } from './budget-draft.ts';
+import { readCount } from './number-text.ts';
 
 /** Name and limits while they are typed: texts as they stand in the fields. */
 export interface LimitsDraft {
   readonly name: string;
   readonly note: string;
-  /** Separated by spaces, commas or line ends; so are addresses. */
+  /** One a line: names may have spaces and commas. */
   readonly models: string;
+  /** Separated by spaces, commas or line ends. */
   readonly addresses: string;
   readonly budgets: readonly BudgetDraft[];
   /** The budget of each end user: one, or none. */
@@ -65,8 +67,12 @@ export function draftOfLimits(view: LimitsView | undefined): LimitsDraft {
   };
 }
 
-/** Splits at spaces, commas and line ends. */
-export const list = (text: string): string[] => text.split(/[\s,]+/).filter((entry) => entry !== '');
+/** Splits a text, and leaves out spaces around entries and empty entries. */
+export const split = (text: string, separator: string | RegExp): string[] =>
+  text
+    .split(separator)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
 
 /** Reads the fields. Empty ones are absent. Problems are what cannot be sent at all; the gateway checks the rest. */
 export function readLimits(draft: LimitsDraft): {
@@ -75,10 +81,10 @@ export function readLimits(draft: LimitsDraft): {
 } {
   const problems: Problems<LimitsDraft> = {};
   const whole = (field: 'requestsPerMinute' | 'tokensPerMinute' | 'concurrency'): number | undefined => {
-    const text = draft[field].trim().replaceAll(/[\s,_]/g, '');
-    if (text === '') return undefined;
-    if (!/^\d+$/.test(text) || Number(text) < 1) problems[field] = 'must be a whole number of at least 1';
-    return Number(text);
+    if (draft[field].trim() === '') return undefined;
+    const number = readCount(draft[field]) ?? 0;
+    if (number < 1) problems[field] = 'must be a whole number of at least 1, such as 1,000';
+    return number;
   };
   const name = draft.name.trim();
   if (name === '') problems.name = 'must not be empty';
@@ -88,8 +94,8 @@ export function readLimits(draft: LimitsDraft): {
   if (each.problem !== undefined) problems.endUserBudget = each.problem;
   // The form does not offer the period `total` for it.
   const [endUserBudget] = each.budgets as readonly EndUserBudget[];
-  const models = list(draft.models);
-  const addresses = list(draft.addresses);
+  const models = split(draft.models, '\n');
+  const addresses = split(draft.addresses, /[\s,]/);
   const note = draft.note.trim();
   const requestsPerMinute = whole('requestsPerMinute');
   const tokensPerMinute = whole('tokensPerMinute');
@@ -120,21 +126,18 @@ const limitFields = [
   'addresses',
 ] as const;
 
-/** Returns the fields that differ, `more` among them; null takes a limit away. */
-export function changedFields<View extends LimitsView, After extends Limits>(
-  before: View,
-  after: After,
-  more: readonly (keyof View & keyof After & string)[],
+/**
+ * Returns the fields that differ, `more` among them; null takes a limit away. `before` is what the form reads where nobody has typed: a
+ * stored value may say more than its text in the form, such as the seconds of a time, and stays as it is until its text is changed.
+ */
+export function changedFields<Values extends Limits>(
+  before: Values,
+  after: Values,
+  more: readonly (keyof Values & string)[],
 ): Record<string, unknown> {
-  const { budgets, endUserBudget } = before;
-  const plain = {
-    ...before,
-    budgets: budgets.length === 0 ? undefined : budgets.map(budgetOf),
-    endUserBudget: endUserBudget && budgetOf(endUserBudget),
-  };
   return Object.fromEntries(
     [...limitFields, ...more]
-      .filter((field) => JSON.stringify(plain[field]) !== JSON.stringify(after[field]))
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
       .map((field) => [field, after[field] ?? null]),
   );
 }

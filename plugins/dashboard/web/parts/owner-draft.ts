@@ -1,7 +1,14 @@
 /** The form of an owner: its fields, and the request that they stand for. */
 import type { NewOwner, OwnerChanges, OwnerView } from '../../../admin/schemas/index.ts';
 import { draftOfPricing, readPricing, type PriceRuleDraft } from './price-draft.ts';
-import { changedFields, draftOfLimits, readLimits, type LimitsDraft, type Problems } from './limits-draft.ts';
+import {
+  changedFields,
+  draftOfLimits,
+  readLimits,
+  type Limits,
+  type LimitsDraft,
+  type Problems,
+} from './limits-draft.ts';
 
 /** An owner while it is typed. */
 export interface OwnerDraft extends LimitsDraft {
@@ -30,22 +37,31 @@ export function readOwner(
   draft: OwnerDraft,
 ): { readonly value: NewOwner } | { readonly problems: Problems<OwnerDraft> } {
   const { limits, problems } = readLimits(draft);
-  const { kind, organisation } = draft;
-  const pricing = hasPricing(kind) ? readPricing(draft.pricing) : undefined;
-  const all = { ...problems, ...pricing?.problems };
-  if (Object.keys(all).length > 0) return { problems: all };
-  const rule = pricing?.rule;
+  const { rule, problems: wrongPrices } = readRule(draft);
+  const all = { ...problems, ...wrongPrices };
+  return Object.keys(all).length > 0 ? { problems: all } : { value: valueOf(draft, limits, rule) };
+}
+
+/** Reads the price rule, of owners that may have one. */
+const readRule = ({ kind, pricing }: OwnerDraft): Partial<ReturnType<typeof readPricing>> =>
+  hasPricing(kind) ? readPricing(pricing) : {};
+
+function valueOf(
+  { kind, organisation }: OwnerDraft,
+  limits: Limits,
+  pricing: OwnerView['pricing'],
+): NewOwner {
   return {
-    value: {
-      ...limits,
-      kind,
-      ...(organisation !== '' && kind !== 'organisation' && { organisation }),
-      ...(rule !== undefined && { pricing: rule }),
-    },
+    ...limits,
+    kind,
+    ...(organisation !== '' && kind !== 'organisation' && { organisation }),
+    ...(pricing !== undefined && { pricing }),
   };
 }
 
-/** Returns what differs from an owner as it is; null takes a limit away. */
+/** Returns what was changed in the form of an owner; null takes a limit away. */
 export function changesOfOwner(before: OwnerView, after: NewOwner): OwnerChanges {
-  return changedFields(before, after, ['organisation', 'pricing']);
+  const draft = draftOfOwner(before, before.kind);
+  const untouched = valueOf(draft, readLimits(draft).limits, readRule(draft).rule);
+  return changedFields(untouched, after, ['organisation', 'pricing']);
 }

@@ -1,6 +1,7 @@
 /** The price rule of a team or organisation while it is typed, and the value that it stands for. */
 import type { OwnerView } from '../../../admin/schemas/index.ts';
 import type { Problems } from './limits-draft.ts';
+import { amountForm, readAmount } from './number-text.ts';
 
 type PriceRule = NonNullable<OwnerView['pricing']>;
 type ModelPrice = NonNullable<PriceRule['models']>[number];
@@ -70,9 +71,8 @@ export function readPricing(draft: PriceRuleDraft): {
 } {
   const problems: Problems<object> = {};
   const numberOf = (typed: string, path: string): number => {
-    const text = typed.trim().replace(/^\$\s*/, '');
-    const number = Number(text);
-    if (text === '' || !Number.isFinite(number)) problems[`pricing.${path}`] = 'must be a number';
+    const number = readAmount(typed) ?? Number.NaN;
+    if (Number.isNaN(number)) problems[`pricing.${path}`] = `must be a number of 0 or more, ${amountForm}`;
     return number;
   };
   const models = draft.models.map((row, index): ModelPrice => {

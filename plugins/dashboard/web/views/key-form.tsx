@@ -87,7 +87,7 @@ export function KeyForm({
       />
       <TextField
         label="Tags"
-        hint="Words by which usage is summed up, separated by spaces."
+        hint="Words by which usage is summed up, separated by commas. A tag may have spaces."
         problem={problems.tags}
         value={draft.tags}
         onChange={(tags) => set({ tags })}
