@@ -333,6 +333,23 @@ describe('the form of a team', () => {
   });
 });
 
+test('what somebody else has changed of a field that is sent is told, also where its words are the same', () => {
+  const row = { model: 'gpt-*', factor: 3 };
+  const rules = { models: [{ model: 'gpt-*', factor: 1 }, row] };
+  expect(differences({ pricing: rules }, { pricing: { models: [{ ...row, factor: 2 }, row] } })).toEqual([
+    'Price of gpt-* is now 2 × the cost',
+  ]);
+  const budgets = [{ unit: 'token', period: 'day', amount: 5, spent: 1 }];
+  const before = { models: ['a, b'], expiresAt: 1_000, budgets };
+  const after = { models: ['a', 'b'], expiresAt: 1_001, budgets: [{ ...budgets[0], spent: 2 }] };
+  expect(differences(before, after)).toEqual([]);
+  expect(differences(before, after, ['budgets', 'models', 'name'])).toEqual(['Models is now a, b']);
+  expect(differences(before, { ...after, name: 'c' }, ['expiresAt', 'name'])).toEqual([
+    'Name is now c',
+    expect.stringMatching(/^Expires at is now .*1970/),
+  ]);
+});
+
 describe('numbers for people', () => {
   test.each([
     [undefined, '–'],

@@ -29,10 +29,28 @@ export function differencesOf(before: object = {}, after: object = {}): Differen
     .filter((one) => one.was !== one.is);
 }
 
-/** Describes the fields in which a thing differs from what it was, with their new values. */
-export function differences(before: object, after: object): string[] {
-  return differencesOf(before, after).map(({ name, is }) => `${name} is now ${is?.slice(0, 200) ?? 'empty'}`);
+/**
+ * Describes the fields in which a thing differs from what it was, with their new values. Fields of `exact` are described even where words
+ * do not show how they differ, such as a time by less than a second.
+ */
+export function differences(before: object, after: object, exact: readonly string[] = []): string[] {
+  const unseen = exact.flatMap((field): Pick<Difference, 'name' | 'is'>[] => {
+    const [was, is] = [valueAt(before, field), valueAt(after, field)];
+    if (exactText(field, was) === exactText(field, is)) return [];
+    const isSeen = differencesOf({ [field]: was }, { [field]: is }).length > 0;
+    return isSeen ? [] : [{ name: nameOf(field), is: textOf(is, field) }];
+  });
+  return [...differencesOf(before, after), ...unseen].map(
+    ({ name, is }) => `${name} is now ${is?.slice(0, 200) ?? 'empty'}`,
+  );
 }
+
+const valueAt = (thing: object, field: string): unknown =>
+  (thing as Readonly<Record<string, unknown>>)[field];
+
+/** What budgets have spent is no edit, and their words say all else. */
+const exactText = (field: string, value: unknown): string | undefined =>
+  field === 'budgets' ? textOf(value) : JSON.stringify(value);
 
 /** Returns the fields that people edit, with their values in words. The prices of a rule are fields by themselves. */
 function fieldsOf(thing: object): ReadonlyMap<string, string> {
@@ -45,7 +63,12 @@ function fieldsOf(thing: object): ReadonlyMap<string, string> {
     } else if (name !== 'pricing') fields.set(nameOf(name), textOf(value, name));
     else {
       const lines = pricingLines(value);
-      for (const [about, text] of lines) fields.set(`Price of ${about}`, text);
+      for (const [about, text] of lines) {
+        let title = `Price of ${about}`;
+        // Rows may have equal patterns.
+        for (let number = 2; fields.has(title); number++) title = `Price of ${about} (${number})`;
+        fields.set(title, text);
+      }
       // The first that fits a model decides.
       if (lines.length > 2) fields.set('Order of prices', lines.map(([about]) => about).join(', '));
     }

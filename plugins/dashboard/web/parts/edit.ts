@@ -9,12 +9,13 @@ interface Versioned {
 }
 
 /**
- * Returns a function that saves a change of a thing. Where somebody else has changed the thing since, it reads it again and rejects with an
- * error that tells what is different; saving once more then keeps that change beside one's own.
+ * Returns a function that saves changes of a thing. Where somebody else has changed the thing since, it reads it again and rejects with an
+ * error that tells what is different; saving once more then keeps that change beside one's own. `changes` are the fields that `write` sends:
+ * what somebody else has changed of them is never written over untold.
  */
 export function useEdit<View extends Versioned>(thing: View | undefined, read: () => Promise<View>) {
   const latest = useRef(thing);
-  return async <Answer>(write: (version: string) => Promise<Answer>): Promise<Answer> => {
+  return async <Answer>(changes: object, write: (version: string) => Promise<Answer>): Promise<Answer> => {
     const known = latest.current;
     try {
       return await write(known?.version ?? '');
@@ -22,10 +23,10 @@ export function useEdit<View extends Versioned>(thing: View | undefined, read: (
       if (!(error instanceof ApiError) || error.status !== 412 || known === undefined) throw error;
       const fresh = await read();
       latest.current = fresh;
-      const changes = differences(known, fresh);
+      const others = differences(known, fresh, Object.keys(changes));
       // The page had an older state, of which it shows nothing that is different.
-      if (changes.length === 0) return write(fresh.version);
-      throw new ApiError(412, sentenceOf(changes));
+      if (others.length === 0) return write(fresh.version);
+      throw new ApiError(412, sentenceOf(others));
     }
   };
 }

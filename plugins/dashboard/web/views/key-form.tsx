@@ -27,10 +27,11 @@ export function KeyForm({
   const form = useForm({
     initial: () => ({ ...draftOf(apiKey), ...(apiKey === undefined && owner) }),
     read: readDraft,
-    save: (key: NewKey): Promise<KeyWithValue | ChangedKey> =>
-      apiKey === undefined
-        ? api.createKey(key)
-        : edit((version) => api.updateKey(apiKey.id, changesOf(apiKey, key), version)),
+    save(key: NewKey): Promise<KeyWithValue | ChangedKey> {
+      if (apiKey === undefined) return api.createKey(key);
+      const changes = changesOf(apiKey, key);
+      return edit(changes, (version) => api.updateKey(apiKey.id, changes, version));
+    },
     onSaved(answer) {
       void queries.invalidateQueries({ queryKey: ['keys'] });
       onClose();

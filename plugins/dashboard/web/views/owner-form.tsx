@@ -30,10 +30,11 @@ export function OwnerForm({
   const form = useForm({
     initial: () => ({ ...draftOfOwner(owner, kind), ...(owner === undefined && { organisation }) }),
     read: readOwner,
-    save: (read: NewOwner) =>
-      owner === undefined
-        ? api.createOwner(read)
-        : edit((version) => api.updateOwner(owner.id, changesOfOwner(owner, read), version)),
+    save(read: NewOwner) {
+      if (owner === undefined) return api.createOwner(read);
+      const changes = changesOfOwner(owner, read);
+      return edit(changes, (version) => api.updateOwner(owner.id, changes, version));
+    },
     onSaved(saved) {
       void queries.invalidateQueries({ queryKey: ['owners'] });
       onClose();

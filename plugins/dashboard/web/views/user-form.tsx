@@ -47,25 +47,24 @@ export function UserForm({
     async save({ email, name, role, organisation, teams }: UserDraft) {
       const called = name.trim();
       const fields = { role, teams, ...(called !== '' && { name: called }) };
-      if (user !== undefined)
-        return {
-          user: await edit((version) => {
-            const wanted = {
-              role,
-              teams,
-              // A user without a name is called by the email, as a new one is.
-              name: called === '' ? email : called,
-              organisation: organisation === '' ? null : organisation,
-            };
-            const before = { ...user, organisation: user.organisation ?? null };
-            const changed = Object.entries(wanted).filter(
-              ([field, value]) =>
-                JSON.stringify(value) !== JSON.stringify(before[field as keyof typeof wanted]),
-            );
-            return api.updateUser(user.id, Object.fromEntries(changed), version);
-          }),
-          token: undefined,
+      if (user !== undefined) {
+        const wanted = {
+          role,
+          teams,
+          // A user without a name is called by the email, as a new one is.
+          name: called === '' ? email : called,
+          organisation: organisation === '' ? null : organisation,
         };
+        const before = { ...user, organisation: user.organisation ?? null };
+        const changes = Object.fromEntries(
+          Object.entries(wanted).filter(
+            ([field, value]) =>
+              JSON.stringify(value) !== JSON.stringify(before[field as keyof typeof wanted]),
+          ),
+        );
+        const saved = await edit(changes, (version) => api.updateUser(user.id, changes, version));
+        return { user: saved, token: undefined };
+      }
       const made = await api.createUser({ ...fields, email, ...(organisation !== '' && { organisation }) });
       return { user: made.user, token: made.invitation.token };
     },
