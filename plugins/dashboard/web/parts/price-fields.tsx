@@ -31,10 +31,13 @@ type FieldProblems = Problems<{ readonly pricing: PriceRuleDraft }>;
 /** The factor of all models, and rows of models with a factor or prices of their own. */
 export function PriceFields({
   rule: { factor, models },
+  isOfTeam,
   problems,
   onChange,
 }: {
   readonly rule: PriceRuleDraft;
+  /** True where the rule of an organisation may hold instead. */
+  readonly isOfTeam: boolean;
   readonly problems: FieldProblems;
   readonly onChange: (rule: PriceRuleDraft) => void;
 }) {
@@ -51,7 +54,11 @@ export function PriceFields({
     >
       <TextField
         label="Factor"
-        hint="1.2 charges 1.2 times the cost. Empty: the cost itself."
+        hint={[
+          '1.2 charges 1.2 times the cost. Empty, without prices of models: no rule of its own.',
+          ...(isOfTeam ? ['The rule of the organisation holds.'] : []),
+          'Write 1 for the cost itself.',
+        ].join(' ')}
         inputMode="decimal"
         problem={problems['pricing.factor']}
         value={factor}

@@ -93,7 +93,12 @@ export function OwnerForm({
       <p className="muted small">These limits hold for all API keys of this owner together.</p>
       <LimitFields draft={draft} problems={problems} onChange={set} />
       {hasPricing(draft.kind) && (
-        <PriceFields rule={draft.pricing} problems={problems} onChange={(pricing) => set({ pricing })} />
+        <PriceFields
+          rule={draft.pricing}
+          isOfTeam={draft.kind === 'team'}
+          problems={problems}
+          onChange={(pricing) => set({ pricing })}
+        />
       )}
       <TextField label="Note" problem={problems.note} value={draft.note} onChange={(note) => set({ note })} />
     </FormDialog>
