@@ -82,11 +82,13 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   const list: readonly JsonValue[] =
     isObject(embeddings) && Array.isArray(embeddings.float) ? embeddings.float : [];
   const vectors = readVectors(list);
-  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {};
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : undefined;
   return [
     { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
     { type: 'result', value: { vectors } },
-    { type: 'usage', usage: readTokenUsage(billed, 'cohere-embed') },
+    ...(billed?.input_tokens === undefined
+      ? []
+      : [{ type: 'usage', usage: readTokenUsage(billed, 'cohere-embed') } as const]),
   ];
 }
 

@@ -47,6 +47,8 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors } },
-    { type: 'usage', usage: readTokenUsage({ prompt_tokens: count ?? 0 }, embedFormat) },
+    ...(typeof count === 'number'
+      ? [{ type: 'usage', usage: readTokenUsage({ prompt_tokens: count }, embedFormat) } as const]
+      : []),
   ];
 }

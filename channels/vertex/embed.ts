@@ -58,16 +58,18 @@ export const vertexEmbed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const list: readonly JsonValue[] = Array.isArray(body.predictions) ? body.predictions : [];
-  let input = 0;
+  let input: number | undefined;
   const values = list.map((one) => {
     const embeddings = isObject(one) && isObject(one.embeddings) ? one.embeddings : {};
     const counted = isObject(embeddings.statistics) ? embeddings.statistics.token_count : undefined;
-    if (typeof counted === 'number') input += counted;
+    if (typeof counted === 'number') input = (input ?? 0) + counted;
     return embeddings.values;
   });
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors: readVectors(values) } },
-    { type: 'usage', usage: readTokenUsage({ total_tokens: input }, 'vertex-embed') },
+    ...(input === undefined
+      ? []
+      : [{ type: 'usage', usage: readTokenUsage({ total_tokens: input }, 'vertex-embed') } as const]),
   ];
 }

@@ -117,12 +117,14 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors } },
-    { type: 'usage', usage: used(body, embedFormat) },
+    ...usageIn(body, embedFormat),
   ];
 }
 
-function used({ input_token_count: count }: JsonObject, format: string): ReturnType<typeof readTokenUsage> {
-  return readTokenUsage({ prompt_tokens: typeof count === 'number' ? count : 0 }, format);
+/** Returns the usage event of a reply; none where the reply states no usage, so that the gateway estimates it. */
+function usageIn({ input_token_count: count }: JsonObject, format: string): readonly GatewayEvent[] {
+  if (typeof count !== 'number') return [];
+  return [{ type: 'usage', usage: readTokenUsage({ prompt_tokens: count }, format) }];
 }
 
 /** https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_4_x.WatsonXAI.RerankResponse.html */
@@ -148,10 +150,7 @@ export const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   },
   decodeWhole({ results = null, ...body }) {
     throwIfError(body);
-    const [head, result] = decodeRerank({ results }, rerankFormat);
-    return [head, result, { type: 'usage' as const, usage: used(body, rerankFormat) }].filter(
-      (event) => event !== undefined,
-    );
+    return [...decodeRerank({ results }, rerankFormat), ...usageIn(body, rerankFormat)];
   },
   estimate: estimateRerank,
 });

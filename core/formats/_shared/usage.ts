@@ -70,11 +70,11 @@ export function serviceTierIn(value: JsonValue | undefined): { readonly serviceT
 const longestTier = 100;
 
 /**
- * Reads token counts as most operations besides chat tell them: `input_tokens` and `output_tokens`, or `prompt_tokens` and
- * `completion_tokens`, with their details.
+ * Reads the token counts of most operations besides chat: `input_tokens` and `output_tokens`, or `prompt_tokens` and
+ * `completion_tokens`, with their details. Emit no usage event when the provider does not report usage: the gateway then estimates it.
  *
  * @example
- * const usage = isObject(body.usage) ? readTokenUsage(body.usage, 'acme') : noUsage;
+ * ...(isObject(body.usage) ? [{ type: 'usage' as const, usage: readTokenUsage(body.usage, 'acme') }] : []),
  */
 export function readTokenUsage(raw: JsonObject, format: string): Usage {
   const input = tokenCount(raw.input_tokens) || tokenCount(raw.prompt_tokens);
@@ -105,10 +105,11 @@ export function readTokenUsage(raw: JsonObject, format: string): Usage {
 }
 
 /**
- * Usage of a reply whose usage is unknown: 0 tokens.
+ * Usage of 0 tokens, for operations that are not billed by tokens. Emit no usage event when the provider does not report usage: the
+ * gateway then estimates it.
  *
  * @example
- * return [{ type: 'result', value }, { type: 'usage', usage: noUsage }];
+ * return [{ type: 'result', value }, { type: 'usage', usage: { ...noUsage, units: { images: 1 } } }];
  */
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 

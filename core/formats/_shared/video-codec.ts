@@ -9,13 +9,13 @@ import type {
   ReplyContext,
   RouteParams,
 } from '../../sdk/format.ts';
-import { noClient } from './define-codec.ts';
+import { absentMember } from './define-codec.ts';
 import { reportForeign } from './foreign.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 import { videoUnits } from './video-units.ts';
 
 /**
- * What is particular to videos in one wire format. A format that no client writes needs none of `words`, `model`, `decode`,
+ * Members of the codecs for videos in one wire format. A format that no client uses needs none of `words`, `model`, `decode`,
  * `writeSubmitted` and `writeStatus`.
  *
  * @example
@@ -23,25 +23,29 @@ import { videoUnits } from './video-units.ts';
  */
 export interface VideoCodecSpec {
   readonly format: string;
-  /** The client's spelling of neutral names: `settings.seconds` → `duration`. */
+  /** Names of the format for neutral names: `settings.seconds` → `duration`. */
   readonly words?: Readonly<Record<string, string>>;
-  /** Throws 400 when the model is missing. */
+  /** Returns the model of a client's request. Throws a 400 error when it is missing. */
   model?(body: JsonObject, params: RouteParams): string;
-  /** A client's request. Throws 400 with the path. */
+  /** Decodes a client's request. Throws a 400 error that names the field. */
   decode?(body: JsonObject, params: RouteParams): VideoRequest;
-  /** The request in a provider's words. What only another format knows has been reported. */
+  /** Encodes a request for the provider. Fields that only another format has are already reported as dropped. */
   encode(request: VideoRequest, target: EncodeTarget): EncodedRequest;
-  /** Can it make a video anew? */
+  /** True when the provider can make a new version of a video (`remixOf`). Default false. */
   readonly remixes?: boolean;
+  /** Returns the error for a client's body that only a channel of the same format can serve; undefined for all others. */
   readonly onlyNative?: (body: JsonObject) => GatewayError | undefined;
-  /** What the provider says of a task, when it is made and later. Throws GatewayError when it says that it refuses. */
+  /** Reads the provider's responses about a task: when it is created, and its status later. Throws GatewayError when the provider refuses. */
   readReport(body: JsonObject): VideoReport;
-  /** The answer to a client that has made a task, and to one that asks for it. */
+  /** Encodes the response to a client that has created a task. */
   writeSubmitted?(report: VideoReport, context: ReplyContext): JsonObject;
+  /** Encodes the response to a client that asks for the status of a task. */
   writeStatus?(report: VideoReport, context: ReplyContext): JsonObject;
-  /** How the provider is asked for a task, and told to end it. */
+  /** Encodes the request for the status of a task. */
   ask(request: VideoTaskRequest): EncodedRequest;
+  /** Encodes the request that cancels a task. Absent where the provider cannot cancel. */
   readonly cancel?: (request: VideoTaskRequest) => EncodedRequest;
+  /** Encodes the request for the file of a finished video, for providers that require their key. */
   readonly contentRequest?: Codec<VideoTaskRequest>['contentRequest'];
 }
 
@@ -54,8 +58,8 @@ export interface VideoCodecSpec {
 export type VideoCodecs = Required<Pick<Codecs, 'create-video' | 'get-video'>> & Pick<Codecs, 'delete-video'>;
 
 /**
- * Makes the codecs for videos and their tasks: a client that asks for a video gets a task of the gateway, which asks the provider for its
- * state.
+ * Makes the codecs for videos and their tasks. A client that asks for a video gets a task of the gateway, and the gateway polls the provider
+ * for its state.
  *
  * @example
  * const codecs = defineVideoCodecs({
@@ -66,7 +70,7 @@ export type VideoCodecs = Required<Pick<Codecs, 'create-video' | 'get-video'>> &
  * });
  */
 export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
-  const words = { ...clientless, ...spec };
+  const words = { ...clientless(spec.format), ...spec };
   const { format } = words;
   const common = {
     format,
@@ -141,14 +145,16 @@ export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
   };
 }
 
-/** Stands for the half of a spec that a format for clients has. */
-const clientless = {
-  words: {},
-  model: noClient,
-  decode: noClient,
-  writeSubmitted: noClient,
-  writeStatus: noClient,
-} satisfies Partial<VideoCodecSpec>;
+/** Stands for the members of a spec that only formats for clients have. */
+function clientless(format: string) {
+  return {
+    words: {},
+    model: absentMember(format, 'model'),
+    decode: absentMember(format, 'decode'),
+    writeSubmitted: absentMember(format, 'writeSubmitted'),
+    writeStatus: absentMember(format, 'writeStatus'),
+  } satisfies Partial<VideoCodecSpec>;
+}
 
 function whole(write: (report: VideoReport) => JsonObject) {
   let body: JsonObject | undefined;

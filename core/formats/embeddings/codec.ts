@@ -7,10 +7,11 @@ import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';
 
 /**
- * Codec of the format `embeddings`, the one of `/v1/embeddings`. Codecs of similar formats are made from it.
+ * Codec of the format `embeddings`, the one of `/v1/embeddings`. Use it for a provider whose responses have this format and whose requests
+ * do not.
  *
  * @example
- * const codec = { ...embedCodec, format: 'acme', encodeRequest: writeRequest };
+ * const codec: Codec<EmbedRequest> = { ...embedCodec, format: 'acme', encodeRequest };
  */
 export const embedCodec: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: formatName,
