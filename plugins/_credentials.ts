@@ -1,5 +1,5 @@
 /** Reads and removes the credentials in the headers of a call. */
-import { ClientCredential, type Wire } from 'sluice';
+import type { ClientCredential, Wire } from 'sluice';
 
 const socketPrefix = 'openai-insecure-api-key.';
 
@@ -54,7 +54,7 @@ export function readClientCredential(
   const value = readCredentials(wire).find((one) => !isOurs(one));
   if (value === undefined) return undefined;
   const isToken = keyHeaders[format] !== undefined && bearerOf(wire) === value;
-  return new ClientCredential({ kind: isToken ? 'token' : 'key', value });
+  return { kind: isToken ? 'token' : 'key', value };
 }
 
 function bearerOf({ headers }: Wire): string | undefined {

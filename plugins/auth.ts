@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, clientCredential, type ApiKey } from 'sluice';
+import { caller, definePlugin, GatewayError, setClientCredential, type ApiKey } from 'sluice';
 import {
   onDetached,
   InFlight,
@@ -107,7 +107,7 @@ function keepCredential(call: Call, apiKeys: ApiKeys): Promise<void> | undefined
     return false;
   });
   const keep = (): void => {
-    if (own !== undefined) call.set(clientCredential, own);
+    if (own !== undefined) setClientCredential(call, own);
   };
   if (unknown === undefined) {
     keep();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Call } from '../sdk/call.ts';
-import { clientCredential, missingCredential, type Credential } from '../sdk/client-credential.ts';
+import { clientCredentialOf, missingCredential, type ClientCredential } from '../sdk/client-credential.ts';
 import type { ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import { toGatewayError } from '../sdk/errors.ts';
 import { clientAnswer, isOfClient, ofClient } from '../upstream/credentials/client-answer.ts';
@@ -44,10 +44,10 @@ function programOf({ wire: { headers } }: Call): Readonly<Record<string, string>
   };
 }
 
-function credentialOf(call: Call): Credential {
-  const own = call.get(clientCredential);
+function credentialOf(call: Call): ClientCredential {
+  const own = clientCredentialOf(call);
   if (own === undefined) throw missingCredential(call.model);
-  return own.credential;
+  return own;
 }
 
 /** What is wrong with options of a channel with `credentials: 'client'`, as the end of a sentence; undefined where nothing is. */

@@ -6,7 +6,7 @@ import type { Upload } from './form.ts';
  * A request to transcribe a recording, in its own language or in English.
  *
  * @example
- * const encodeRequest = ({ file, language }: TranscribeRequest) => ({ path: `/transcripts?language=${language ?? 'auto'}`, body: {}, form: [{ name: 'file', file }] });
+ * const encodeRequest = ({ file, language }: TranscribeRequest) => ({ path: '/transcripts', query: { language: language ?? 'auto' }, body: {}, form: [{ name: 'file', file }] });
  */
 export interface TranscribeRequest {
   readonly operation: 'transcribe' | 'translate-audio';
@@ -43,7 +43,12 @@ export interface TranscriptSegment {
   readonly extra?: Extra;
 }
 
-/** The value of the `result` event of both. */
+/**
+ * A transcript: the value of the `result` event of `transcribe` and `translate-audio`.
+ *
+ * @example
+ * const value: Transcript = { text: 'Hello.', language: 'en', duration: 1.5 };
+ */
 export interface Transcript {
   readonly text: string;
   readonly language?: string;

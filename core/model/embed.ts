@@ -51,10 +51,20 @@ export interface EmbedRequest {
   readonly extra?: Extra;
 }
 
-/** A vector: numbers, or (as it came) base64 of little-endian 32-bit floats. */
+/**
+ * A vector: numbers, or the base64 of little-endian 32-bit floats that the provider sent.
+ *
+ * @example
+ * const vector: EmbedVector = [0.12, -0.5];
+ */
 export type EmbedVector = readonly number[] | string;
 
-/** The value of the `result` event: one vector for each input, in their order. */
+/**
+ * The value of the `result` event of `embed`: one vector for each input, in their order.
+ *
+ * @example
+ * const value: EmbedResult = { vectors: readVectors(body.vectors) };
+ */
 export interface EmbedResult {
   readonly vectors: readonly EmbedVector[];
   readonly extra?: Extra;

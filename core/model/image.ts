@@ -51,7 +51,7 @@ export interface ImageRequest {
  * One image of a reply: `base64` or `url`.
  *
  * @example
- * const image: GeneratedImage = { base64: body.image, mimeType: 'image/png' };
+ * const image: GeneratedImage = { base64: String(body.image), mimeType: 'image/png' };
  */
 export interface GeneratedImage {
   readonly base64?: string;
@@ -75,7 +75,7 @@ export interface ImageTokens {
  * a `result` for each image: they add up.
  *
  * @example
- * const value: ImageResult = { images: [{ base64: body.image, mimeType: 'image/png' }] };
+ * const value: ImageResult = { images: [{ base64: String(body.image), mimeType: 'image/png' }] };
  */
 export interface ImageResult {
   readonly images: readonly GeneratedImage[];

@@ -36,7 +36,12 @@ export interface RerankScore {
   readonly score: number;
 }
 
-/** The value of the `result` event: as the provider gave them; whoever writes the reply sorts and cuts. */
+/**
+ * The value of the `result` event of `rerank`: scores in the provider's order. The gateway sorts them and applies `topN`.
+ *
+ * @example
+ * const value: RerankResult = { scores: [{ index: 1, score: 0.9 }, { index: 0, score: 0.2 }] };
+ */
 export interface RerankResult {
   readonly scores: readonly RerankScore[];
   readonly id?: string;

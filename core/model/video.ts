@@ -38,7 +38,12 @@ export interface VideoRequest {
   readonly extra?: Extra;
 }
 
-/** Where a task stands. Terminal states never change. */
+/**
+ * State of a video task. `completed`, `failed` and `cancelled` never change.
+ *
+ * @example
+ * const state: VideoState = body.done === true ? 'completed' : 'in_progress';
+ */
 export type VideoState = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
 
 /**

@@ -1,5 +1,5 @@
 import type { Call } from '../sdk/call.ts';
-import { clientCredential, missingCredential } from '../sdk/client-credential.ts';
+import { clientCredentialOf, missingCredential } from '../sdk/client-credential.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { addressesOf, refusedAddress } from '../upstream/addresses/index.ts';
 import type { Candidate, Catalog } from './catalog.ts';
@@ -58,7 +58,7 @@ function reading(call: Call, candidates: readonly Candidate[]): readonly Candida
 function allowed(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
   const first = candidates.find(({ channel }) => channel.forwards !== undefined)?.channel.forwards;
   if (first === undefined) return candidates;
-  const has = call.get(clientCredential) !== undefined;
+  const has = clientCredentialOf(call) !== undefined;
   const fit = candidates.filter(({ channel }) => channel.forwards === (has ? first : undefined));
   if (fit.length === 0) throw missingCredential(call.model);
   return fit;

@@ -1,7 +1,7 @@
 import { catchError, throwError, type Observable } from 'rxjs';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
-import { clientCredential } from '../sdk/client-credential.ts';
+import { clientCredentialOf } from '../sdk/client-credential.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { observe } from '../sdk/operators.ts';
@@ -135,8 +135,8 @@ export class Attempt {
 
   /** A failure as it may be told: without the client's own credential. */
   #told(error: GatewayError): GatewayError {
-    const own = this.target.channel.forwards === undefined ? undefined : this.#call.get(clientCredential);
-    return own === undefined ? error : withoutCredential(error, own.credential.value);
+    const own = this.target.channel.forwards === undefined ? undefined : clientCredentialOf(this.#call);
+    return own === undefined ? error : withoutCredential(error, own.value);
   }
 
   #toldIn(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {

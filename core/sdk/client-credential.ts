@@ -1,39 +1,51 @@
+import type * as author from './author/call.ts';
 import { callKey } from './call-key.ts';
+import type { Call } from './call.ts';
 import { GatewayError } from './errors.ts';
 
-/** What a request shows to its provider. */
-export type Credential =
-  /** A key, shown where the provider wants its keys. */
-  | { readonly kind: 'key'; readonly value: string }
-  /** A token, shown as `authorization: Bearer` wherever the provider wants its keys. */
-  | { readonly kind: 'token'; readonly value: string };
-
 /**
- * The client's own credential for a provider. It is hidden in JSON and where objects are printed.
+ * A credential of a client for a provider.
  *
  * @example
- * call.set(clientCredential, new ClientCredential({ kind: 'key', value: key }));
+ * const own: ClientCredential = { kind: 'token', value: token };
  */
-export class ClientCredential {
-  readonly #credential: Credential;
+export interface ClientCredential {
+  /** A key is sent where the provider wants its keys. A token is sent as `authorization: Bearer`. */
+  readonly kind: 'key' | 'token';
+  readonly value: string;
+}
 
-  constructor(credential: Credential) {
+/** Hides the credential in JSON and where objects are printed. */
+class HiddenCredential {
+  readonly #credential: ClientCredential;
+
+  constructor(credential: ClientCredential) {
     this.#credential = credential;
   }
 
-  get credential(): Credential {
+  get credential(): ClientCredential {
     return this.#credential;
   }
 }
 
+/** Is not exported, because plugins and channels must not read the credential: only channels with `credentials: 'client'` send it. */
+const key = callKey<HiddenCredential>('client credential');
+
 /**
- * Holds the client's own credential for a provider, beside its key of this gateway. Set by the plugin that identifies; channels with
- * `credentials: 'client'` send it.
+ * Sets the client's own credential for a provider, beside its key of this gateway. A plugin of the stage `identify` calls it; channels with
+ * `credentials: 'client'` send the credential. Plugins and other channels cannot read it.
  *
  * @example
- * call.set(clientCredential, new ClientCredential({ kind: 'token', value: token }));
+ * setClientCredential(call, { kind: 'token', value: token });
  */
-export const clientCredential = callKey<ClientCredential>('client credential');
+export function setClientCredential(call: author.Call, credential: ClientCredential): void {
+  call.set(key, new HiddenCredential(credential));
+}
+
+/** Returns the client's own credential for a provider; undefined where it brought none. */
+export function clientCredentialOf(call: Pick<Call, 'get'>): ClientCredential | undefined {
+  return call.get(key)?.credential;
+}
 
 /** 401 for a call without a credential of its own, of a model that is served with nothing else. */
 export function missingCredential(model: string): GatewayError {

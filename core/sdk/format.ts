@@ -37,7 +37,12 @@ export interface RateStanding {
   readonly resetMs: number;
 }
 
-/** A codec for each operation that a format, or a channel by itself, can spell. */
+/**
+ * A codec for each operation that a format supports, or that a channel supports in a format of its own.
+ *
+ * @example
+ * const codecs: Codecs = { embed: embedCodec, rerank: rerankCodec };
+ */
 export type Codecs = { readonly [O in Operation]?: Codec<RequestOf<O>> };
 
 /** A wire dialect: shapes, routes, errors. It knows no provider. */

@@ -47,7 +47,7 @@ export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './a
 export { callKey, type CallKey } from './call-key.ts';
 export { chatOf, chatOutlineOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
-export { clientCredential, ClientCredential } from './client-credential.ts';
+export { setClientCredential, type ClientCredential } from './client-credential.ts';
 export { checkMessages, type MessageCheck } from './check-messages.ts';
 export { addressList, type AddressList } from '../model/addresses.ts';
 export type { ApiKey } from './api-key.ts';
@@ -112,6 +112,8 @@ export {
   type DeviceLogin,
   type ChannelTools,
 } from './author/channel.ts';
+export type { Codecs } from './format.ts';
+export type { SessionWatch } from './routes.ts';
 export type { BodyStream, ChannelKey, KeyRegion, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
 export type { RefusedMember } from '../model/refused-member.ts';
 export type { ModelTraits } from '../model/traits.ts';
@@ -150,6 +152,8 @@ export type {
 } from '../model/event.ts';
 export type { Extra, Loss, Proof } from '../model/extra.ts';
 export { isObject, parseJson, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
+export type { Form, Upload } from '../model/form.ts';
+export type { SocketMessage } from '../model/realtime.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
 export {

@@ -56,19 +56,27 @@ export interface SocketRoute {
 }
 
 /**
- * Watches the messages of one session over a WebSocket for what they use.
+ * Reads usage from the messages of one session over a WebSocket.
  *
  * @example
- * watch: (answers): SessionWatch => ({ ...answers, read: (message) => answers.read(message), unfinished: undefined }),
+ * watch: (answers): SessionWatch => ({
+ *   read: (message) => answers.read(message),
+ *   get unfinished() {
+ *     return answers.unfinished;
+ *   },
+ * }),
  */
 export interface SessionWatch {
-  /** Reads a message of the provider's; gives what an answer used that has ended with it. Each is told once. */
+  /** Reads a message of the provider. Returns the usage of a response that ended with the message, once for each response. */
   read(message: SocketMessage): Usage | undefined;
-  /** Reads a message of the client's that goes to the provider; gives what the provider charges for what was sent so far, as `read` does. Absent where it charges for answers alone. */
+  /**
+   * Reads a message of the client that is sent to the provider. Returns the usage that the provider charges for what was sent so far, once.
+   * Absent where the provider charges for responses alone.
+   */
   sent?(message: SocketMessage): Usage | undefined;
-  /** What has been seen of an answer that runs, estimated; undefined when none runs. */
+  /** Estimated usage of a response that has begun and not ended; undefined when there is none. It is charged when the session ends. */
   readonly unfinished: Usage | undefined;
-  /** What was used besides answers and has not been told yet; undefined when there is nothing. */
+  /** Usage besides that of responses which was not returned yet; undefined when there is none. */
   readonly untold?: Usage | undefined;
 }
 

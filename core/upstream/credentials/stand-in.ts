@@ -1,7 +1,7 @@
 /** A key in whose place each request gets its credential. */
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../sdk/call.ts';
-import type { Credential } from '../../sdk/client-credential.ts';
+import type { ClientCredential } from '../../sdk/client-credential.ts';
 import type { ChannelTools } from '../../sdk/define.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export class StandIn {
   readonly key = `stand-in-${randomUUID()}`;
 
   /** The request with a credential in the place of the stand-in; with none the place is empty. */
-  filled<R extends Unauthorized>(request: R, credential: Credential | undefined): R {
+  filled<R extends Unauthorized>(request: R, credential: ClientCredential | undefined): R {
     const { key } = this;
     const value = credential?.kind === 'key' ? credential.value : undefined;
     const headers: { [name: string]: string } = {};
@@ -51,7 +51,7 @@ export class StandIn {
 export function fillingIn(
   tools: ChannelTools,
   standIn: StandIn,
-  credentialOf: (call: Call | undefined) => Credential | undefined,
+  credentialOf: (call: Call | undefined) => ClientCredential | undefined,
 ): ChannelTools {
   const { http, sockets } = tools;
   return {

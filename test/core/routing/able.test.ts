@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Affinity, Channel } from '../../../core/sdk/call.ts';
-import { ClientCredential, clientCredential } from '../../../core/sdk/client-credential.ts';
+import { setClientCredential } from '../../../core/sdk/client-credential.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { able } from '../../../core/routing/able.ts';
 import { testCall } from '../../support/call.ts';
@@ -81,7 +81,7 @@ describe('a client’s own credential of a provider', () => {
   const own = fakeChannel({ id: 'own' });
   const channelsOf = (channels: readonly Channel[], has: boolean): readonly string[] => {
     const { call } = testCall({ model: 'm' });
-    if (has) call.set(clientCredential, new ClientCredential({ kind: 'key', value: 'sk-of-the-client' }));
+    if (has) setClientCredential(call, { kind: 'key', value: 'sk-of-the-client' });
     return able(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
   };
 

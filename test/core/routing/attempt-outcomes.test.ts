@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
-import { ClientCredential, clientCredential } from '../../../core/sdk/client-credential.ts';
+import { setClientCredential } from '../../../core/sdk/client-credential.ts';
 import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { all, testCall } from '../../support/call.ts';
@@ -121,7 +121,7 @@ describe('a reply', () => {
   test('that is none, from a plugin that broke its word, fails the call', async () => {
     const world = setUp([{ id: 'x', forwards: 'somewhere' }], () => Promise.resolve(undefined as never));
     const { call } = testCall({ model: 'm' });
-    call.set(clientCredential, new ClientCredential({ kind: 'key', value: 'sk-own' }));
+    setClientCredential(call, { kind: 'key', value: 'sk-own' });
     await expect(world.attempts(call)).rejects.toMatchObject({ code: 'internal_error' });
     expect([outcomes(world), world.running()]).toEqual([['left'], 0]);
   });
@@ -173,7 +173,7 @@ describe('with a client’s own credential', () => {
   const asked = (wanted: readonly Wanted[], answer: (call: Call) => Promise<Observable<GatewayEvent>>) => {
     const world = setUp(wanted, (_name, call) => answer(call), { attempts: 1 });
     const { call } = testCall({ model: 'm' });
-    call.set(clientCredential, new ClientCredential({ kind: 'key', value: secret }));
+    setClientCredential(call, { kind: 'key', value: secret });
     return { world, call };
   };
 

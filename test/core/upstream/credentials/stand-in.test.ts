@@ -2,11 +2,11 @@ import { NEVER } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import type { Call } from '../../../../core/sdk/call.ts';
 import type { ChannelTools } from '../../../../core/sdk/define.ts';
-import type { Credential } from '../../../../core/sdk/client-credential.ts';
+import type { ClientCredential } from '../../../../core/sdk/client-credential.ts';
 import { fillingIn, StandIn } from '../../../../core/upstream/credentials/stand-in.ts';
 
-const key: Credential = { kind: 'key', value: 'real-key' };
-const token: Credential = { kind: 'token', value: 'real-token' };
+const key: ClientCredential = { kind: 'key', value: 'real-key' };
+const token: ClientCredential = { kind: 'token', value: 'real-token' };
 
 describe('the place of a key', () => {
   const standIn = new StandIn();
