@@ -131,7 +131,7 @@ export interface InternalTools {
   readonly fetchMedia: FetchMedia;
   /** The format of a name; undefined when there is none. */
   readonly format: (name: string) => Format | undefined;
-  /** Runs whenever channels serve other models than before. */
+  /** Runs the callback when channels serve other models than before, also when an administrator switches a channel off or on. */
   readonly onModelsChanged: (job: () => void) => void;
   /** Runs when the gateway takes no more calls. */
   readonly onDrain: (job: () => void) => void;

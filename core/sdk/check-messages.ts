@@ -12,7 +12,7 @@ import type { SocketMessage } from '../model/realtime.ts';
  *
  * @example
  * const noTools: MessageCheck = {
- *   concerns: (data) => data.includes('tools'),
+ *   concerns: (data) => data.includes('tools') || data.includes('\\u'),
  *   check(event) {
  *     if (isObject(event.session) && event.session.tools !== undefined) throw new GatewayError('forbidden', 'No tools here.');
  *   },
@@ -20,9 +20,15 @@ import type { SocketMessage } from '../model/realtime.ts';
  * };
  */
 export interface MessageCheck {
-  /** False for messages that need no check, found by a look at their bytes: they are not parsed. */
+  /**
+   * Returns false for messages that need no check; they are sent without being parsed. JSON may escape letters, so also return true for data
+   * that contains `\u`.
+   */
   concerns(data: Buffer): boolean;
-  /** Throws GatewayError, or rejects with one, for a message that must not be sent. The next message waits for it. */
+  /**
+   * Throws GatewayError, or rejects with one, for a message that must not be sent. The next message waits for it. Not called for messages that
+   * are not a JSON object: these are sent.
+   */
   check(event: JsonObject): Promise<void> | void;
   /** Message of the 503 error that the client gets where the check itself fails. */
   readonly failure: string;
@@ -30,7 +36,7 @@ export interface MessageCheck {
 
 /**
  * Sends a call on and checks the messages of its session. A message that the check refuses is not sent to the provider, and the client gets
- * an error in its own format; the session goes on. Calls that are no sessions are sent on as they are.
+ * an error in its own format; the session goes on. Calls that are no sessions (`call.input` is undefined) are sent on unchanged.
  *
  * @example
  * if (call.operation === 'realtime') return checkMessages(call, next, noTools);
@@ -41,8 +47,10 @@ export async function checkMessages<View extends author.Call>(
   rule: MessageCheck,
 ): Promise<Observable<GatewayEvent>> {
   const { format } = call as author.Call as Call;
+  if (call.input === undefined) return next(call);
   const route = format.tunnels?.find(({ operation }) => operation === call.operation);
-  if (route === undefined || call.input === undefined) return next(call);
+  // Sent on unchecked, its messages would pass what the check refuses.
+  if (route === undefined) throw new Error(`Messages of "${call.operation}" in ${format.name} cannot be checked.`);
   const errors = new Subject<GatewayEvent>();
   const judge = async (message: SocketMessage): Promise<readonly SocketMessage[]> => {
     // No further message is read meanwhile: neither those that wait nor the errors about them pile up.
@@ -80,11 +88,19 @@ async function checkMessage({ data }: SocketMessage, { check }: MessageCheck): P
   }
 }
 
-/** Returns the error with the id that the client gave its message. */
-function withEventId({ code, message, param }: GatewayError, eventId: unknown): GatewayError {
+/** Returns the error with the id that the client gave its message, and with everything else that the author's error has. */
+function withEventId(error: GatewayError, eventId: unknown): GatewayError {
+  if (typeof eventId !== 'string') return error;
+  const { code, message, param, retryAfter, origin, status, retryable, headers, details, cause } = error;
   return new GatewayError(code, message, {
     ...(param === undefined ? {} : { param }),
-    ...(typeof eventId === 'string' ? { details: { event_id: eventId.slice(0, 512) } } : {}),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(cause === undefined ? {} : { cause }),
+    details: { ...details, event_id: eventId.slice(0, 512) },
+    origin,
+    status,
+    retryable,
+    headers,
   });
 }
 

@@ -15,7 +15,7 @@ export interface NoticeEvents {
   'refusal-learned': (notice: { readonly channel: string; readonly model: string }) => void;
   /** A key of a channel, or one of its models, stands differently than before. */
   'health-changed': (change: HealthChange) => void;
-  /** Channels serve other models than before. */
+  /** Channels serve other models than before, or a channel was switched off or on. */
   'models-changed': () => void;
   /** Work at the end of a call has thrown: a callback, an observer, or a plugin that records calls. The log says what. */
   'end-of-call-failed': () => void;

@@ -65,7 +65,7 @@ export default definePlugin({
     const actorOf = createActorOf(sessions, byToken);
     const throttle = new LoginThrottle(rates);
     const live = new LiveCalls(processes.peers);
-    const switches = new ChannelSwitches(stores, catalog, log);
+    const switches = new ChannelSwitches({ stores, catalog, log, notices });
     await switches.follow();
     onClose(() => switches.stop());
     onClose(notices.on('draining', () => live.letGo()));

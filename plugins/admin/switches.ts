@@ -1,17 +1,21 @@
 /** Channels that administrators have switched off, in all processes. */
-import { entriesOf, type Catalog, type Log, type Stores } from 'sluice/internal';
+import { entriesOf, type Catalog, type InternalTools } from 'sluice/internal';
 
 const namespace = 'channel-switches';
 
 /** How often the switches of other processes are looked at, in milliseconds. */
 const followEvery = 1_000;
 
+type SwitchTools = Pick<InternalTools, 'stores' | 'log' | 'notices'> & { readonly catalog: Catalog };
+
 /** Which channels are switched off: kept in the database, so that all gateways on it follow within about a second. */
 export class ChannelSwitches {
-  readonly #stores: Stores;
+  readonly #stores: SwitchTools['stores'];
   readonly #kept;
   readonly #catalog: Catalog;
-  readonly #log: Log;
+  readonly #log: SwitchTools['log'];
+  readonly #notices: SwitchTools['notices'];
+  #off: ReadonlySet<string> = new Set();
   #revision: number | undefined;
   /** How many readings have begun, and which of them is in force. */
   #begun = 0;
@@ -19,11 +23,12 @@ export class ChannelSwitches {
   #timer: NodeJS.Timeout | undefined;
   #failing = false;
 
-  constructor(stores: Stores, catalog: Catalog, log: Log) {
+  constructor({ stores, catalog, log, notices }: SwitchTools) {
     this.#stores = stores;
     this.#kept = stores.namespace<true>(namespace);
     this.#catalog = catalog;
     this.#log = log;
+    this.#notices = notices;
   }
 
   /** Reads the switches, and goes on following them until `stop`. */
@@ -63,5 +68,8 @@ export class ChannelSwitches {
     this.#inForce = turn;
     this.#catalog.switchOff(off);
     this.#revision = revision;
+    const hasChanged = off.symmetricDifference(this.#off).size > 0;
+    this.#off = off;
+    if (hasChanged) this.#notices.emit('models-changed');
   }
 }

@@ -512,6 +512,17 @@ describe('channels', () => {
     expect(await admin.refused('testChannel', { id: 'nobody' })).toMatchObject({ status: 404 });
   });
 
+  test('are switched off and on, and plugins are told that models have changed', async () => {
+    let changes = 0;
+    onTestFinished(gateway.gateway.notices.on('models-changed', () => (changes += 1)));
+    await admin.ask('disableChannel', { id: 'demo' });
+    expect(changes).toBe(1);
+    await admin.ask('disableChannel', { id: 'demo' });
+    expect(changes).toBe(1);
+    await admin.ask('enableChannel', { id: 'demo' });
+    expect(changes).toBe(2);
+  });
+
   test('are switched off and on, and can be tested meanwhile', async () => {
     expect(await admin.ask('disableChannel', { id: 'demo' })).toMatchObject({
       channel: { id: 'demo', enabled: false },

@@ -251,7 +251,10 @@ export interface PluginTools {
   ): void;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
-  /** Runs whenever channels serve other models than before: forget what you have remembered of `catalog`. */
+  /**
+   * Runs the callback when channels serve other models than before, also when an administrator switches a channel off or on. Forget what you
+   * remember of `catalog` then.
+   */
   onModelsChanged(job: () => void): void;
   /**
    * Runs when the gateway takes no more calls and lets those that run finish: end what would hold a connection open for long, such as a

@@ -105,6 +105,8 @@ export interface TestedPlugins {
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** What the plugins got. */
   readonly tools: InternalTools;
+  /** Runs the callbacks that the plugins gave to `tools.onModelsChanged`. */
+  changeModels(): void;
   /** Closes what the plugins have opened. */
   close(): Promise<void>;
 }
@@ -147,6 +149,7 @@ export async function testPlugins(
   const surroundings = openSurroundings(log, stores, createApiKeys(stores), settings);
   const services = openServices();
   const closers: (() => void | Promise<void>)[] = [];
+  const notices = new Notices(log);
   const catalog = createCatalog(Object.entries(channels).map(scripted), 0);
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,
@@ -190,7 +193,7 @@ export async function testPlugins(
     fetchMedia: notInTests,
     prices: createPrices(settings.prices, {}, catalog),
     settings,
-    notices: new Notices(log),
+    notices,
     detach: (call) => surroundings.detached.detach(call),
     chargeAnswer: notInTests,
     adminRoute: () => {},
@@ -202,7 +205,7 @@ export async function testPlugins(
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
-    onModelsChanged: () => {},
+    onModelsChanged: (job) => void closers.push(notices.on('models-changed', job)),
     onDrain: () => {},
     onClose: (job) => void closers.push(job),
     ...replaced,
@@ -274,6 +277,7 @@ export async function testPlugins(
         sent,
       };
     },
+    changeModels: () => notices.emit('models-changed'),
     async close() {
       ended.flush();
       for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
