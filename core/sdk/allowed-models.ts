@@ -2,8 +2,8 @@
 import { matchesName } from './name-patterns.ts';
 
 /**
- * Returns true for a model that a key allows, by names and patterns as `matchesName` has them. Without a list every model is allowed; an
- * empty list allows none.
+ * Returns true for a model that a key allows. It compares names and patterns as `matchesName` does, and also takes undefined: without a list
+ * every model is allowed. An empty list allows none.
  *
  * @example
  * if (!matchesModel(call.get(caller)?.models, call.model)) throw new GatewayError('model_not_allowed', 'This key has no access to the model.');
@@ -48,8 +48,15 @@ const mostPatterns = 1_000;
  * that begin and end as both ask and are as long as these together; where one has several stars, none. At most 1,000 are returned. So a
  * name may be refused that both allow, and none is allowed that one refuses.
  *
+ * Each call returns a new list, which `matchesModel` compiles again. Keep one result per key, in a WeakMap.
+ *
  * @example
- * call.set(caller, { ...key, models: intersectPatterns(key.models ?? ['*'], options.models) });
+ * const narrowed = new WeakMap<ApiKey, ApiKey>();
+ * const narrow = (key: ApiKey): ApiKey => {
+ *   const known = narrowed.get(key) ?? { ...key, models: intersectPatterns(key.models ?? ['*'], options.models) };
+ *   narrowed.set(key, known);
+ *   return known;
+ * };
  */
 export function intersectPatterns(one: readonly string[], other: readonly string[]): readonly string[] {
   const both = new Set<string>();

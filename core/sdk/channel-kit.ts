@@ -1,17 +1,20 @@
 /**
- * What channels with a wire format of their own import as `sluice/channel-kit`: codecs, requests of operations besides chat, errors of
- * providers, credentials that are renewed. It is versioned as `sluice` is. A channel that speaks a public format needs `sluice` alone.
+ * The API for channels with a wire format of their own, imported as `sluice/channel-kit`: codecs, requests of operations besides chat, errors
+ * of providers, access tokens. It is versioned like `sluice`. A channel that uses a public format needs only `sluice`.
  */
 
-// Codecs: requests in the words of a provider, and its replies as events
+// Codecs: encode requests for a provider, and decode its responses into events
 export { defineCodec, type CodecSpec } from '../formats/_shared/define-codec.ts';
-export type { Codec, EncodedRequest, EncodeTarget, Expected, RouteParams } from './codec.ts';
+export type { Codec, EncodedRequest, EncodeTarget, Expected, Marks, RouteParams } from './codec.ts';
 export type {
   BytesDecoder,
   Frame,
+  Framing,
   ReplyContext,
   StreamDecoder,
   StreamEncoder,
+  UsageTap,
+  WholeEncoder,
   WireFrame,
 } from './reply-codec.ts';
 export { reportForeign } from '../formats/_shared/foreign.ts';
@@ -31,22 +34,22 @@ export { contentRefused } from '../formats/_shared/video-report.ts';
 export { unsupportedContent } from './errors.ts';
 
 // Embeddings and ranking
-export type { EmbedInput, EmbedPurpose, EmbedRequest } from '../model/embed.ts';
+export type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../model/embed.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { requireText } from '../formats/embeddings/request.ts';
 export { estimateEmbed, joinEmbed, splitEmbed } from '../formats/_shared/embed.ts';
 export { readVectors } from '../formats/_shared/vectors.ts';
-export type { RerankRequest } from '../model/rerank.ts';
+export type { RerankRequest, RerankResult } from '../model/rerank.ts';
 export { decodeRerank, documentText, estimateRerank, reportRerankLimits } from '../formats/_shared/rerank.ts';
 
 // Images and sound
 export type { Form, Upload } from '../model/form.ts';
 export type { GeneratedImage, ImageInput, ImageRequest, ImageResult } from '../model/image.ts';
-export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../model/audio.ts';
+export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 
 // Videos
-export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
+export type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../model/video.ts';
 export {
   defineVideoCodecs,
   videoStateReader,
@@ -71,11 +74,11 @@ export type { OcrRequest } from '../model/ocr.ts';
 export type { SocketMessage } from '../model/realtime.ts';
 export type { SessionWatch } from './routes.ts';
 
-// Credentials that end
-export { bearerTokens, type AccessToken } from '../upstream/credentials/access-tokens.ts';
-export { withAuthorization } from '../upstream/credentials/authorization.ts';
-export { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
-export { CredentialsError, RenewedCredentials } from '../upstream/credentials/renewed.ts';
+// Credentials that expire
+export { bearerTokens, type AccessToken, type BearerTokens } from '../upstream/credentials/access-tokens.ts';
+export { withAuthorization, type Authorizing } from '../upstream/credentials/authorization.ts';
+export { oauthTokens, type TokenEndpoint } from '../upstream/credentials/oauth-tokens.ts';
+export { CredentialsError, RenewedCredentials, type Renewing } from '../upstream/credentials/renewed.ts';
 
 // The gateway
 export { version } from '../config/installation/home.ts';

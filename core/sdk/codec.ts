@@ -22,7 +22,7 @@ import type { GatewayRequest } from '../model/request.ts';
 import type { Units } from '../model/usage.ts';
 
 /**
- * What the path and the query say about a request besides its body.
+ * Parameters of a request in its path and query.
  *
  * @example
  * const stream = params.stream === true || body.stream === true;
@@ -43,7 +43,7 @@ export interface RouteParams {
 }
 
 /**
- * What an encoder of requests knows of where the request goes.
+ * Facts about the target of a request, for encoders of requests.
  *
  * @example
  * encodeRequest({ user }, { model, lose }) {
@@ -63,12 +63,12 @@ export interface EncodeTarget {
    * or `settings.NAME` / `settings.NAME.MEMBER` for a ChatSettings member: the caller re-spells it in the client's words.
    */
   lose(path: string, kind?: Loss['kind']): void;
-  /** What to do with input content that the format cannot carry: throw 400, or drop and report. */
+  /** Handling of input content that the format does not support: throw a 400 error, or drop and report it. */
   readonly unsupported: 'refuse' | 'drop';
 }
 
 /**
- * A request in a provider's words, before address and credentials.
+ * A request in a provider's format, before address and credentials are added.
  *
  * @example
  * const request: EncodedRequest = { path: '/embed', body: { model, texts } };
@@ -83,13 +83,13 @@ export interface EncodedRequest {
   readonly body: JsonObject;
   /** Sent in place of `body` when it is there. */
   readonly form?: Form;
-  /** How this request spells tool names: calls in the reply get the client's names back. */
+  /** Maps tool names of the client to those in this request, and back in the response. */
   readonly toolNames?: { there(name: string): string; back(spelled: string): string };
   /** Tools that take free text and were wrapped as functions with one `input` string: calls of these come back unwrapped. */
   readonly customTools?: readonly string[];
   /** The call of this tool is the answer's text: structured output on models that have none. */
   readonly unwrapTool?: string;
-  /** What the request lets the answer begin with, where the provider says it again at the head of its answer: it is left out there. */
+  /** Text that the response must begin with. It is removed from the response where the provider repeats it. */
   readonly begun?: string;
 }
 
@@ -103,7 +103,12 @@ export interface Edits {
   };
 }
 
-/** What a pass-through must watch for, as bytes, so that no other frame is parsed. A mark is only a reason to look. */
+/**
+ * Byte sequences by which the gateway finds the frames of a pass-through that it must parse. All other frames are forwarded unparsed.
+ *
+ * @example
+ * const marks: Marks = { usage: ['"usage":{'], terminal: ['[DONE]'] };
+ */
 export interface Marks {
   /** A frame with this may carry usage. */
   readonly usage: readonly string[];
@@ -118,7 +123,7 @@ export interface Marks {
 }
 
 /**
- * What a request is expected to use, before it is sent.
+ * Estimated usage of a request before it is sent.
  *
  * @example
  * estimate: ({ inputs }): Expected => ({ input: inputs.length * 100, output: 0 }),
@@ -128,7 +133,7 @@ export interface Expected {
   readonly input: number;
   readonly output: number;
   readonly units?: Units;
-  /** The most that it may use, where that is more: what is left of a budget is measured by it. */
+  /** Maximum usage, where that is more: budgets are checked against it. */
   readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
 }
 
@@ -144,7 +149,7 @@ export type SettledName = keyof ChatSettings | 'toolChoice' | 'tools';
 export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly format: string;
   readonly operation: Operation;
-  /** How the provider's stream is framed. */
+  /** Framing of the provider's stream. */
   readonly upstreamFraming: Framing;
   readonly marks: Marks;
   /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
@@ -156,26 +161,26 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   /** True where a provider's stream may also come as a JSON array or as lines of JSON. */
   readonly streamsAsJson?: boolean;
 
-  /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
+  /** Returns the model and the stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
   peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
-  /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. Gives the decoded request, so that none is decoded twice. */
+  /** Checks the limits and types of every field of a client's request that the gateway reads, also for a pass-through, and returns the decoded request. Throws a 400 error that names the field. */
   validate(body: JsonObject, params: RouteParams): R;
   /** True where `validate` finds in the outline of a body what it finds in the whole: it reads no words of long texts. Absent where it may. */
   readonly outlines?: true;
   /** Returns the error for a member that another one excludes, named by its `param` (chat completions: `top_p` beside `temperature`). */
   samplingConflict?(body: JsonObject): GatewayError | undefined;
-  /** The framing in which this client wants its stream. */
+  /** Returns the framing of the stream that this client asked for. */
   clientFraming(body: JsonObject, params: RouteParams): Framing;
   /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
   passes?(body: JsonObject, traits: ModelTraits): boolean;
-  /** The client's body with the edits made and nothing else changed. `lose` is told what the model cannot be asked for, as in {@link EncodeTarget}. */
+  /** Returns the client's body with the edits and no other change. `lose` reports fields that the model does not support, as in {@link EncodeTarget}. */
   patch(body: JsonObject, edits: Edits, traits: ModelTraits, lose?: (path: string) => void): JsonObject;
   /**
    * The client's body with those words of the spec that no provider of this format takes put into words that it does; the same object
    * where there are none. Absent where the spec and providers agree. Runs for a pass-through: the encoder writes such words anyway.
    */
   official?(body: JsonObject, traits: ModelTraits, lose: (path: string) => void): JsonObject;
-  /** Where the body goes when it passes through unchanged. */
+  /** Returns path, query and headers of a request that passes through unchanged. */
   passThrough(
     model: string,
     stream: boolean,
@@ -190,14 +195,16 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
    * for operations to which no traits of settings apply.
    */
   places?(name: SettledName): readonly string[];
-  /** When a tool can be forced on models of this format whose traits do not say it. Default `always`. */
+  /** Says when a tool can be forced on models of this format whose traits do not state it. Default `always`. */
   readonly forcedTools?: NonNullable<ModelTraits['forcedTools']>;
-  /** What has to change in replies of a model with these traits to a client of this format; undefined for most. `request` is the client's body. */
+  /** Returns the changes that responses of a model with these traits need for a client of this format; undefined for most. `request` is the client's body. */
   replyWords?(traits: ModelTraits, request: JsonObject): ReplyWords | undefined;
-  /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
+  /** Returns the error for a request that only a channel of this same format can serve; undefined for most. It is thrown before any translation. */
   onlyNative?(body: JsonObject): GatewayError | undefined;
 
+  /** Decodes a client's request. */
   decodeRequest(body: JsonObject, params: RouteParams): R;
+  /** Encodes a request for the provider. */
   encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
   /** True where `encodeRequest` may be given a request in which marks stand for long texts: it puts them where the texts would go, and joins them with others at most. Absent where it may read them. */
   readonly writesMarks?: true;
@@ -209,36 +216,37 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   check?(request: R, traits: ModelTraits): void;
   /** True where the images of a request stand in its JSON: files and addresses are read before it is encoded, and given as `data`. */
   readonly inlinesImages?: boolean;
-  /** What a request may use, for budgets and limits. Absent for chats: their words are counted. */
+  /** Estimates the usage of a request, for budgets and limits. Absent for chats, because their words are counted. */
   estimate?(request: R): Expected;
   /** Reads a provider's whole reply that is no JSON, as it comes. */
   decodeBytes?(traits: ModelTraits): BytesDecoder;
-  /** What the client wants a whole reply to be, where it is no JSON: it then passes with the provider's content type. */
+  /** Returns the kind of a whole response that the client wants as something other than JSON. The response passes with the provider's content type. */
   replyKind?(body: JsonObject): 'text' | 'bytes' | undefined;
-  /** A request that a provider takes only in pieces, as these pieces; one of them when it fits. Asked of the codec that speaks to the provider. */
+  /** Splits a request that exceeds a limit of the provider into several; returns the request itself when it fits. Called on the codec that encodes for the provider. */
   split?(request: R, traits: ModelTraits): readonly R[];
-  /** The results of the pieces as one. */
+  /** Joins the results of the requests that `split` returned. */
   join?(results: readonly OperationResult[]): OperationResult;
-  /** Absent, with `encodeStream`, where the operation has no stream. `traits` are the model's. */
+  /** Returns a decoder for one stream of the provider. Absent where the operation has no stream. `traits` are the model's. */
   decodeStream?(traits: ModelTraits): StreamDecoder;
+  /** Returns an encoder for one stream to a client. Absent where the operation has no stream. */
   encodeStream?(context: ReplyContext): StreamEncoder;
-  /** A provider's whole reply as the same events a stream would give. Throws GatewayError when it is an error body. */
+  /** Decodes a provider's whole response into the events that a stream would give. Throws GatewayError for an error body. */
   decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[];
-  /** Gathers events into a whole reply. */
+  /** Returns an encoder that collects events into a whole response. */
   encodeWhole(context: ReplyContext): WholeEncoder;
   /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
   usageTap(): UsageTap;
-  /** Where the bytes of a finished video are, for a provider that gives them only to whoever shows its key. `url` is what it told. */
+  /** Encodes the request for the file of a finished video, for providers that require their key. `url` is the one in the provider's report. */
   contentRequest?(
     request: R,
     part: 'video' | 'thumbnail' | 'spritesheet',
     url: string | undefined,
   ): EncodedRequest | undefined;
-  /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
+  /** Returns the path of a `ChatSettings` member in this format: `temperature` → `generationConfig.temperature`. */
   settingPath(name: keyof ChatSettings): string;
   /**
-   * How this format spells what {@link EncodeTarget.lose} names neutrally: `settings.reasoning.show`, or the last member of a piece's path
-   * (`cache`, `failed`). Names that are the same in both need no row.
+   * Names of this format for the neutral names that {@link EncodeTarget.lose} gets: `settings.reasoning.show`, or the last member of a path
+   * (`cache`, `failed`). Names that are the same in both need no entry.
    */
   readonly words?: Readonly<Record<string, string>>;
 }

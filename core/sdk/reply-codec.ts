@@ -4,7 +4,12 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Usage } from '../model/usage.ts';
 
-/** How frames stand on the wire. `event-stream`: binary messages, for clients alone. `none`: one JSON document. */
+/**
+ * Framing of a stream. `event-stream`: binary messages, for clients only. `none`: one JSON document.
+ *
+ * @example
+ * const upstreamFraming: Framing = 'sse';
+ */
 export type Framing = 'sse' | 'ndjson' | 'json-array' | 'event-stream' | 'none';
 
 /**
@@ -40,7 +45,7 @@ export type WireFrame =
 export interface StreamDecoder {
   /** Throws GatewayError (origin upstream) when the frame is an error or garbage. */
   frame(frame: Frame): readonly GatewayEvent[];
-  /** The stream has ended. Closes open blocks when the reply was complete; throws `upstream_cut` when it was not. */
+  /** Called at the end of the stream. Closes open blocks when the response was complete; throws `upstream_cut` when it was not. */
   end(): readonly GatewayEvent[];
 }
 
@@ -53,13 +58,13 @@ export interface StreamDecoder {
 export interface StreamEncoder {
   /** Ignores events that are not for clients (`request`, `attempt`, `loss`, `frames`, `bytes`). */
   event(event: GatewayEvent): readonly WireFrame[];
-  /** The reply is complete: what still has to be said (closing frames, usage, terminator). Legal also when nothing came. */
+  /** Returns the last frames of a complete response (closing frames, usage, terminator), also when no event came before. */
   end(): readonly WireFrame[];
-  /** The reply broke after it began: the format's in-stream error, which is then the last frame. */
+  /** Returns the format's error frame for a response that failed after it had begun. It is the last frame. */
   error(error: GatewayError): readonly WireFrame[];
-  /** Told, before an error is to be written, what passed last of a stream that was not written here: frames may be numbered. */
+  /** Called before `error` for a stream that passed through, with its last bytes, because frames may be numbered. */
   passed?(frames: Buffer): void;
-  /** Something harmless to say in a long silence; empty where the framing's own way (comment, newline) is meant. */
+  /** Returns frames that keep a silent connection open; empty where the framing has its own way (comment, newline). */
   keepAlive(): readonly WireFrame[];
 }
 
@@ -70,7 +75,7 @@ export interface FrameFold {
 }
 
 /**
- * What an encoder of replies knows of the request.
+ * Facts about the request, for encoders of responses.
  *
  * @example
  * encodeStream: ({ model, requestId }: ReplyContext) => new AcmeEncoder(model, requestId),
@@ -90,7 +95,7 @@ export interface ReplyContext {
   readonly completed?: number;
   /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
   readonly inputEstimate: number;
-  /** Something in the reply that this format has no place for. */
+  /** Reports a field of the response that this format does not support. */
   lose(path: string): void;
 }
 
@@ -105,21 +110,42 @@ export interface BytesDecoder {
   end(): readonly GatewayEvent[];
 }
 
-/** A whole reply that is not JSON. */
+/** A whole response that is not JSON. */
 export interface PlainReply {
   readonly contentType: string;
   readonly bytes: Buffer;
 }
 
-/** Gathers the events of one reply; `end` gives the body, or throws when there was no reply to speak of. */
+/**
+ * Collects the events of one response and returns its body. `end` throws when the response is incomplete.
+ *
+ * @example
+ * encodeWhole(): WholeEncoder {
+ *   let text = '';
+ *   return {
+ *     event: (event) => void (text += event.type === 'text-delta' ? event.text : ''),
+ *     end: () => ({ text }),
+ *   };
+ * },
+ */
 export interface WholeEncoder {
   event(event: GatewayEvent): void;
   end(): JsonObject;
-  /** Asked before `end`, which is not called when this gives the reply: it is no JSON. */
+  /** Called before `end`. Returns a response that is not JSON; `end` is not called then. */
   plain?(): PlainReply | undefined;
 }
 
-/** Watches one reply for usage; remembers what earlier frames said. */
+/**
+ * Reads usage from one response that passes through. It may keep state from one frame to the next.
+ *
+ * @example
+ * usageTap: (): UsageTap => ({
+ *   read(data) {
+ *     const usage = parseObject(data)?.usage;
+ *     return isObject(usage) ? readTokenUsage(usage, 'acme') : undefined;
+ *   },
+ * }),
+ */
 export interface UsageTap {
   /** `data` is the text of a frame, or of a whole body. Undefined when it carries no usage. */
   read(data: string): Usage | undefined;

@@ -1,6 +1,6 @@
 import { thinksWithFunctions } from '../model/thinks.ts';
 import type { Call, Target } from './author/call.ts';
-import { chatOutlineOf, type Call as WholeCall } from './call.ts';
+import { chatOutlineOf } from './call.ts';
 
 /**
  * Returns the formats in which a target answers chats, best first. Empty where it answers none.
@@ -26,7 +26,7 @@ export function formatFor(
   spoken: readonly string[] = chatFormats(target),
 ): string | undefined {
   const { serverTools, functionTools } = target.traits;
-  const { format: own } = (call as WholeCall).codec;
+  const { format: own } = call.codec;
   if (functionTools !== undefined && functionTools !== own && spoken.includes(functionTools)) {
     if (call.operation === 'chat' && thinksWithFunctions(chatOutlineOf(call), target.traits))
       return functionTools;

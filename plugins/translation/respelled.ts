@@ -1,7 +1,7 @@
 /** Replies that pass through except for members that are renamed. */
-import { parseObject, type Call, type Target } from 'sluice';
+import { parseObject } from 'sluice';
 import { parseSse, writeSse } from 'sluice/channel-kit';
-import { splitSse, WholeBytes } from 'sluice/internal';
+import { splitSse, WholeBytes, type Call, type Target } from 'sluice/internal';
 
 type Words = NonNullable<ReturnType<typeof wordsOf>>;
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { blank, imports, read, scripts } from './source.ts';
 
 /*
- * `sluice/internal` is what plugins and channels of this repository take beyond the public API. Each entry of these lists is something that
- * nobody outside could have written, so the lists only shrink.
+ * `sluice/internal` has what plugins and channels of this repository use beyond the public API. Authors outside of this repository cannot use
+ * it. Write new plugins and channels with the public API alone: the lists only shrink.
  */
 
 /** Files of channels that import `sluice/internal`. */

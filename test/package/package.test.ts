@@ -177,6 +177,15 @@ async function chat(url: string, model: string, content: string): Promise<Respon
   });
 }
 
+async function embed(url: string, body: Readonly<Record<string, unknown>>): Promise<unknown> {
+  const response = await fetch(`${url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return response.json();
+}
+
 /** Processes whose command line names this folder. */
 function processesIn(folder: string): string[] {
   if (!existsSync('/proc')) return [];
@@ -220,8 +229,12 @@ describe('the package', () => {
   });
 
   test('becomes a gateway of one’s own, with plugins and channels of all origins', async () => {
-    const upstream = await startUpstream((_request, response) => {
+    const upstream = await startUpstream((request, response) => {
       response.setHeader('content-type', 'application/json');
+      if (request.url === '/embed') {
+        response.end('{"vectors":[[0.5,1],[1,0.5]],"usage":{"input_tokens":7}}');
+        return;
+      }
       response.end(
         JSON.stringify({
           id: 'chatcmpl-1',
@@ -261,7 +274,7 @@ describe('the package', () => {
           "import pii from 'sluice-plugin-pii';\nimport vectors from './channels/vectors.ts';\n\nexport default",
         )
         .replace('plugins: []', 'plugins: [pii()]')
-        .replace('channels: [', "channels: [vectors({ key: 'none', models: ['vectors-1'] }), "),
+        .replace('channels: [', `channels: [vectors({ key: 'none', models: ['vectors-1'], baseUrl: '${upstream.url}' }), `),
     );
     const checked = await run(folder, process.execPath, '--run', 'check');
     expect(checked).toContain('The config is sound.');
@@ -280,6 +293,17 @@ describe('the package', () => {
     expect(JSON.stringify(await (await chat(gateway.url, 'local/m', 'hello')).json())).toContain(
       'From the own channel.',
     );
+    const embedded = await embed(gateway.url, { model: 'vectors-1', input: ['one', 'two'], dimensions: 2 });
+    expect(embedded).toMatchObject({
+      data: [
+        { index: 0, embedding: [0.5, 1] },
+        { index: 1, embedding: [1, 0.5] },
+      ],
+      usage: { prompt_tokens: 7, total_tokens: 7 },
+    });
+    const sent = upstream.requests.find(({ url }) => url === '/embed');
+    expect(sent?.headers.authorization).toBe('Bearer none');
+    expect(JSON.parse(sent?.body.toString() ?? '')).toEqual({ model: 'vectors-1', texts: ['one', 'two'], size: 2 });
     const refused = await chat(gateway.url, 'demo', 'a secret');
     expect(refused.status).toBe(403);
     expect(JSON.stringify(await refused.json())).toContain('No secrets, ');

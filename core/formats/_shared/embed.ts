@@ -5,7 +5,7 @@ import type { Expected } from '../../sdk/format.ts';
 const frame = 16;
 
 /**
- * Estimates the tokens that embedding may use, for budgets: four bytes a token; at most one byte a token. There is no output.
+ * Estimates input tokens for budgets: one token per 4 bytes expected, one token per byte as the upper bound. Output is 0.
  *
  * @example
  * estimate: estimateEmbed,
@@ -27,7 +27,8 @@ export function estimateEmbed({ inputs, title = '' }: EmbedRequest): Expected {
 }
 
 /**
- * Splits a request into requests of at most `most` inputs, which are sent one after the other.
+ * Splits a request into requests of at most `most` inputs. The gateway sends up to 4 of them at the same time. The first error fails the
+ * call.
  *
  * @example
  * split: (request) => splitEmbed(request, 96),

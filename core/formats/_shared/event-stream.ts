@@ -51,7 +51,13 @@ function codec(): Codec {
  *
  * @example
  * const cutter = new EventStreamCutter();
- * return bytes.pipe(concatMap((chunk) => cutter.push(chunk)), map(frameAsSse));
+ * const frames = concat(
+ *   bytes.pipe(concatMap((chunk) => cutter.push(chunk))),
+ *   defer(() => {
+ *     if (cutter.unfinished) throw truncatedResponse();
+ *     return EMPTY;
+ *   }),
+ * ).pipe(map(frameAsSse));
  */
 export class EventStreamCutter {
   readonly #held = new HeldBytes();

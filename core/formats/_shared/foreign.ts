@@ -5,10 +5,10 @@ import { setOf } from './fields.ts';
 
 /**
  * Reports as dropped every member that only another format knows. Formats and keys that begin with `$` say how something was spelled, and
- * are not reported. `path` is the piece's place in the client's words; empty at the top level.
+ * are not reported. `path` is the path of the piece in the client's request; undefined at the top level.
  *
  * @example
- * reportForeign(request.extra, 'acme', '', target.lose);
+ * reportForeign(request.extra, 'acme', undefined, target.lose);
  */
 export function reportForeign(
   extra: Extra | undefined,

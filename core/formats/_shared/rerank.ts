@@ -26,7 +26,8 @@ export function documentText(document: string | JsonObject, fields: readonly str
 const frame = 16;
 
 /**
- * Estimates the tokens that ranking may use, for budgets: the query once with each document, four bytes a token; at most one byte a token.
+ * Estimates input tokens for budgets: one token per 4 bytes expected, one token per byte as the upper bound. The query is counted once per
+ * document. Output is 0.
  *
  * @example
  * estimate: estimateRerank,
@@ -43,8 +44,8 @@ export function estimateRerank({ query, documents, rankFields }: RerankRequest):
 }
 
 /**
- * Returns the events of a reply with scores: `results` or `data`, a list of objects with `index` and `relevance_score` or `score`; usage
- * in `usage` or `meta`. Throws GatewayError when the body tells an error or has no list of scores.
+ * Returns the events of a response with scores: `results` or `data`, a list of objects with `index` and `relevance_score` or `score`; usage
+ * in `usage` or `meta`, if there is any. Throws GatewayError when the body is an error or has no list of scores.
  *
  * @example
  * decodeWhole: (body) => decodeRerank(body, 'acme'),

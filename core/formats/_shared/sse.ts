@@ -30,7 +30,10 @@ function lastBoundary(bytes: Buffer): number {
  *
  * @example
  * const cutter = new SseCutter();
- * return bytes.pipe(concatMap((chunk) => parseSse(cutter.push(chunk) ?? '')));
+ * const frames = concat(
+ *   bytes.pipe(map((chunk) => cutter.push(chunk))),
+ *   defer(() => of(cutter.end())), // the last event may come without its blank line
+ * ).pipe(concatMap((run) => parseSse(run ?? '')));
  */
 export class SseCutter {
   readonly #held = new HeldBytes();

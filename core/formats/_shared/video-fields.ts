@@ -111,7 +111,7 @@ export function imagesOf(value: JsonValue | undefined, path: string): readonly I
  * provider keeps. `format` is the channel's, for the error.
  *
  * @example
- * const image = imageText(request.images[0], 'data-url', 'acme');
+ * const images = request.images.map((image) => imageText(image, 'data-url', 'acme'));
  */
 export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', format: string): string {
   switch (image.kind) {

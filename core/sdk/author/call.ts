@@ -96,8 +96,11 @@ export interface Call {
   readonly operation: Operation;
   /** The format in which the client speaks: `chat-completions`, `messages`, `responses` … */
   readonly format: { readonly name: string };
-  /** Reads and writes the client's format: `codec.settingPath('choices')` is a setting in the client's words, for the `param` of an error. */
-  readonly codec: Codec;
+  /**
+   * Codec of the client's format: `format` is its name, `settingPath('choices')` returns the name of a setting in it, for the `param` of an
+   * error, and `onlyNative(body)` returns the error for a body that only a channel of this format can serve.
+   */
+  readonly codec: Pick<Codec, 'format' | 'settingPath' | 'onlyNative'>;
   readonly wire: Wire;
   /** The model in force: what the client asked for, after edits. Known from `admit` on. */
   readonly model: string;

@@ -7,7 +7,8 @@ import type { Target } from './call.ts';
  * A channel that serves a model, with all its keys.
  *
  * @example
- * const [{ targets }] = catalog.candidates('gpt-5-mini', 'chat');
+ * const [first] = catalog.candidates('gpt-5-mini', 'chat');
+ * const targets = first?.targets ?? [];
  */
 export interface Candidate {
   readonly channel: Target['channel'] & {
@@ -26,7 +27,7 @@ export interface Candidate {
  * Which channel serves which model.
  *
  * @example
- * const model = catalog.serves(wish) ? wish : 'demo';
+ * const model = catalog.serves(requested) ? requested : 'demo';
  */
 export interface Catalog {
   /** All channels, in the order of the config. */

@@ -24,10 +24,15 @@ interface ShownToken {
   readonly ahead: number;
 }
 
-/** Returns the headers that show a token. */
+/**
+ * Returns the headers with the current access token: at once where it is valid, else as a promise.
+ *
+ * @example
+ * const headersOf: BearerTokens = bearerTokens(ask, log);
+ */
 export interface BearerTokens {
   (): Headers | Promise<Headers>;
-  /** The provider refused these headers: the token in them is not shown again. */
+  /** Called with headers that the provider refused: their token is not sent again. */
   forget(headers: Headers): void;
 }
 

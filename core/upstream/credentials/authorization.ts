@@ -6,17 +6,23 @@ import type { Upstream } from '../../sdk/channel.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Returns the headers that authorize a request with a key. */
+/**
+ * Returns the headers that authorize a request with a key.
+ *
+ * @example
+ * const signed: Authorizing = ({ url, body }, key) => ({ 'x-signature': sign(url, body, key) });
+ */
 export interface Authorizing {
   (request: Pick<HttpRequest, 'url' | 'method' | 'body'>, key: string): Headers | Promise<Headers>;
-  /** The provider refused these headers with 401. Present where the next ones may be others: then the request is sent once more. */
+  /** Called with headers that the provider refused with 401. Add it where the next headers may differ: the request is then sent once more. */
   forget?(headers: Headers): void;
 }
 
 /**
- * Returns the tools of a channel with headers added that are made for each request: a signature, or a token that ends. `headersOf` gets
- * the request and the key of the call (outside of a call the first key), and returns headers in lower case. When it has `forget` and the
- * provider answers 401, `forget` is called with the refused headers and the request is sent once more, unless its body was a stream.
+ * Returns the tools of a channel with headers added that are made for each request: a signature, or an access token that expires. `headersOf`
+ * gets the request and the key of the call (outside of a call the first key), and returns headers in lower case. When `headersOf` has `forget`
+ * and the provider answers 401 to `http.send`, `forget` is called with the refused headers, and the request is sent once more unless its body
+ * was a stream. `http.read` and `sockets.connect` get the headers and are not retried.
  *
  * @example
  * setup(options, tools) {

@@ -21,13 +21,18 @@ export class CredentialsError extends Error {
   }
 }
 
-/** How credentials of one kind are had and for how long they are good. */
-interface Renewing<Value> {
-  /** Asks for new ones. Rejects with a sentence for the operator, see {@link CredentialsError}. */
+/**
+ * Options of {@link RenewedCredentials}.
+ *
+ * @example
+ * const how: Renewing<Session> = { ask: () => signIn(options), expires: ({ end }) => end, ahead: () => 60_000, log };
+ */
+export interface Renewing<Value> {
+  /** Requests new credentials. Rejects with an error for the operator, see {@link CredentialsError}. */
   ask(): Promise<Value>;
-  /** When they end, in milliseconds since 1970; Infinity where they do not. */
+  /** Returns the time at which the credentials expire, in milliseconds since 1970; Infinity where they do not. */
   expires(value: Value): number;
-  /** Milliseconds before their end from which on the next ones are asked for. */
+  /** Returns how many milliseconds before they expire the next ones are requested. */
   ahead(value: Value): number;
   readonly log: Pick<Log, 'error'>;
   readonly now?: () => number;

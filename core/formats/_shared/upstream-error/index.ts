@@ -29,7 +29,8 @@ export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined
  *
  * @example
  * const { status, headers, bytes } = await http.send(call, request);
- * if (status >= 400) throw upstreamError(status, (await textOf(bytes)), headers);
+ * const [body] = await gathered(call, bytes.pipe(wholeBytes(64 * 1024)));
+ * if (status >= 400) throw upstreamError(status, body?.toString() ?? '', headers);
  */
 export function upstreamError(status: number, body: string, headers: Headers = {}): GatewayError {
   const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
