@@ -5,7 +5,7 @@ import {
   definePlugin,
   GatewayError,
   checkMessages,
-  foldedName,
+  foldName,
   intersectPatterns,
   matchesModel,
   type ApiKey,
@@ -126,7 +126,7 @@ function checkRouting(call: Call, bound: string, catalog: Catalog): void {
   for (const { channel } of catalog.candidates(call.model)) {
     if (channel.routingFields === undefined) continue;
     for (const name in call.body)
-      if (channel.routingFields.has(foldedName(name)))
+      if (channel.routingFields.has(foldName(name)))
         throw new GatewayError(
           'model_not_allowed',
           `This API key ${bound}, so that "${name}", by which the provider chooses for itself, cannot be sent with it.`,

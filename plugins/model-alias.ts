@@ -103,7 +103,7 @@ function resolver(
   const resolve = (name: string, depth: number): Resolved => {
     const target = depth < aliases.size ? aliases.get(name) : undefined;
     if (target !== undefined) return resolve(target, depth + 1);
-    if (!chosen.suffixes || catalog.names(name)) return { model: name };
+    if (!chosen.suffixes || catalog.isKnown(name)) return { model: name };
     const [, base = '', word = ''] = suffixed.exec(name) ?? [];
     const { extended, ...wish } = wishes.get(word) ?? {};
     if (base === '' || !reads(base, extended === true) || isKept(name, chosen.keep, catalog))
@@ -119,7 +119,7 @@ function resolver(
 
 /** Returns true for a name that ends like a suffix and is that of a model. */
 function isKept(name: string, keep: readonly string[], catalog: Catalog): boolean {
-  return matchesName(keep, name) || catalog.isPublished(name);
+  return matchesName(keep, name) || catalog.isInModelList(name);
 }
 
 /** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */

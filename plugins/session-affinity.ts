@@ -94,7 +94,7 @@ function bestOf(candidates: readonly Candidate[], health: Health): readonly Shar
 
 function sharesOf({ channel, targets }: Candidate, health: Health): readonly Share[] {
   const weight = Math.max(channel.weight, 1e-9) / targets.length;
-  return targets.filter((target) => health.waitFor(target) <= 0).map((target) => ({ target, weight }));
+  return targets.filter((target) => health.waitMs(target) <= 0).map((target) => ({ target, weight }));
 }
 
 /** Rendezvous hashing: each target draws a number for the session, and the highest wins. When one goes only its own sessions move. */

@@ -44,8 +44,7 @@ export function copilotTokens(
         throw new Error('The answer has no token in it.');
       const base = isObject(endpoints) ? endpoints['api'] : undefined;
       plan.base = typeof base === 'string' && isCopilot(base) ? base : defaultBase;
-      const life = Math.max(0, (end * 1000 - asked) / 1000);
-      return { token, expires: end * 1000, life };
+      return { token, expiresAtMs: end * 1000, lifetimeMs: Math.max(0, end * 1000 - asked) };
     } catch (error) {
       const why = error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
       throw new Error(

@@ -124,11 +124,11 @@ function signedIn(
   { clientid, clientsecret, url }: z.output<typeof serviceKey>,
 ): ChannelTools {
   const ask = oauthTokens(tools.http, {
-    who: 'SAP’s authorization server',
+    name: 'SAP’s authorization server',
     url: `${url.replace(/\/+$/, '')}/oauth/token`,
     form: { grant_type: 'client_credentials', client_id: clientid, client_secret: clientsecret },
-    shown: 'the service key in the config',
-    advice: 'Check that the service key is complete and has not been deleted.',
+    credentialName: 'the service key in the config',
+    hint: 'Check that the service key is complete and has not been deleted.',
   });
   return tellingRefusals(withAuthorization({ ...tools, keys: [] }, bearerTokens(ask, tools.log)), {
     who: 'SAP AI Core',

@@ -43,7 +43,7 @@ export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): ()
       const { token } = await opened.getAccessToken();
       if (typeof token !== 'string' || token === '') throw new Error('no token was given');
       const { expiry_date: expires } = opened.credentials as { readonly expiry_date?: unknown };
-      return { token, expires: typeof expires === 'number' ? expires : Date.now() + ordinaryLife };
+      return { token, expiresAtMs: typeof expires === 'number' ? expires : Date.now() + ordinaryLife };
     } catch (error) {
       client = undefined;
       throw new Error(

@@ -77,11 +77,11 @@ export default defineChannel({
     // Each key has its own tokens.
     const accounts = tools.keys.map((key) => {
       const ask = oauthTokens(tools.http, {
-        who: 'IBM Cloud IAM',
+        name: 'IBM Cloud IAM',
         url: tokenUrl,
         form: { grant_type: 'urn:ibm:params:oauth:grant-type:apikey', apikey: key },
-        shown: 'the API key in the config',
-        advice: 'Check that the key is complete, has not been deleted, and belongs to this account.',
+        credentialName: 'the API key in the config',
+        hint: 'Check that the key is complete, has not been deleted, and belongs to this account.',
       });
       return withAuthorization({ ...tools, keys: [] }, bearerTokens(ask, tools.log));
     });

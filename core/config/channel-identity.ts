@@ -24,7 +24,7 @@ export function withIdentity(
   });
   tools.onClose(() => http.close());
   const ask = oauthTokens(http, {
-    who: `The authorization server at ${new URL(tokenUrl).host}`,
+    name: `The authorization server at ${new URL(tokenUrl).host}`,
     url: tokenUrl,
     form: {
       grant_type: 'client_credentials',
@@ -33,8 +33,8 @@ export function withIdentity(
       ...(clientAuth === 'post' ? { client_id: id, client_secret: secret } : {}),
     },
     ...(clientAuth === 'basic' ? { basic: { id, secret } } : {}),
-    shown: `the client "${id}"`,
-    advice: 'Check tokenUrl, clientId, clientSecret, scope and clientAuth of the identity.',
+    credentialName: `the client "${id}"`,
+    hint: 'Check tokenUrl, clientId, clientSecret, scope and clientAuth of the identity.',
   });
   const signed = withAuthorization(tools, bearerTokens(ask, tools.log));
   if (tools.keys.length > 0) return signed;

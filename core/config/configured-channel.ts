@@ -19,7 +19,7 @@ import { refusedRequest, type AddressRules } from '../upstream/addresses/index.t
 import { hideSecretMembers, hideSecretsIn } from '../settings/secret.ts';
 import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
 import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
-import { foldedName } from '../sdk/member-names.ts';
+import { foldName } from '../sdk/member-names.ts';
 import { withStated } from './traits-option.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
@@ -165,7 +165,7 @@ function channelOf(
   { name: kind, prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
   { options, models, known, servesAll, keys, parts, discovery, isForwarding }: ChannelMembers,
 ): Channel {
-  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
+  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
   const { names } = models;
   const knownOf = knownModelOf(known, models);

@@ -1,5 +1,5 @@
 import { isObject, type JsonValue } from '../model/json.ts';
-import { foldedName } from '../sdk/member-names.ts';
+import { foldName } from '../sdk/member-names.ts';
 
 /**
  * Cost of a tool or a member of a request besides the tokens of the call:
@@ -61,7 +61,7 @@ export const toolRows: readonly ToolRow[] = [
 export function toolRowOf(type: string): ToolRow | undefined {
   const known = knownTypes.get(type);
   if (known !== undefined) return known === 'unknown' ? undefined : known;
-  const plain = foldedName(type)
+  const plain = foldName(type)
     .replace(/(?:_\d+)+$/, '')
     .replaceAll('_', '');
   const found = toolRows.find((row) => row.type.test(plain));
@@ -181,7 +181,7 @@ export function namedIn(
     else if (isObject(inner))
       for (const name in inner) {
         const member = inner[name];
-        const folded = foldedName(name);
+        const folded = foldName(name);
         if (member === undefined || namesNoModel.test(folded)) continue;
         rest.push([member, holdsModels.test(folded)]);
       }

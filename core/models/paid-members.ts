@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import { foldedName } from '../sdk/member-names.ts';
+import { foldName } from '../sdk/member-names.ts';
 import {
   isLarge,
   memberRowOf,
@@ -90,7 +90,7 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
       visitObject(inner, path, rest, found);
       continue;
     }
-    const folded = foldedName(name);
+    const folded = foldName(name);
     const at = path === '' ? name : `${path}.${name}`;
     const row = memberRowOf(folded);
     if (row !== undefined && (row.when?.(value) ?? true)) {
@@ -134,7 +134,7 @@ function visitTools(tools: readonly JsonValue[], path: string, found: PaidMember
       visitTool(value, at, found);
       for (const name in value) {
         const inner = value[name];
-        if (foldedName(name) === 'tools' && inner !== undefined)
+        if (foldName(name) === 'tools' && inner !== undefined)
           rest.push({ value: inner, path: `${at}.${name}` });
       }
     }
@@ -153,7 +153,7 @@ function visitTool(tool: JsonObject, path: string, found: PaidMember[]): void {
           isObject(value) || Array.isArray(value) ? [[name, isObject(value) ? value : {}] as const] : [],
         );
   for (const [what, value] of uses) {
-    const folded = foldedName(what);
+    const folded = foldName(what);
     if (typeof type !== 'string' && descriptive.has(folded)) continue;
     const known = toolRowOf(what);
     // A function of the client may have further members beside its name: {name, description, input_schema}.
@@ -193,7 +193,7 @@ function isLocalShell(type: string, { environment }: JsonObject): boolean {
 /** Returns a member, also in another letter case. */
 function memberOf(object: JsonObject, folded: string): JsonValue | undefined {
   if (Object.hasOwn(object, folded)) return object[folded];
-  const name = Object.keys(object).find((one) => foldedName(one) === folded);
+  const name = Object.keys(object).find((one) => foldName(one) === folded);
   return name === undefined ? undefined : object[name];
 }
 

@@ -149,7 +149,7 @@ class Attempts {
       .left()
       .map((target) => ({
         target,
-        wait: Math.max(health.waitFor(target), 20),
+        wait: Math.max(health.waitMs(target), 20),
         standing: health.standing(target),
       }))
       .toSorted((a, b) => a.wait - b.wait);

@@ -19,9 +19,9 @@ export interface Catalog {
   /** True when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
   /** True when a channel names it exactly, or it is known to stand behind a pattern: such a name is never taken apart for suffixes. */
-  names(model: string): boolean;
+  isKnown(model: string): boolean;
   /** True for the name of a model in the list of known models: see `isPublished` of models/catalogue. */
-  isPublished(model: string): boolean;
+  isInModelList(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
   /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
@@ -81,8 +81,8 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
     channels,
     serves: (model) =>
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
-    isPublished,
-    names: (model) => (named ??= new Set(channels.flatMap(namesOf))).has(model),
+    isInModelList: isPublished,
+    isKnown: (model) => (named ??= new Set(channels.flatMap(namesOf))).has(model),
     targets,
     candidates,
     list: () =>

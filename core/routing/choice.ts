@@ -6,7 +6,7 @@ import type { RoutingSettings } from '../settings/routing.ts';
 
 /** What a choice goes by. */
 export interface ChoiceOptions {
-  readonly health: Pick<Health, 'waitFor'>;
+  readonly health: Pick<Health, 'waitMs'>;
   readonly load: TargetLoads;
   readonly how: RoutingSettings['choice'];
   /** From 0 to below 1. Default `Math.random`. */
@@ -86,7 +86,7 @@ export class Choice {
   }
 
   #mayAsk(target: Target): boolean {
-    return !this.#wasTried(target) && this.#options.health.waitFor(target) <= 0;
+    return !this.#wasTried(target) && this.#options.health.waitMs(target) <= 0;
   }
 
   /** The target that the affinity names: by its key where that is known, else any of its channel. */

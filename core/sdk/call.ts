@@ -215,7 +215,7 @@ export interface Channel {
   readonly attemptTimeout?: number;
   /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
   readonly codecs: Codecs;
-  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
+  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldName`. */
   readonly routingFields?: ReadonlySet<string>;
   /** False: what its provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
   readonly learns?: false;

@@ -49,8 +49,8 @@ export interface Visit {
 /** Who may be asked: the one owner of what is known about targets' health, shared with other gateways where they share a store. */
 export interface Health {
   /** 0 when a call may go there now; else milliseconds until one may. */
-  waitFor(target: Target): number;
-  /** Why {@link waitFor} says what it says. */
+  waitMs(target: Target): number;
+  /** Why {@link waitMs} says what it says. */
   standing(target: Target): Standing;
   /**
    * A call goes there. Undefined when it may not: another call is the probe, or the provider asked for patience. A target that rests

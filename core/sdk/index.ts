@@ -55,7 +55,7 @@ export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from '.
 export type { Owner, OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
 export { intersectPatterns, matchesModel } from './allowed-models.ts';
-export { foldedName } from './member-names.ts';
+export { foldName } from './member-names.ts';
 export { chatFormats, formatFor, targetIn } from './spoken-format.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';

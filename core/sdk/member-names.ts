@@ -5,9 +5,9 @@ import type { JsonObject } from '../model/json.ts';
  * Returns a name as those providers read it who do not tell upper from lower case: two names with one folded form are one member to them.
  *
  * @example
- * const isModel = Object.keys(body).some((name) => foldedName(name) === 'model');
+ * const isModel = Object.keys(body).some((name) => foldName(name) === 'model');
  */
-export function foldedName(name: string): string {
+export function foldName(name: string): string {
   return isFolded.test(name) ? name : name.toUpperCase().toLowerCase();
 }
 
@@ -42,7 +42,7 @@ export function checkMemberNames(body: JsonObject, path = ''): void {
   let seen: Map<string, string> | undefined;
   for (const name in body) {
     if (!/[^a-z0-9_]/.test(name)) continue;
-    const folded = foldedName(name);
+    const folded = foldName(name);
     if (folded === name) continue;
     const param = (path === '' ? name : `${path}.${name}`).slice(0, 100);
     if (folded === 'model')

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { GatewayError, foldedName, type BodyStream } from 'sluice';
+import { GatewayError, foldName, type BodyStream } from 'sluice';
 import {
   encodeFormEnd,
   encodePartHead,
@@ -229,7 +229,7 @@ class FormRules {
     this.#parts += 1;
     if (this.#parts > most.parts)
       throw new GatewayError('invalid_value', `The form has more than ${most.parts} parts.`);
-    const folded = foldedName(name);
+    const folded = foldName(name);
     if (!name.endsWith('[]') && this.#names.has(folded))
       throw new GatewayError('invalid_value', `The form has "${name.slice(0, 100)}" twice.`, { param: name });
     this.#names.add(folded);

@@ -1,4 +1,4 @@
-import { GatewayError, isObject, foldedName, type JsonObject, type JsonValue } from 'sluice';
+import { GatewayError, isObject, foldName, type JsonObject, type JsonValue } from 'sluice';
 import { referenceIn } from '../stored-responses/items.ts';
 import { collectionOf, isId, kindOf, type ObjectFormat } from './collections.ts';
 import { referenceTables, type ReferenceRow } from './reference-table.ts';
@@ -49,7 +49,7 @@ const rowsOf: Readonly<Record<ObjectFormat, Rows>> = {
 };
 
 function byMember(format: ObjectFormat): Rows {
-  return Map.groupBy(referenceTables[format].rows, ({ member }) => foldedName(member));
+  return Map.groupBy(referenceTables[format].rows, ({ member }) => foldName(member));
 }
 
 /** Maximum number of references of a request, because each is looked up. */
@@ -142,9 +142,9 @@ function readIds(
 
 /** Returns the name of a member in lower case; of a form field with brackets (`mask[file_id]`, `file_ids[0]`) the last one. */
 function memberName(name: string): string {
-  if (!name.includes('[')) return isLowerCase(name) ? name : foldedName(name);
+  if (!name.includes('[')) return isLowerCase(name) ? name : foldName(name);
   const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));
-  return foldedName(parts.at(-1) ?? name);
+  return foldName(parts.at(-1) ?? name);
 }
 
 function isLowerCase(name: string): boolean {

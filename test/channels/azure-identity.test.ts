@@ -83,9 +83,9 @@ describe('Entra ID', () => {
   const scope = 'https://cognitiveservices.azure.com/.default';
 
   test('a client secret is changed for a token', async () => {
-    const { token, expires } = await entraTokens(secret, scope, transport)();
+    const { token, expiresAtMs } = await entraTokens(secret, scope, transport)();
     expect(token).toBe('token-1');
-    expect(expires).toBeGreaterThan(Date.now());
+    expect(expiresAtMs).toBeGreaterThan(Date.now());
     expect(identities.asked.at(-1)?.url).toBe('/tenant/oauth2/v2.0/token');
     expect(formOf(identities.asked.at(-1)?.body)).toMatchObject({
       grant_type: 'client_credentials',

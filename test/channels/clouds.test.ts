@@ -64,9 +64,9 @@ describe('Google', () => {
   };
 
   test('a service account’s key is changed for a token', async () => {
-    const { token, expires } = await googleTokens({ credentials: account }, here)();
+    const { token, expiresAtMs } = await googleTokens({ credentials: account }, here)();
     expect(token).toBe('token-1');
-    expect(expires).toBeGreaterThan(Date.now());
+    expect(expiresAtMs).toBeGreaterThan(Date.now());
     expect(identities.asked[0]?.body).toContain('jwt-bearer');
   });
 

@@ -158,6 +158,6 @@ test.each([
     tokenUrl: 'https://api.github.com/copilot_internal/v2/token',
     plan,
   });
-  await expect(ask()).resolves.toMatchObject({ token: answer.token, expires: 2_000_000_000_000 });
+  await expect(ask()).resolves.toMatchObject({ token: answer.token, expiresAtMs: 2_000_000_000_000 });
   expect(plan.base).toBe(base);
 });

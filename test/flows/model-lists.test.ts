@@ -138,10 +138,10 @@ describe('with providers configured and no model named', () => {
   });
 
   test('a name that is known to end like a suffix is not taken apart', async () => {
-    expect(gateway.gateway.catalog.names('mistral-medium')).toBe(false);
+    expect(gateway.gateway.catalog.isKnown('mistral-medium')).toBe(false);
     const other = await gatewayOf({ channels: [mistral({ key })] });
-    expect(other.gateway.catalog.names('mistral-medium')).toBe(true);
-    expect(other.gateway.catalog.names('mistral-medium-high')).toBe(false);
+    expect(other.gateway.catalog.isKnown('mistral-medium')).toBe(true);
+    expect(other.gateway.catalog.isKnown('mistral-medium-high')).toBe(false);
   });
 });
 

@@ -75,7 +75,7 @@ export function healthSuite(open: OpenHealth): void {
 
   test('what nobody has asked yet may be asked', () => {
     const { health, target } = start();
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     expect(health.standing(target)).toBe('up');
     expect(health.report().filter(({ channel }) => channel === target.channel.id)).toEqual([]);
   });
@@ -88,14 +88,14 @@ export function healthSuite(open: OpenHealth): void {
       for (let count = 0; count < 3; count += 1) {
         // Another model each time: what is asked is the key.
         const other = targetOf(target.channel.id, 'first', `model-${count}`);
-        expect(health.waitFor(other)).toBe(0);
+        expect(health.waitMs(other)).toBe(0);
         enter(health, other).failed(errors[kind]());
       }
-      expect(health.waitFor(target)).toBeGreaterThanOrEqual(8_000);
-      expect(health.waitFor(target)).toBeLessThanOrEqual(12_000);
+      expect(health.waitMs(target)).toBeGreaterThanOrEqual(8_000);
+      expect(health.waitMs(target)).toBeLessThanOrEqual(12_000);
       expect(health.standing(target)).toBe('resting');
       expect(health.enter(target)).toBeUndefined();
-      expect(health.waitFor(brother)).toBe(0);
+      expect(health.waitMs(brother)).toBe(0);
     },
   );
 
@@ -107,7 +107,7 @@ export function healthSuite(open: OpenHealth): void {
       if (count % 50 === 0) visit.failed(errors.failed());
       else visit.succeeded();
     }
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     expect(health.report().find(({ channel }) => channel === target.channel.id)).toMatchObject({
       standing: 'up',
       failures: 10,
@@ -121,7 +121,7 @@ export function healthSuite(open: OpenHealth): void {
       enter(health, target).failed(errors.failed());
       clock.now += 31_000;
     }
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
   });
 
   test('one probe finds out, and all may go when it was answered', () => {
@@ -132,14 +132,14 @@ export function healthSuite(open: OpenHealth): void {
     expect(health.standing(target)).toBe('probing');
     expect(health.enter(target)).toBeUndefined();
     // Those who come meanwhile are told to come back when the probe is likely to be over.
-    expect(health.waitFor(target)).toBe(1_000);
+    expect(health.waitMs(target)).toBe(1_000);
     probe.answered();
     expect(health.standing(target)).toBe('up');
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     probe.succeeded();
     // Old failures are forgotten: one more does not open it again.
     enter(health, target).failed(errors.failed());
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
   });
 
   test('a rest is twice as long after each probe in vain, up to the longest', () => {
@@ -147,7 +147,7 @@ export function healthSuite(open: OpenHealth): void {
     fail(health, target);
     let longest = 0;
     for (let count = 0; count < 8; count += 1) {
-      const wait = health.waitFor(target);
+      const wait = health.waitMs(target);
       expect(wait).toBeLessThanOrEqual(5_000);
       if (count < 2) expect(wait).toBeGreaterThanOrEqual(Math.min(5_000, 2 ** count * 800));
       longest = Math.max(longest, wait);
@@ -181,10 +181,10 @@ export function healthSuite(open: OpenHealth): void {
     const { health, clock, target } = start();
     const late = [1, 2, 3].map(() => enter(health, target));
     fail(health, target);
-    const wait = health.waitFor(target);
+    const wait = health.waitMs(target);
     clock.now += 5_000;
     for (const visit of late) visit.failed(errors.failed());
-    expect(health.waitFor(target)).toBe(wait - 5_000);
+    expect(health.waitMs(target)).toBe(wait - 5_000);
   });
 
   test('where all else is gone, one call at a time may come before its time, and not often', () => {
@@ -194,14 +194,14 @@ export function healthSuite(open: OpenHealth): void {
     clock.now += 1_001;
     const early = enter(health, target);
     expect(health.enter(target)).toBeUndefined();
-    const wait = health.waitFor(target);
+    const wait = health.waitMs(target);
     early.failed(errors.failed());
     // It makes nothing worse.
-    expect(health.waitFor(target)).toBeLessThanOrEqual(wait);
+    expect(health.waitMs(target)).toBeLessThanOrEqual(wait);
     expect(health.enter(target)).toBeUndefined();
     clock.now += 1_001;
     enter(health, target).answered();
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
   });
 
   test.each([
@@ -211,7 +211,7 @@ export function healthSuite(open: OpenHealth): void {
     const { health, target } = start();
     enter(health, target).succeeded();
     enter(health, target).failed(errors[kind]());
-    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
+    expect(health.waitMs(target)).toBeGreaterThanOrEqual(48_000);
     const place = health.report().find(({ channel }) => channel === target.channel.id);
     expect(place).toMatchObject({ key: 'first', standing: 'resting', last: { code, message } });
     expect(place).not.toHaveProperty('model');
@@ -223,19 +223,19 @@ export function healthSuite(open: OpenHealth): void {
     const late = enter(health, target);
     fail(health, target);
     late.failed(errors.refused());
-    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
+    expect(health.waitMs(target)).toBeGreaterThanOrEqual(48_000);
   });
 
   test('a model that is limited is spared for as long as the provider says; other models are not', () => {
     const { health, clock, target } = start();
     const other = targetOf(target.channel.id, 'first', 'other');
     enter(health, target).failed(errors.limited(30));
-    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.waitMs(target)).toBe(30_000);
     expect(health.standing(target)).toBe('cooling');
-    expect(health.waitFor(other)).toBe(0);
+    expect(health.waitMs(other)).toBe(0);
     expect(health.enter(target)).toBeUndefined();
     clock.now += 30_000;
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     // No probe: all may go at once.
     for (const visit of [enter(health, target), enter(health, target)]) visit.succeeded();
   });
@@ -245,8 +245,8 @@ export function healthSuite(open: OpenHealth): void {
     const other = targetOf(target.channel.id, 'first', 'other');
     enter(health, target).failed(errors.limited());
     enter(health, other).failed(errors.limited(86_400));
-    expect(health.waitFor(target)).toBe(5_000);
-    expect(health.waitFor(other)).toBe(120_000);
+    expect(health.waitMs(target)).toBe(5_000);
+    expect(health.waitMs(other)).toBe(120_000);
   });
 
   test('limits never count as failures, however many', () => {
@@ -255,7 +255,7 @@ export function healthSuite(open: OpenHealth): void {
       enter(health, target).failed(errors.limited(1));
       clock.now += 1_000;
     }
-    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+    expect(health.waitMs(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
     expect(health.report().find(({ channel }) => channel === target.channel.id)?.failures).toBe(0);
   });
 
@@ -264,7 +264,7 @@ export function healthSuite(open: OpenHealth): void {
     const early = enter(health, target);
     enter(health, target).failed(errors.limited(30));
     early.succeeded();
-    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.waitMs(target)).toBe(30_000);
   });
 
   test('a limit that comes while a probe is under way outlasts the probe', () => {
@@ -275,23 +275,23 @@ export function healthSuite(open: OpenHealth): void {
     const probe = enter(health, target);
     late.failed(errors.limited(30));
     probe.succeeded();
-    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.waitMs(target)).toBe(30_000);
     expect(health.enter(target)).toBeUndefined();
   });
 
   test('the time that an overloaded provider names is kept', () => {
     const { health, target } = start();
     enter(health, target).failed(errors.overloaded());
-    expect(health.waitFor(target)).toBe(7_000);
-    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+    expect(health.waitMs(target)).toBe(7_000);
+    expect(health.waitMs(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
   });
 
   test('a model that the provider does not know is left alone, the key is not', () => {
     const { health, clock, target } = start();
     enter(health, target).failed(errors.noModel());
     expect(health.standing(target)).toBe('resting');
-    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
-    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+    expect(health.waitMs(target)).toBeGreaterThanOrEqual(48_000);
+    expect(health.waitMs(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
     clock.now += 72_001;
     const probe = enter(health, target);
     expect(health.enter(target)).toBeUndefined();
@@ -307,7 +307,7 @@ export function healthSuite(open: OpenHealth): void {
       for (let count = 0; count < 20; count += 1) enter(health, target).left();
       const internal = new GatewayError('internal_error', 'a plugin broke');
       for (let count = 0; count < 20; count += 1) enter(health, target).failed(internal);
-      expect(health.waitFor(target)).toBe(0);
+      expect(health.waitMs(target)).toBe(0);
       expect(health.standing(target)).toBe('up');
     },
   );
@@ -319,9 +319,9 @@ export function healthSuite(open: OpenHealth): void {
     enter(health, model).failed(errors.limited(60));
     for (const one of [target, elsewhere]) enter(health, one).failed(errors.refused());
     health.reset(target.channel.id);
-    expect(health.waitFor(target)).toBe(0);
-    expect(health.waitFor(model)).toBe(0);
-    expect(health.waitFor(elsewhere)).toBeGreaterThan(0);
+    expect(health.waitMs(target)).toBe(0);
+    expect(health.waitMs(model)).toBe(0);
+    expect(health.waitMs(elsewhere)).toBeGreaterThan(0);
     expect(health.report().filter(({ channel }) => channel === target.channel.id)).toEqual([]);
   });
 
@@ -330,7 +330,7 @@ export function healthSuite(open: OpenHealth): void {
     fail(health, target, 2);
     health.reset(target.channel.id);
     fail(health, target, 2);
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
   });
 
   test('each change is told once', () => {
@@ -364,7 +364,7 @@ export function healthSuite(open: OpenHealth): void {
     const { health, target } = start({ enabled: false });
     fail(health, target, 20);
     enter(health, target).failed(errors.refused());
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     expect(health.enter(target)).toBeDefined();
   });
 }
@@ -389,8 +389,8 @@ export function sharedHealthSuite(
       await expect.poll(() => health.standing(broken)).toBe('resting');
       await expect.poll(() => health.standing(limited)).toBe('cooling');
       await expect.poll(() => health.standing(unknown)).toBe('resting');
-      expect(health.waitFor(limited)).toBeGreaterThan(20_000);
-      expect(health.waitFor(limited)).toBeLessThanOrEqual(30_000);
+      expect(health.waitMs(limited)).toBeGreaterThan(20_000);
+      expect(health.waitMs(limited)).toBeLessThanOrEqual(30_000);
     }
     expect(three.report().find(({ channel }) => channel === broken.channel.id)?.last?.message).toBe(
       'it broke',
@@ -433,9 +433,9 @@ export function sharedHealthSuite(
     const target = newTarget();
     enter(one, target).failed(errors.noModel());
     await expect.poll(() => two.standing(target)).toBe('resting');
-    await expect.poll(() => one.waitFor(target)).toBe(0);
+    await expect.poll(() => one.waitMs(target)).toBe(0);
     enter(one, target).failed(errors.noModel());
-    await expect.poll(() => two.waitFor(target), { interval: 20 }).toBe(0);
+    await expect.poll(() => two.waitMs(target), { interval: 20 }).toBe(0);
     enter(two, target).succeeded();
     await expect.poll(() => one.standing(target)).toBe('up');
   });
@@ -445,11 +445,11 @@ export function sharedHealthSuite(
     const target = newTarget();
     fail(one, target);
     await expect.poll(() => two.standing(target)).toBe('resting');
-    await expect.poll(() => one.waitFor(target)).toBe(0);
+    await expect.poll(() => one.waitMs(target)).toBe(0);
     const probe = enter(one, target);
-    await expect.poll(() => two.standing(target) === 'probing' || two.waitFor(target) > 0).toBe(true);
+    await expect.poll(() => two.standing(target) === 'probing' || two.waitMs(target) > 0).toBe(true);
     probe.left();
-    await expect.poll(() => two.waitFor(target), { interval: 20 }).toBe(0);
+    await expect.poll(() => two.waitMs(target), { interval: 20 }).toBe(0);
     enter(two, target).succeeded();
     await expect.poll(() => one.standing(target)).toBe('up');
   });

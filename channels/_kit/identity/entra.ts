@@ -65,7 +65,7 @@ export function entraTokens(
       credential ??= import('@azure/identity').then((library) => credentialOf(library, identity, transport));
       const given = await (await credential).getToken(scope);
       if (given === null) throw new Error('no token was given');
-      return { token: given.token, expires: given.expiresOnTimestamp };
+      return { token: given.token, expiresAtMs: given.expiresOnTimestamp };
     } catch (error) {
       throw new Error(
         `Microsoft Entra ID gave no access token for ${names[identity.kind]}: ${reasonOf(error)}. ${advice[identity.kind]}`,

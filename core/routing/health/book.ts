@@ -52,7 +52,7 @@ export class HealthBook implements Health, VisitJudge {
     return this.#share.isUp ? 'ok' : 'degraded';
   }
 
-  waitFor({ channel, key, model }: Target): number {
+  waitMs({ channel, key, model }: Target): number {
     const known = this.#places.key(channel.id, key.id);
     if (known === undefined) return 0;
     const breaker = known.models?.get(model);

@@ -14,7 +14,7 @@ export interface Candidate {
   readonly channel: Target['channel'] & {
     /** Share of the calls among channels of one rank. */
     readonly weight: number;
-    /** Members of bodies by which the provider chooses models by itself, as `foldedName` spells them. */
+    /** Members of bodies by which the provider chooses models by itself, as `foldName` spells them. */
     readonly routingFields?: ReadonlySet<string>;
   };
   /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
@@ -35,9 +35,9 @@ export interface Catalog {
   /** True when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
   /** True when a channel names the model exactly, or it is known to stand behind a pattern. */
-  names(model: string): boolean;
+  isKnown(model: string): boolean;
   /** True for the name of a model in the list of known models, in any letter case and behind any path. */
-  isPublished(model: string): boolean;
+  isInModelList(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key. */
   targets(model: string): readonly Target[];
   /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
@@ -50,9 +50,9 @@ export interface Catalog {
  * Health of targets, as their circuit breakers and the limits that providers tell have it.
  *
  * @example
- * const up = targets.filter((target) => tools.health.waitFor(target) === 0);
+ * const up = targets.filter((target) => tools.health.waitMs(target) === 0);
  */
 export interface Health {
   /** Milliseconds until a call may go to the target; 0 when one may now. */
-  waitFor(target: Target): number;
+  waitMs(target: Target): number;
 }

@@ -1,6 +1,6 @@
-import { foldedName } from '../../sdk/member-names.ts';
+import { foldName } from '../../sdk/member-names.ts';
 
-/** One sort of member whose texts are addresses that a provider reads or writes. Names are compared as `foldedName` writes them. */
+/** One sort of member whose texts are addresses that a provider reads or writes. Names are compared as `foldName` writes them. */
 export interface AddressRow {
   readonly member: RegExp;
   /** The nearest member around it that is no list. Default: any. */
@@ -136,7 +136,7 @@ function fits({ member, within: around }: AddressRow, folded: string, within: st
 
 /** The folded name of a member; of a form field with brackets (`image[url]`, `urls[0]`) the last one. */
 function memberName(name: string): string {
-  if (!name.includes('[')) return foldedName(name);
+  if (!name.includes('[')) return foldName(name);
   const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));
-  return foldedName(parts.at(-1) ?? name);
+  return foldName(parts.at(-1) ?? name);
 }

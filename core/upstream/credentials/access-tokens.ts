@@ -6,14 +6,14 @@ import { RenewedCredentials } from './renewed.ts';
  * An access token that is good for a limited time.
  *
  * @example
- * const token: AccessToken = { token: 'eyJ…', expires: Date.now() + 3_600_000, life: 3600 };
+ * const token: AccessToken = { token: 'eyJ…', expiresAtMs: Date.now() + 3_600_000, lifetimeMs: 3_600_000 };
  */
 export interface AccessToken {
   readonly token: string;
-  /** Milliseconds since 1970. */
-  readonly expires: number;
-  /** Seconds for which it was good when it was given out. Absent where it may have been given out long before. */
-  readonly life?: number;
+  /** Time at which it expires, in milliseconds since 1970. */
+  readonly expiresAtMs: number;
+  /** Lifetime from the moment it was issued. Absent where the token may have been issued long before. */
+  readonly lifetimeMs?: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -57,10 +57,10 @@ export function bearerTokens(
   const hidden = new HiddenTokens();
   const tokens = new RenewedCredentials({
     ask: async (): Promise<ShownToken> => {
-      const { token, expires, life = Infinity } = await ask();
-      const ahead = Math.min(longestAhead, (life * 1000) / 4);
+      const { token, expiresAtMs, lifetimeMs = Infinity } = await ask();
+      const ahead = Math.min(longestAhead, lifetimeMs / 4);
       hidden.add(token);
-      return { headers: { authorization: `Bearer ${token}` }, expires, ahead };
+      return { headers: { authorization: `Bearer ${token}` }, expires: expiresAtMs, ahead };
     },
     expires: ({ expires }) => expires,
     ahead: (token) => token.ahead,

@@ -3,19 +3,30 @@ import { parseObject } from '../../model/json.ts';
 import type { HttpClient } from '../../sdk/author/http.ts';
 import type { AccessToken } from './access-tokens.ts';
 
-/** An endpoint that gives out tokens for a form, as OAuth 2.0 has it. */
+/**
+ * A token endpoint of OAuth 2.0.
+ *
+ * @example
+ * const endpoint: TokenEndpoint = {
+ *   name: 'Acme',
+ *   url: tokenUrl,
+ *   form: { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret },
+ *   credentialName: 'the client secret',
+ *   hint: 'Check "clientSecret".',
+ * };
+ */
 export interface TokenEndpoint {
-  /** Who is asked, for the sentence about a failure: `IBM Cloud IAM`. */
-  readonly who: string;
+  /** Name of the server, for errors: `IBM Cloud IAM`. */
+  readonly name: string;
   readonly url: string;
-  /** What is posted; the secret among it stands in no sentence and no line of the log. */
+  /** Form that is posted. Its secrets appear in no error and no log line. */
   readonly form: Readonly<Record<string, string>>;
   /** The client's id and secret, where the server wants them in an `authorization` header. */
   readonly basic?: { readonly id: string; readonly secret: string };
-  /** What is shown for a token: `the API key`. */
-  readonly shown: string;
-  /** What an operator can do about a refusal. */
-  readonly advice: string;
+  /** Name of the credential that is exchanged for a token, for errors: `the API key`. */
+  readonly credentialName: string;
+  /** Sentence at the end of errors that says what the operator can do. */
+  readonly hint: string;
 }
 
 /** For tokens that do not say how long they are good. */
@@ -27,7 +38,7 @@ const ordinaryLife = 20 * 60;
  *
  * @example
  * const ask = oauthTokens(http, {
- *   who: 'Acme', url: tokenUrl, shown: 'the client secret', advice: 'Check "clientSecret".',
+ *   name: 'Acme', url: tokenUrl, credentialName: 'the client secret', hint: 'Check "clientSecret".',
  *   form: { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret },
  * });
  */
@@ -35,7 +46,7 @@ export function oauthTokens(
   http: Pick<HttpClient, 'read'>,
   endpoint: TokenEndpoint,
 ): () => Promise<AccessToken> {
-  const { who, url, form, basic, shown, advice } = endpoint;
+  const { name: server, url, form, basic, credentialName, hint } = endpoint;
   const secrets = Object.entries(form).flatMap(([name, value]) =>
     /secret|apikey/.test(name) && value !== '' ? [value] : [],
   );
@@ -66,10 +77,10 @@ export function oauthTokens(
           `The token is of the type ${String(type).slice(0, 40)}, and only Bearer is known here.`,
         );
       const seconds = lifeOf(life);
-      return { token, expires: asked + seconds * 1000, life: seconds };
+      return { token, expiresAtMs: asked + seconds * 1000, lifetimeMs: seconds * 1000 };
     } catch (error) {
       throw new Error(
-        `${who} gave no access token for ${shown}: ${reasonOf(error).replace(/\.$/, '')}. ${advice}`,
+        `${server} gave no access token for ${credentialName}: ${reasonOf(error).replace(/\.$/, '')}. ${hint}`,
         { cause: error },
       );
     }

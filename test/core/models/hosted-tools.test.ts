@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { memberRowOf, toolRowOf, toolRows } from '../../../core/models/hosted-tools.ts';
 import { paidMembers } from '../../../core/models/paid-members.ts';
-import { foldedName } from '../../../core/sdk/member-names.ts';
+import { foldName } from '../../../core/sdk/member-names.ts';
 import { sdkMembers } from '../../support/sdk-members.ts';
 import { literalTypes } from '../../support/sdk-tools.ts';
 
@@ -134,7 +134,7 @@ describe.each(Object.entries(sdks))(
     test('name no model that the table does not read', () => {
       const unknown = members
         .filter(({ name }) => like.test(name))
-        .filter(({ name }) => memberRowOf(foldedName(name)) === undefined)
+        .filter(({ name }) => memberRowOf(foldName(name)) === undefined)
         .filter(
           ({ owner }) =>
             !Object.hasOwn(covered, owner) && !exceptions.some(({ owners }) => owners.test(owner)),

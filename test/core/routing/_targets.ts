@@ -91,7 +91,7 @@ export class FakeHealth implements Health {
   doubled = 0;
   readonly sharing = 'alone';
 
-  waitFor(target: Target): number {
+  waitMs(target: Target): number {
     return this.waits.get(nameOf(target)) ?? 0;
   }
   standing(target: Target): Standing {

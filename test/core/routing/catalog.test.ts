@@ -53,8 +53,8 @@ describe('the channels for a model', () => {
     for (let count = 0; count < 50; count += 1)
       expect(order(catalog, 'xy')).toEqual(['high', 'low', 'pattern']);
     expect(order(catalog, 'xz')).toEqual(['pattern']);
-    expect(catalog.names('xy')).toBe(true);
-    expect(catalog.names('xz')).toBe(false);
+    expect(catalog.isKnown('xy')).toBe(true);
+    expect(catalog.isKnown('xz')).toBe(false);
     expect(catalog.serves('xz')).toBe(true);
   });
 
@@ -182,7 +182,7 @@ test('a channel that begins to serve a model has its calls after the next refres
   };
   const catalog = createCatalog([lists], 7);
   const seen = (): unknown => [
-    catalog.names('y'),
+    catalog.isKnown('y'),
     catalog.serves('y'),
     catalog.targets('y').length,
     catalog.list().map(({ id }) => id),

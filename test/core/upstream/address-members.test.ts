@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { outlineOf } from '../../../core/formats/_shared/outline/index.ts';
 import { addressesIn, mayNameAddress } from '../../../core/upstream/addresses/find.ts';
 import { addressRowOf, addressRows, longestSign } from '../../../core/upstream/addresses/members.ts';
-import { foldedName } from '../../../core/sdk/member-names.ts';
+import { foldName } from '../../../core/sdk/member-names.ts';
 import { sdkMembers } from '../../support/sdk-members.ts';
 
 const packages = join(import.meta.dirname, '../../../node_modules');
@@ -52,12 +52,12 @@ describe.each(Object.entries(sdks))('addresses in requests of the SDK %s', (name
   test('have a row each, as is written down', async () => {
     const within: Readonly<Record<string, string>> = { engine: 'vertexaisearch' };
     const lines = members.map((member) => {
-      const row = addressRowOf(foldedName(member), within[member] ?? '');
+      const row = addressRowOf(foldName(member), within[member] ?? '');
       return row === undefined ? `${member}: none` : `${member}: ${row.use}, ${row.judged}`;
     });
     expect(
       members.filter(
-        (one) => addressRowOf(foldedName(one), within[one] ?? '') === undefined && !others.test(one),
+        (one) => addressRowOf(foldName(one), within[one] ?? '') === undefined && !others.test(one),
       ),
     ).toEqual([]);
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(`addresses-${name}.txt`);
@@ -229,7 +229,7 @@ describe('the scanner of long requests', () => {
 });
 
 test('every row has a sample, and each is seen by its letters, however it is spaced', () => {
-  const rows = samples.map(([member, within = '']) => addressRowOf(foldedName(member), foldedName(within)));
+  const rows = samples.map(([member, within = '']) => addressRowOf(foldName(member), foldName(within)));
   expect(new Set(rows)).toEqual(new Set(addressRows));
   for (const [member, within = 'x'] of samples) {
     // Of the gateway's own words, which no client writes.

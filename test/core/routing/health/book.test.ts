@@ -34,7 +34,7 @@ describe('in memory', () => {
     expect(health.standing(targetOf(id, 'first', 'm0'))).toBe('up');
     const endless = targetOf(id, 'first', 'x'.repeat(10_000));
     enter(health, endless).failed(errors.limited(60));
-    expect(health.waitFor(endless)).toBe(0);
+    expect(health.waitMs(endless)).toBe(0);
   });
 
   test('the best and the worst key of a channel are told apart', () => {
@@ -81,7 +81,7 @@ describe('in memory, to the millisecond', () => {
     ] as const) {
       const { health, target } = exact({}, random);
       fail(health, target);
-      expect([random, health.waitFor(target)]).toEqual([random, rest]);
+      expect([random, health.waitMs(target)]).toEqual([random, rest]);
     }
   });
 
@@ -104,11 +104,11 @@ describe('in memory, to the millisecond', () => {
     fail(health, target);
     clock.now += 9_500;
     enter(health, target).failed(errors.failed());
-    expect(health.waitFor(target)).toBe(500);
+    expect(health.waitMs(target)).toBe(500);
     clock.now += 500;
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     enter(health, target).failed(errors.failed());
-    expect(health.waitFor(target)).toBe(20_000);
+    expect(health.waitMs(target)).toBe(20_000);
   });
 
   test('a key whose probe is refused rests as long as refused keys do, and a refused one no shorter for another failure', () => {
@@ -116,12 +116,12 @@ describe('in memory, to the millisecond', () => {
     fail(early.health, early.target);
     early.clock.now += 2_000;
     enter(early.health, early.target).failed(errors.refused());
-    expect(early.health.waitFor(early.target)).toBeGreaterThanOrEqual(60_000);
+    expect(early.health.waitMs(early.target)).toBeGreaterThanOrEqual(60_000);
     const { health, clock, target } = exact();
     enter(health, target).failed(errors.refused());
     clock.now += 60_000;
     enter(health, target).failed(errors.failed());
-    expect(health.waitFor(target)).toBe(120_000);
+    expect(health.waitMs(target)).toBe(120_000);
   });
 
   test('calls that are refused late, while their key rests for that, do not prolong its rest', () => {
@@ -130,7 +130,7 @@ describe('in memory, to the millisecond', () => {
     enter(health, target).failed(errors.refused());
     clock.now += 1_000;
     late.failed(errors.refused());
-    expect(health.waitFor(target)).toBe(59_000);
+    expect(health.waitMs(target)).toBe(59_000);
   });
 
   test('calls that hear late that their model is unknown do not prolong its rest; each probe in vain doubles it', () => {
@@ -139,10 +139,10 @@ describe('in memory, to the millisecond', () => {
     enter(health, target).failed(errors.noModel());
     clock.now += 1_000;
     late.failed(errors.noModel());
-    expect(health.waitFor(target)).toBe(59_000);
+    expect(health.waitMs(target)).toBe(59_000);
     clock.now += 59_000;
     enter(health, target).failed(errors.noModel());
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 120_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 120_000]);
   });
 
   test('a limit ends the rest of an unknown model where its probe meets it, and where a late call does not', () => {
@@ -150,7 +150,7 @@ describe('in memory, to the millisecond', () => {
     enter(probed.health, probed.target).failed(errors.noModel());
     probed.clock.now += 60_000;
     enter(probed.health, probed.target).failed(errors.limited(5));
-    expect([probed.health.standing(probed.target), probed.health.waitFor(probed.target)]).toEqual([
+    expect([probed.health.standing(probed.target), probed.health.waitMs(probed.target)]).toEqual([
       'cooling',
       5_000,
     ]);
@@ -161,7 +161,7 @@ describe('in memory, to the millisecond', () => {
     enter(health, target).failed(errors.noModel());
     late.failed(errors.limited(5));
     clock.now += 5_000;
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 55_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 55_000]);
   });
 
   test('a shorter limit does not shorten a longer one', () => {
@@ -169,7 +169,7 @@ describe('in memory, to the millisecond', () => {
     const late = enter(health, target);
     enter(health, target).failed(errors.limited(30));
     late.failed(errors.limited(1));
-    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.waitMs(target)).toBe(30_000);
   });
 
   test('a limit that is over leaves those of other models', () => {
@@ -277,7 +277,7 @@ describe('whatever happens', () => {
             const before = health.standing(target);
             const visit = health.enter(target);
             if (visit === undefined) {
-              expect(health.waitFor(target)).toBeGreaterThan(0);
+              expect(health.waitMs(target)).toBeGreaterThan(0);
             } else {
               expect(before).not.toBe('probing');
               expect(before).not.toBe('cooling');
@@ -315,7 +315,7 @@ describe('whatever happens', () => {
         clock.now += 400_000;
         for (const model of [0, 1, 2]) {
           const target = targetOf('law', 'first', String(model));
-          expect(health.waitFor(target)).toBe(0);
+          expect(health.waitMs(target)).toBe(0);
           enter(health, target).succeeded();
           expect(health.standing(target)).toBe('up');
         }
@@ -441,7 +441,7 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
     const rounds = performance.now() + 2_000;
     while (performance.now() < rounds) {
       for (const health of all)
-        if (health.waitFor(target) === 0 && health.enter(target) !== undefined) probes += 1;
+        if (health.waitMs(target) === 0 && health.enter(target) !== undefined) probes += 1;
       await pass(10);
     }
     expect(probes).toBe(1);
@@ -456,7 +456,7 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
     try {
       fail(one, during);
       for (let count = 0; count < 1_000; count += 1) {
-        one.waitFor(during);
+        one.waitMs(during);
         one.enter(during);
       }
       expect(one.standing(during)).toBe('resting');

@@ -111,10 +111,10 @@ test('a worker that starts later knows what holds by then, and nothing that is o
   const { health: late } = worker(desk);
   await expect.poll(() => late.standing(refused)).toBe('resting');
   await expect.poll(() => late.standing(limited)).toBe('cooling');
-  expect(late.waitFor(limited)).toBeLessThanOrEqual(40_000);
+  expect(late.waitMs(limited)).toBeLessThanOrEqual(40_000);
   // A key that was refused rests for a minute, give or take a fifth.
-  expect(late.waitFor(refused)).toBeGreaterThan(20_000);
-  expect(late.waitFor(refused)).toBeLessThanOrEqual(52_000);
+  expect(late.waitMs(refused)).toBeGreaterThan(20_000);
+  expect(late.waitMs(refused)).toBeLessThanOrEqual(52_000);
   expect(late.standing(over)).toBe('up');
   expect(late.report().some(({ channel }) => channel === over.channel.id)).toBe(false);
 });
@@ -128,7 +128,7 @@ test('one worker at a time finds out; the turn of one that ends is free', async 
   const probing: number[] = [];
   const round = async (): Promise<void> => {
     for (const { health, number } of all)
-      if (health.waitFor(target) === 0 && health.enter(target) !== undefined) probing.push(number);
+      if (health.waitMs(target) === 0 && health.enter(target) !== undefined) probing.push(number);
     await pass(10);
   };
   const begun = performance.now();
@@ -161,7 +161,7 @@ test('a storm of changes is few messages, and the last word arrives', async () =
     if (count % 100 === 0) await pass(1);
   }
   enter(one.health, target).failed(errors.limited(60));
-  await expect.poll(() => two.health.waitFor(target)).toBeGreaterThan(50_000);
+  await expect.poll(() => two.health.waitMs(target)).toBeGreaterThan(50_000);
   expect(one.line.words.length).toBeLessThan(100);
 });
 
@@ -172,9 +172,9 @@ test('while nobody answers each worker goes on with what it knows; then all is s
   fail(one.health, before);
   await expect.poll(() => two.health.standing(before)).toBe('resting');
   one.line.hang();
-  await expect.poll(() => one.health.waitFor(before)).toBeLessThanOrEqual(50);
+  await expect.poll(() => one.health.waitMs(before)).toBeLessThanOrEqual(50);
   // Whose turn it is nobody says: after a second it is taken for gone, and calls go on.
-  await expect.poll(() => [one.health.waitFor(before), one.health.sharing]).toEqual([0, 'degraded']);
+  await expect.poll(() => [one.health.waitMs(before), one.health.sharing]).toEqual([0, 'degraded']);
   fail(one.health, during);
   expect(two.health.standing(during)).toBe('up');
   one.line.goOn();

@@ -82,17 +82,17 @@ describe('the claim to probe a place', () => {
     const { health, others, clock } = stage();
     const target = newTarget();
     fail(health, target);
-    expect(health.waitFor(target)).toBe(10_000);
+    expect(health.waitMs(target)).toBe(10_000);
     clock.now += 9_999;
-    expect([health.waitFor(target), others.asked.length]).toEqual([1, 0]);
+    expect([health.waitMs(target), others.asked.length]).toEqual([1, 0]);
     clock.now += 1;
-    expect([health.waitFor(target), health.waitFor(target), others.asked.length]).toEqual([50, 50, 1]);
+    expect([health.waitMs(target), health.waitMs(target), others.asked.length]).toEqual([50, 50, 1]);
     expect(others.asked[0]).toMatchObject({
       name: { channel: target.channel.id, key: 'first' },
       lease: 5_000,
     });
     await others.asked[0]?.answer(0);
-    expect([health.waitFor(target), others.asked.length]).toEqual([0, 1]);
+    expect([health.waitMs(target), others.asked.length]).toEqual([0, 1]);
   });
 
   test('is good for its time, and then asked for again', async () => {
@@ -100,12 +100,12 @@ describe('the claim to probe a place', () => {
     const target = newTarget();
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     await others.asked[0]?.answer(0);
     clock.now += 4_999;
-    expect([health.waitFor(target), others.asked.length]).toEqual([0, 1]);
+    expect([health.waitMs(target), others.asked.length]).toEqual([0, 1]);
     clock.now += 2;
-    expect([health.waitFor(target), others.asked.length]).toEqual([50, 2]);
+    expect([health.waitMs(target), others.asked.length]).toEqual([50, 2]);
   });
 
   test('of another gateway keeps calls away for as long as it has it', async () => {
@@ -113,14 +113,14 @@ describe('the claim to probe a place', () => {
     const target = newTarget();
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     await others.asked[0]?.answer(3_000);
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['probing', 1_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['probing', 1_000]);
     expect(health.enter(target)).toBeUndefined();
     clock.now += 2_999;
     expect(health.standing(target)).toBe('probing');
     clock.now += 1;
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 50]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 50]);
     expect(others.asked).toHaveLength(2);
     enter(health, target).succeeded();
     expect(health.standing(target)).toBe('up');
@@ -131,10 +131,10 @@ describe('the claim to probe a place', () => {
     const target = newTarget();
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     others.isUp = false;
     await others.asked[0]?.answer(undefined);
-    expect([health.sharing, health.waitFor(target), health.standing(target)]).toEqual([
+    expect([health.sharing, health.waitMs(target), health.standing(target)]).toEqual([
       'degraded',
       0,
       'resting',
@@ -149,7 +149,7 @@ describe('the claim to probe a place', () => {
       const target = newTarget();
       fail(health, target);
       clock.now += 10_000;
-      health.waitFor(target);
+      health.waitMs(target);
       if (early) enter(health, target);
       // oxlint-disable-next-line no-await-in-loop
       await others.asked[0]?.answer(0);
@@ -166,7 +166,7 @@ describe('the claim to probe a place', () => {
     const target = newTarget();
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     const probe = enter(health, target);
     await others.asked[0]?.answer(30_000);
     probe.left();
@@ -181,12 +181,12 @@ describe('the claim to probe a place', () => {
     const name = { channel: target.channel.id, key: 'first' };
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     hooks.heard(heard(name));
     expect(health.standing(target)).toBe('up');
     await others.asked[0]?.answer(30_000);
     fail(health, target);
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 10_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 10_000]);
     clock.now += 10_000;
     enter(health, target).succeeded();
     expect(health.standing(target)).toBe('up');
@@ -232,7 +232,7 @@ describe('ahead of the end of a rest the claim is asked for', () => {
     const target = newTarget();
     fail(one.health, target);
     one.clock.now += past - 1_000;
-    if (wanted) one.health.waitFor(target);
+    if (wanted) one.health.waitMs(target);
     one.clock.now += 1_000;
     return { ...one, target };
   };
@@ -268,7 +268,7 @@ describe('ahead of the end of a rest the claim is asked for', () => {
     hooks.tick();
     expect(others.asked).toHaveLength(1);
     clock.now += 5_000;
-    health.waitFor(target);
+    health.waitMs(target);
     hooks.tick();
     expect(others.asked).toHaveLength(2);
   });
@@ -296,12 +296,12 @@ describe('ahead of the end of a rest the claim is asked for', () => {
     enter(health, target).failed(errors.noModel());
     late.failed(errors.limited(30));
     clock.now += 900;
-    health.waitFor(target);
+    health.waitMs(target);
     hooks.tick();
     expect(others.asked).toHaveLength(0);
     const brother = newTarget();
     enter(health, brother).failed(errors.refused());
-    health.waitFor(brother);
+    health.waitMs(brother);
     health.reset(brother.channel.id);
     clock.now += 900;
     hooks.tick();
@@ -315,7 +315,7 @@ describe('other gateways are not asked', () => {
     const target = newTarget();
     enter(health, target).failed(errors.limited(5));
     clock.now += 5_000;
-    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitMs(target)).toBe(0);
     enter(health, target).succeeded();
     expect([others.asked, others.released]).toEqual([[], []]);
   });
@@ -328,7 +328,7 @@ describe('other gateways are not asked', () => {
     );
     for (const one of brothers) {
       enter(health, one).failed(errors.noModel());
-      health.waitFor(one);
+      health.waitMs(one);
     }
     clock.now += 500;
     hooks.tick();
@@ -337,7 +337,7 @@ describe('other gateways are not asked', () => {
     const other = newTarget();
     fail(health, other);
     clock.now += 9_500;
-    health.waitFor(other);
+    health.waitMs(other);
     clock.now += 500;
     enter(health, other).succeeded();
     others.asked.length = 0;
@@ -449,7 +449,7 @@ describe('what another gateway tells', () => {
     const target = newTarget();
     const last = { at: 5, code: 'upstream_error', message: 'broken there' };
     hooks.heard(heard(name(target), { rest: 4_000, rests: 2, base: 2_000, last }));
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 4_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 4_000]);
     expect(health.report()).toMatchObject([{ standing: 'resting', last }]);
     expect(changes).toMatchObject([{ before: 'up', standing: 'resting', elsewhere: true }]);
     expect(others.told).toEqual([]);
@@ -458,7 +458,7 @@ describe('what another gateway tells', () => {
     clock.now += 4_000;
     enter(health, target).failed(errors.failed());
     // The series goes on where the other gateway was: the third rest is four times the first.
-    expect(health.waitFor(target)).toBe(40_000);
+    expect(health.waitMs(target)).toBe(40_000);
     expect(changes.at(-1)).toMatchObject({ elsewhere: false });
   });
 
@@ -481,11 +481,11 @@ describe('what another gateway tells', () => {
     const { health, hooks } = stage();
     const target = newTarget();
     hooks.heard(heard(name(target, 'model'), { cool: 9_000 }));
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['cooling', 9_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['cooling', 9_000]);
     expect(health.standing(targetOf(target.channel.id, 'first', 'other'))).toBe('up');
     // A shorter limit does not shorten a longer one.
     hooks.heard(heard(name(target, 'model'), { cool: 1_000 }));
-    expect(health.waitFor(target)).toBe(9_000);
+    expect(health.waitMs(target)).toBe(9_000);
     hooks.heard(heard(name(target, 'model'), { forgotten: true }));
     expect([health.standing(target), health.report()]).toEqual(['up', []]);
   });
@@ -505,7 +505,7 @@ describe('what another gateway tells', () => {
     const target = newTarget();
     fail(health, target, 2);
     hooks.heard(heard(name(target), { rest: 7_000, rests: 1, base: 7_000, forgotten: true }));
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 7_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 7_000]);
     expect(health.report()).toMatchObject([{ failures: 0 }]);
   });
 
@@ -524,11 +524,11 @@ describe('what another gateway tells', () => {
     const target = newTarget();
     fail(health, target);
     clock.now += 10_000;
-    health.waitFor(target);
+    health.waitMs(target);
     await others.asked[0]?.answer(50_000);
     expect(health.standing(target)).toBe('probing');
     hooks.heard(heard(name(target), { rest: 1_000, rests: 2, base: 10_000 }));
-    expect([health.standing(target), health.waitFor(target)]).toEqual(['resting', 1_000]);
+    expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 1_000]);
   });
 });
 

@@ -18,7 +18,7 @@ beforeEach(() => {
   now = 0;
   asked = 0;
   lines.length = 0;
-  answer = (count) => ({ token: `t${count}`, expires: now + hour });
+  answer = (count) => ({ token: `t${count}`, expiresAtMs: now + hour });
 });
 
 const log = { error: (fields: object, sentence?: string) => void lines.push({ fields, sentence }) };
@@ -61,7 +61,7 @@ describe('one token for all calls', () => {
   });
 
   test('a token with a short life is renewed in the last quarter of it', async () => {
-    answer = (count) => ({ token: `t${count}`, expires: now + 8 * minute, life: 8 * 60 });
+    answer = (count) => ({ token: `t${count}`, expiresAtMs: now + 8 * minute, lifetimeMs: 8 * minute });
     const tokens = start();
     await tokens();
     now = 6 * minute;
@@ -88,7 +88,7 @@ describe('a renewal that fails', () => {
   test('leaves the old token in force until its end, and is tried again after ten seconds', async () => {
     answer = (count) => {
       if (count > 1) throw new Error('the identity is gone.');
-      return { token: 't1', expires: hour };
+      return { token: 't1', expiresAtMs: hour };
     };
     const tokens = start();
     await tokens();
@@ -117,7 +117,7 @@ describe('a renewal that fails', () => {
     const cause = new CredentialsError('The key was revoked.', { account: 'gateway@corp' });
     answer = (count) => {
       if (count === 1) throw cause;
-      return { token: 't2', expires: hour };
+      return { token: 't2', expiresAtMs: hour };
     };
     const tokens = start();
     for (const result of await Promise.allSettled([tokens(), tokens()])) {
@@ -190,7 +190,7 @@ describe('tokens in the log', () => {
   };
 
   test('are masked: the latest, and those before it that calls may still show', async () => {
-    answer = (count) => ({ token: token(count), expires: now + hour });
+    answer = (count) => ({ token: token(count), expiresAtMs: now + hour });
     const tokens = start();
     for (let count = 1; count <= 4; count += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -203,7 +203,7 @@ describe('tokens in the log', () => {
   });
 
   test('stay masked where a server gives out the same one again and again', async () => {
-    answer = () => ({ token: 'the-same-token-each-time', expires: now + hour });
+    answer = () => ({ token: 'the-same-token-each-time', expiresAtMs: now + hour });
     const tokens = start();
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (let count = 0; count < 8; count += 1) await renew(tokens);

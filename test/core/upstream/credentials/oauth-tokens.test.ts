@@ -29,11 +29,11 @@ const says = (body: unknown, status = 200): void => {
 };
 const ask = (more: Partial<TokenEndpoint> = {}): Promise<AccessToken> =>
   oauthTokens(http, {
-    who: 'The server',
+    name: 'The server',
     url: `${server.url}/token?tenant=corp`,
     form: { grant_type: 'client_credentials', scope: 'a b&c' },
-    shown: 'the client',
-    advice: 'Check the options.',
+    credentialName: 'the client',
+    hint: 'Check the options.',
     ...more,
   })();
 
@@ -73,10 +73,10 @@ describe('an endpoint of tokens', () => {
     says({ access_token: 'a-token-1', expires_in: life });
     const before = Date.now();
     const token = await ask();
-    expect(token).toMatchObject({ token: 'a-token-1', life: seconds });
-    expect(token.expires).toBeGreaterThanOrEqual(before + seconds * 1000);
+    expect(token).toMatchObject({ token: 'a-token-1', lifetimeMs: seconds * 1000 });
+    expect(token.expiresAtMs).toBeGreaterThanOrEqual(before + seconds * 1000);
     // From when it was asked for: the answer may have been long on its way.
-    expect(token.expires).toBeLessThanOrEqual(Date.now() + seconds * 1000);
+    expect(token.expiresAtMs).toBeLessThanOrEqual(Date.now() + seconds * 1000);
   });
 
   test.each(['Bearer', 'bearer', 'BEARER', undefined])('may call the token %s', async (type) => {
