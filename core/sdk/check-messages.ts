@@ -50,7 +50,8 @@ export async function checkMessages<View extends author.Call>(
   if (call.input === undefined) return next(call);
   const route = format.tunnels?.find(({ operation }) => operation === call.operation);
   // Sent on unchecked, its messages would pass what the check refuses.
-  if (route === undefined) throw new Error(`Messages of "${call.operation}" in ${format.name} cannot be checked.`);
+  if (route === undefined)
+    throw new Error(`Messages of "${call.operation}" in ${format.name} cannot be checked.`);
   const errors = new Subject<GatewayEvent>();
   const judge = async (message: SocketMessage): Promise<readonly SocketMessage[]> => {
     // No further message is read meanwhile: neither those that wait nor the errors about them pile up.

@@ -274,7 +274,10 @@ describe('the package', () => {
           "import pii from 'sluice-plugin-pii';\nimport vectors from './channels/vectors.ts';\n\nexport default",
         )
         .replace('plugins: []', 'plugins: [pii()]')
-        .replace('channels: [', `channels: [vectors({ key: 'none', models: ['vectors-1'], baseUrl: '${upstream.url}' }), `),
+        .replace(
+          'channels: [',
+          `channels: [vectors({ key: 'none', models: ['vectors-1'], baseUrl: '${upstream.url}' }), `,
+        ),
     );
     const checked = await run(folder, process.execPath, '--run', 'check');
     expect(checked).toContain('The config is sound.');
@@ -303,7 +306,11 @@ describe('the package', () => {
     });
     const sent = upstream.requests.find(({ url }) => url === '/embed');
     expect(sent?.headers.authorization).toBe('Bearer none');
-    expect(JSON.parse(sent?.body.toString() ?? '')).toEqual({ model: 'vectors-1', texts: ['one', 'two'], size: 2 });
+    expect(JSON.parse(sent?.body.toString() ?? '')).toEqual({
+      model: 'vectors-1',
+      texts: ['one', 'two'],
+      size: 2,
+    });
     const refused = await chat(gateway.url, 'demo', 'a secret');
     expect(refused.status).toBe(403);
     expect(JSON.stringify(await refused.json())).toContain('No secrets, ');

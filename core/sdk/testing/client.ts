@@ -54,3 +54,10 @@ function refused(exchange: Exchange, failure: unknown): Received {
   const { status, body } = exchange.format.errorReply(toGatewayError(failure), exchange.id);
   return { status, body, wire: JSON.stringify(body) };
 }
+
+/** Returns the text of the first choice. */
+export function textOf(events: readonly GatewayEvent[]): string {
+  return events
+    .map((event) => (event.type === 'text-delta' && event.choice === 0 ? event.text : ''))
+    .join('');
+}

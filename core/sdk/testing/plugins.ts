@@ -31,7 +31,7 @@ import { Notices } from '../notices.ts';
 import { mostRead } from '../reads.ts';
 import { replyHeaders } from '../reply-headers.ts';
 import { makeCall, type CallOptions } from './call.ts';
-import { received, type Received } from './client.ts';
+import { received, textOf, type Received } from './client.ts';
 import { allFormats } from './formats.ts';
 import {
   composedAround,
@@ -286,12 +286,6 @@ export async function testPlugins(
       await stores.close();
     },
   };
-}
-
-function textOf(events: readonly GatewayEvent[]): string {
-  return events
-    .map((event) => (event.type === 'text-delta' && event.choice === 0 ? event.text : ''))
-    .join('');
 }
 
 function orderOf({ name, stage, after, before }: PluginSpec<z.ZodType>) {

@@ -32,7 +32,9 @@ function session(input: Observable<SocketMessage> | undefined, operations = ['re
 describe('messages of a session', () => {
   test('that are refused keep everything that the author said of the error', async () => {
     const cause = new Error('the list is old');
-    const { call, told } = session(from([message('{"event_id":"e1"}'), message('[]'), message('{"ok":true}')]));
+    const { call, told } = session(
+      from([message('{"event_id":"e1"}'), message('[]'), message('{"ok":true}')]),
+    );
     const sent: string[] = [];
     const ended = new Subject<GatewayEvent>();
     const events = await checkMessages(
