@@ -56,7 +56,8 @@ async function startOn(database: string): Promise<TestGateway> {
 
 /** Versions whose gateways refuse to start on an upgraded database, with the steps that they refuse. None of them was published. */
 const refused: Readonly<Record<string, readonly string[]>> = {
-  '2026-11-22': ['keyv-2', 'usage-log-2', 'provider-objects-1'],
+  '2026-11-22': ['keyv-2', 'ledger-2', 'usage-log-2', 'provider-objects-1'],
+  '2026-11-24': ['ledger-2'],
 };
 
 /** Names of the steps that older gateways must know. */

@@ -63,8 +63,7 @@ const endUsers = `
 /** The tables of the ledger. */
 export const ledgerSteps: readonly Step[] = [
   { name: 'ledger-1', sqlite: tables, postgres: tables },
-  // Gateways of the version before count an allotment as a reservation. They cannot recall it, and may refuse a key that has little left.
-  { name: 'ledger-2', isAddition: true, sqlite: allotments, postgres: allotments },
+  { name: 'ledger-2', sqlite: allotments, postgres: allotments },
   // Gateways of the version before know no owners: calls through them are neither held to the limits of owners nor charged to them.
   { name: 'ledger-3', isAddition: true, sqlite: owners, postgres: owners },
   { name: 'ledger-4', isAddition: true, sqlite: made, postgres: made },
