@@ -63,6 +63,7 @@ export function ownerHandlers(
     findOwner: (asked) => viewOf(ownerOf(asked), tools),
     async createOwner(asked) {
       checkManages(asked.scope, asked.body);
+      checkPrices(asked.scope, asked.body);
       const created = await orInvalid(OwnerMistake, owners.create(asked.body));
       await note(asked, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
@@ -70,6 +71,7 @@ export function ownerHandlers(
     async updateOwner(asked) {
       const before = ownerOf(asked);
       checkManages(asked.scope, before);
+      checkPrices(asked.scope, asked.body);
       const { organisation = before.organisation } = asked.body;
       checkManages(asked.scope, {
         kind: before.kind,
@@ -98,6 +100,16 @@ export function ownerHandlers(
       return { ok: true };
     },
   };
+}
+
+/** Throws 403 for a price rule that the actor may not set or remove. */
+function checkPrices({ setsPrices }: Scope, fields: { readonly pricing?: unknown }): void {
+  if (fields.pricing !== undefined && !setsPrices)
+    throw new GatewayError(
+      'forbidden',
+      'Price rules are set by administrators of the whole gateway, because the rule of a team also decides what its calls take of the budget of its organisation.',
+      { param: 'pricing' },
+    );
 }
 
 /** Throws 403 where the actor sees the owner and may not change it, or may not make such an owner. */

@@ -269,3 +269,13 @@ describe('lists and sums', () => {
     expect(entries.some(({ target }) => target === other.id)).toBe(false);
   });
 });
+
+test('an administrator of an organisation sets no price rule, which would stretch its budget', async () => {
+  const orgAdmin = actors.get('organisation admin')?.admin ?? root;
+  const free = { pricing: { factor: 0 } };
+  for (const body of [free, { ...free, note: 'red' }, { pricing: null }])
+    expect(await orgAdmin.refused('updateOwner', { id: ids.red, body })).toMatchObject({ status: 403 });
+  const team = { kind: 'team', name: 'free', organisation: ids.acme, ...free } as const;
+  expect(await orgAdmin.refused('createOwner', { body: team })).toMatchObject({ status: 403 });
+  expect(await root.ask('findOwner', { id: ids.red })).not.toHaveProperty('pricing');
+});

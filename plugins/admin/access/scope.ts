@@ -18,6 +18,8 @@ export interface Scope {
   seesOwner(owner: Owner): boolean;
   /** True when the actor may change the owner, or make it. */
   managesOwner(owner: Pick<Owner, 'kind' | 'organisation'> & { readonly id?: string }): boolean;
+  /** True when the actor may set price rules. One of a team also decides what its calls take of the organisation's budget. */
+  readonly setsPrices: boolean;
 }
 
 /** Returns the scope of an actor. */
@@ -65,6 +67,7 @@ export function scopeOf(actor: Actor, owners: Owners): Scope {
       // An organisation's own limits are set by those above it.
       return owner.kind !== 'organisation' && owner.organisation === organisation;
     },
+    setsPrices: isOfAll && role === 'admin',
   };
 
   /** True when one of the owners belongs to another organisation than that of the scope. */
