@@ -141,6 +141,9 @@ describe('secrets that the config names by reference', () => {
     expect(entries.find(({ name }) => name === 'hook')).toMatchObject({
       value: { options: { baseUrl: { from: 'vault:secret/hook#url' } } },
     });
+    expect(entries.find(({ name }) => name === 'part')).toMatchObject({
+      value: { options: { baseUrl: { secret: true, last4: '' } } },
+    });
     expect(JSON.stringify([entries, gateway.lines])).not.toContain('canary');
   });
 
@@ -357,6 +360,13 @@ describe('run-time entries', () => {
     const audit = await (await admin.send('listAudit')).text();
     expect(audit).toContain('channel:a');
     expect(JSON.stringify([found, tested, history, audit, gateway.lines])).not.toContain('canary');
+    // Texts that were typed in stay what they are, also where they are the value of a reference or contain it.
+    const options = { key: canary('vault'), baseUrl: `${provider.url}/${canary('vault')}/v1` };
+    await admin.ask('createConfig', { body: entry('typed', '', options) });
+    const { value } = await admin.ask('findConfig', { id: 'channel:typed' });
+    expect(value).toMatchObject({ options: { key: { secret: true }, baseUrl: options.baseUrl } });
+    const saved = await admin.ask('updateConfig', { id: 'channel:typed', body: { value } });
+    expect(saved.entry?.value).toEqual(value);
   });
 
   test('are exported as references, also while the manager is down', async () => {

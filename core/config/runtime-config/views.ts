@@ -15,7 +15,7 @@ export interface FileEntry extends EntryName {
   readonly place: string;
 }
 
-/** Returns a value with its secrets hidden. */
+/** Returns the value of a run-time entry with its secrets hidden. Its references and addresses stay as they were written. */
 export async function viewOf(
   definitions: RuntimeDefinitions,
   named: EntryName,
@@ -23,16 +23,25 @@ export async function viewOf(
   secretsAt: Readonly<Record<string, number>> = {},
 ): Promise<JsonValue> {
   const schema = await definitions.schemaOf(named, value);
-  const shown = (text: string, path: string): JsonValue => {
+  return mapSecrets(schema, value, (text, path) => hiddenSecret(text, secretsAt[path]));
+}
+
+/** Returns the value of an entry of the file with its secrets hidden. References replace the texts that were read for them. */
+export async function viewOfFileEntry(
+  definitions: RuntimeDefinitions,
+  { value, ...named }: FileEntry,
+): Promise<JsonValue> {
+  const schema = await definitions.schemaOf(named, value);
+  const referenceTo = (text: string): JsonObject | undefined => {
     const reference = definitions.secretReference(text);
-    return reference === undefined ? hiddenSecret(text, secretsAt[path]) : { from: reference };
+    return reference === undefined ? undefined : { from: reference };
   };
-  // An address from a secret manager may have its secret in its path.
-  const withoutAddresses = walkSecrets(schema, value, (part, { kinds, secrecy, path }) => {
+  // An address from a secret manager may have its secret in its path. Its last characters are not shown because they may be part of the secret.
+  const withoutAddresses = walkSecrets(schema, value, (part, { kinds, secrecy }) => {
     const isAddress = typeof part === 'string' && kinds.has('url') && secrecy === undefined;
-    return isAddress && definitions.hasSecret(part) ? shown(part, path) : undefined;
+    return isAddress && definitions.hasSecret(part) ? (referenceTo(part) ?? hiddenSecret('')) : undefined;
   }) as JsonValue;
-  return mapSecrets(schema, withoutAddresses, shown);
+  return mapSecrets(schema, withoutAddresses, (text) => referenceTo(text) ?? hiddenSecret(text));
 }
 
 /** Returns what the config file has of the things that entries can be. Functions and other values that are no JSON are left out. */

@@ -5,6 +5,7 @@ import {
   findChannelKinds,
   problemOf,
   viewOf,
+  viewOfFileEntry,
   type RuntimeConfig,
   type StandingEntry,
 } from 'sluice/internal';
@@ -62,7 +63,7 @@ export async function pageOf(
         origin: 'file',
         state: 'active',
         place: entry.place,
-        value: await viewOf(definitions, entry, entry.value),
+        value: await viewOfFileEntry(definitions, entry),
       }),
     })),
     ...entries.map((standing) => ({
