@@ -3,7 +3,7 @@ import type { VectorLimits, VectorStore } from '../sdk/author/vectors.ts';
 import type { DatabaseSettings } from '../settings/database.ts';
 import { openDatabase, type Database } from './database/index.ts';
 import { changesSince, forgetChanges } from './keyv/changes.ts';
-import { insertEntries, insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
+import { insertEntries, insertEntry, moveEntry, removeEntry, replaceEntry } from './keyv/entry-writes.ts';
 import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './keyv/postgres.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
 import { startSweeping } from './database/sweeping.ts';
@@ -35,6 +35,11 @@ export interface Stores {
     key: string,
     change: (value: Value) => EntryChange<Value> | undefined,
   ): Promise<Value | undefined>;
+  /**
+   * Removes an entry. `before` sees it as it is right before, and throws where it must stay; where somebody writes to the entry meanwhile,
+   * `before` is called again. Says whether there was an entry.
+   */
+  remove<Value>(name: string, key: string, before: (value: Value) => Promise<void> | void): Promise<boolean>;
   /**
    * A number that changes with every write to a namespace, by this process or another. Whoever keeps a copy in memory
    * remembers it before reading the entries, and reads them again when it has changed.
@@ -161,6 +166,18 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
             ? await replaceEntry(database, place, before, entry)
             : await moveEntry(database, place, before, newKey, entry, beside && (await storedBeside(beside)));
         if (written) return value;
+        // oxlint-enable no-await-in-loop
+      }
+    },
+    async remove<Value>(namespace: string, key: string, before: (value: Value) => Promise<void> | void) {
+      const store = openNamespace<Value>(database, namespace, report);
+      for (;;) {
+        // oxlint-disable no-await-in-loop -- another turn only when somebody else has written meanwhile
+        const text: string | undefined = await store.store.get(key);
+        const read = text === undefined ? undefined : await store.deserializeData<Value>(text);
+        if (text === undefined || read?.value === undefined) return false;
+        await before(read.value);
+        if (await removeEntry(database, { namespace, key }, text)) return true;
         // oxlint-enable no-await-in-loop
       }
     },

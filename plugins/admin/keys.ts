@@ -60,6 +60,13 @@ export function keyHandlers(
     return found;
   };
 
+  /** Returns a check of a key right before it is changed: it may have been given to somebody else since it was looked at. */
+  const stillSeen =
+    ({ scope }: Which) =>
+    (key: ApiKey): void => {
+      if (!scope.seesKey(key)) throw noKey(key.id);
+    };
+
   /** What a key is asked for may be gone by then: that is no failure of the gateway. */
   const orGone = async <T>(which: Which, work: Promise<T>): Promise<T> => {
     try {
@@ -78,8 +85,9 @@ export function keyHandlers(
     const before = await keyOf(asked);
     const { scope } = asked;
     const checkVersion = versionCheck(asked.ctx);
+    const checkSeen = stillSeen(asked);
     const check = (key: ApiKey): void => {
-      if (!scope.seesKey(key)) throw noKey(before.id);
+      checkSeen(key);
       if (changesOwner(key, changes)) scope.checkKeyOwners({ ...key, ...changes } as ApiKey);
     };
     check(before);
@@ -88,7 +96,6 @@ export function keyHandlers(
       orGone(
         asked,
         apiKeys.update(before.id, changes, (current) => {
-          // It may have been given to somebody else since it was looked at.
           check(current);
           checkVersion(editedFields(current));
         }),
@@ -160,18 +167,21 @@ export function keyHandlers(
         body: { graceSeconds },
       } = asked;
       const before = await keyOf(asked);
-      const { record, value } = await orGone(asked, apiKeys.rotate(before.id, graceSeconds * 1_000));
+      const { record, value } = await orGone(
+        asked,
+        apiKeys.rotate(before.id, graceSeconds * 1_000, stillSeen(asked)),
+      );
       await audit.note(asked, {
         action: 'key-rotate',
         target: id,
-        after: { ...ownersOf(before), ...(graceSeconds > 0 && { graceSeconds }) },
+        after: { ...ownersOf(record), ...(graceSeconds > 0 && { graceSeconds }) },
       });
       return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
     },
     async endOldSecret(asked) {
       const { id } = asked;
       const key = await keyOf(asked);
-      if (!(await orGone(asked, apiKeys.endOldSecret(key.id))))
+      if (!(await orGone(asked, apiKeys.endOldSecret(key.id, stillSeen(asked)))))
         throw new GatewayError('not_found', 'This key has no old secret that works.');
       await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
       return viewOfKey(key, tools);
@@ -179,12 +189,19 @@ export function keyHandlers(
     async deleteKey(asked) {
       const { id } = asked;
       const before = await keyOf(asked);
-      versionCheck(asked.ctx)(editedFields(before));
-      await orGone(asked, apiKeys.revoke(before.id));
+      const checkSeen = stillSeen(asked);
+      const checkVersion = versionCheck(asked.ctx);
+      const removed = await orGone(
+        asked,
+        apiKeys.revoke(before.id, (current) => {
+          checkSeen(current);
+          checkVersion(editedFields(current));
+        }),
+      );
       await audit.note(asked, {
         action: 'key-delete',
         target: id,
-        before: editedFields(before),
+        before: editedFields(removed),
       });
       return { ok: true };
     },

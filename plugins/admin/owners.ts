@@ -1,5 +1,5 @@
 /** Admin endpoints for organisations, teams, members and service accounts. */
-import { GatewayError, type JsonObject, type Owner } from 'sluice';
+import { GatewayError, type JsonObject, type Owner, type RouteContext } from 'sluice';
 import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
 import type { Scope } from './access/scope.ts';
 import { versionCheck, versionOf } from './access/version.ts';
@@ -23,9 +23,18 @@ export function ownerHandlers(
 
   const ownerOf = ({ id, scope }: { readonly id: string; readonly scope: Scope }): Owner => {
     const found = owners.find(id);
-    if (found === undefined || !scope.seesOwner(found))
-      throw new GatewayError('not_found', `There is no owner ${id.slice(0, 100)}.`);
+    if (found === undefined || !scope.seesOwner(found)) throw noOwner(id);
     return found;
+  };
+
+  /** Returns a check of an owner right before it is changed: it may have another organisation since it was looked at. */
+  const checkOf = ({ scope, ctx }: { readonly scope: Scope; readonly ctx: RouteContext }) => {
+    const checkVersion = versionCheck(ctx);
+    return (current: Owner): void => {
+      if (!scope.seesOwner(current)) throw noOwner(current.id);
+      checkManages(scope, current);
+      checkVersion(versioned(current));
+    };
   };
 
   const note = (
@@ -78,12 +87,9 @@ export function ownerHandlers(
         ...(organisation === null || organisation === undefined ? {} : { organisation }),
       });
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
-      const check = versionCheck(asked.ctx);
       const changed = await orInvalid(
         OwnerMistake,
-        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, (current) =>
-          check(versioned(current)),
-        ),
+        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, checkOf(asked)),
       );
       await note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
@@ -91,11 +97,7 @@ export function ownerHandlers(
     async deleteOwner(asked) {
       const before = ownerOf(asked);
       checkManages(asked.scope, before);
-      const check = versionCheck(asked.ctx);
-      await orInvalid(
-        OwnerMistake,
-        owners.remove(before.id, (current) => check(versioned(current))),
-      );
+      await orInvalid(OwnerMistake, owners.remove(before.id, checkOf(asked)));
       await note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
@@ -110,6 +112,10 @@ function checkPrices({ setsPrices }: Scope, fields: { readonly pricing?: unknown
       'Price rules are set by administrators of the whole gateway, because the rule of a team also decides what its calls take of the budget of its organisation.',
       { param: 'pricing' },
     );
+}
+
+function noOwner(id: string): GatewayError {
+  return new GatewayError('not_found', `There is no owner ${id.slice(0, 100)}.`);
 }
 
 /** Throws 403 where the actor sees the owner and may not change it, or may not make such an owner. */

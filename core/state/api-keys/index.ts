@@ -89,17 +89,23 @@ export interface ApiKeys {
   update(which: string, changes: ApiKeyChanges, check?: (current: ApiKey) => void): Promise<ApiKey>;
   /**
    * Gives a key a new random secret, which nobody can ask for again. The old one stops working after `graceMs` milliseconds (default: 0, at
-   * most 30 days), one that still worked from an earlier rotation at once. All else stays.
+   * most 30 days), one that still worked from an earlier rotation at once. All else stays. `check` is as for {@link update}.
    */
-  rotate(which: string, graceMs?: number): Promise<{ record: ApiKey; value: string }>;
+  rotate(
+    which: string,
+    graceMs?: number,
+    check?: (current: ApiKey) => void,
+  ): Promise<{ record: ApiKey; value: string }>;
   /** Returns the one key that somebody means. */
   meant(which: string): Promise<ApiKey>;
-  /** Ends the old secret of a rotated key at once. Returns false when there was none that worked. */
-  endOldSecret(which: string): Promise<boolean>;
+  /** Ends the old secret of a rotated key at once. Returns false when there was none that worked. `check` is as for {@link update}. */
+  endOldSecret(which: string, check?: (current: ApiKey) => void): Promise<boolean>;
   /** Returns the old secrets that still work, in the order of the keys. */
   oldSecretsOf(keys: readonly ApiKey[]): Promise<readonly (OldSecret | undefined)[]>;
-  /** Deletes a key for good and returns it as it was. Only its name is kept, for the records of its calls. */
-  revoke(which: string): Promise<ApiKey>;
+  /**
+   * Deletes a key for good and returns it as it was. Only its name is kept, for the records of its calls. `check` is as for {@link update}.
+   */
+  revoke(which: string, check?: (current: ApiKey) => void): Promise<ApiKey>;
   /**
    * From now on what another process does to a key takes effect here within about a second, and keys from versions that had no table to look
    * for them are put into it.

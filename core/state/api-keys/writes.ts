@@ -141,7 +141,7 @@ export function keyWrites({
         }),
       );
     },
-    async rotate(which, graceMs = 0) {
+    async rotate(which, graceMs = 0, check) {
       if (!Number.isInteger(graceMs) || graceMs < 0 || graceMs > longestGraceMs)
         throw new Error('An old secret may go on working for 30 days at the most.');
       const value = `sk-${randomBase62(48)}`;
@@ -150,21 +150,32 @@ export function keyWrites({
       const record = await atRow(which, (row) =>
         change(
           row,
-          (current) => ({ ...current, ...fresh }),
+          (current) => {
+            check?.(current);
+            return { ...current, ...fresh };
+          },
           (current) => oldSecrets.entryOf(current, fresh.hash, graceMs),
         ),
       );
       return { record, value };
     },
     meant: resolve,
-    endOldSecret: async (which) => oldSecrets.end((await resolve(which)).id),
-    revoke: (which) =>
+    async endOldSecret(which, check) {
+      const key = await resolve(which);
+      check?.(key);
+      return oldSecrets.end(key.id);
+    },
+    revoke: (which, check) =>
       atRow(which, async (row) => {
         const since = inUse.revision;
-        const key = await readRow(row);
-        // The name is written first because a crash between the two writes would lose it.
-        if (key !== undefined) await deletedNames.keep(key);
-        const existed = await records.delete(row);
+        let key: ApiKey | undefined;
+        const existed = await stores.remove<unknown>(NAMESPACE, row, async (value) => {
+          key = decode(row, value);
+          if (key === undefined) return;
+          check?.(key);
+          // The name is written first because a crash between the two writes would lose it.
+          await deletedNames.keep(key);
+        });
         inUse.remember(row, undefined, since);
         if (key === undefined || !existed) return undefined;
         await lastUses.remove(key);

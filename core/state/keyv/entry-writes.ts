@@ -75,6 +75,20 @@ export async function replaceEntry(
   return written !== undefined;
 }
 
+/** Removes an entry where that text still stands. Says whether it did. */
+export async function removeEntry(database: Database, place: EntryName, before: string): Promise<boolean> {
+  return (await sqlOf(database).run(() => removal(place, before))) !== undefined;
+}
+
+function removal({ namespace, key }: EntryName, before: string): Work<Row | undefined> {
+  return row(
+    'DELETE FROM keyv WHERE namespace = ? AND key = ? AND value = ? RETURNING 1',
+    namespace,
+    key,
+    before,
+  );
+}
+
 /** Another entry that is written, or removed where `entry` is absent, in the same transaction. */
 export interface EntryBeside extends EntryName {
   readonly entry: StoredEntry | undefined;
@@ -83,23 +97,17 @@ export interface EntryBeside extends EntryName {
 /** As {@link replaceEntry}, and the entry has another key from then on. Rejects when that is taken. */
 export function moveEntry(
   database: Database,
-  { namespace, key }: EntryName,
+  place: EntryName,
   before: string,
   newKey: string,
   { value, expires }: StoredEntry,
   beside?: EntryBeside,
 ): Promise<boolean> {
   return sqlOf(database).atomically(function* () {
-    const removed = yield* row(
-      'DELETE FROM keyv WHERE namespace = ? AND key = ? AND value = ? RETURNING 1',
-      namespace,
-      key,
-      before,
-    );
-    if (removed === undefined) return false;
+    if ((yield* removal(place, before)) === undefined) return false;
     yield* row(
       'INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?) RETURNING 1',
-      namespace,
+      place.namespace,
       newKey,
       value,
       expires,

@@ -50,6 +50,23 @@ describe('a namespace', () => {
     ]);
   });
 
+  test('removes an entry as it was seen, and looks again where somebody has written meanwhile', async () => {
+    const stores = open();
+    const store = stores.namespace<string>('things');
+    await store.set('a', 'first');
+    const seen: string[] = [];
+    const removed = await stores.remove<string>('things', 'a', async (value) => {
+      seen.push(value);
+      if (value === 'first') await store.set('a', 'second');
+    });
+    expect({ removed, seen, left: await store.get('a') }).toEqual({
+      removed: true,
+      seen: ['first', 'second'],
+      left: undefined,
+    });
+    expect(await stores.remove('things', 'a', () => {})).toBe(false);
+  });
+
   test('with an impossible name is refused', () => {
     expect(() => open().namespace('api:keys')).toThrow(
       '"api:keys" cannot name a namespace: use lower-case letters, digits and hyphens.',

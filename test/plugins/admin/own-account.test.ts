@@ -182,6 +182,66 @@ test('a key that is given to somebody else meanwhile is not changed', async () =
   await root.ask('deleteKey', { id });
 });
 
+test.each([
+  ['rotate', 'rotateKey', { body: { graceSeconds: 0 } }],
+  ['endOldSecret', 'endOldSecret', {}],
+  ['revoke', 'deleteKey', {}],
+] as const)(
+  'a key that is given to somebody else meanwhile is not for %s',
+  async (method, route, request) => {
+    const { id } = await keyOf({ team });
+    await root.ask('rotateKey', { id, body: { graceSeconds: 60 } });
+    const grace = await signIn(gateway.url, email, password);
+    const { apiKeys } = gateway;
+    const work = apiKeys[method].bind(apiKeys) as (...given: unknown[]) => Promise<never>;
+    const slow = vi.spyOn(apiKeys, method).mockImplementationOnce(async (...given: unknown[]) => {
+      await apiKeys.update(id, { team: undefined });
+      return work(...given);
+    });
+    const before = await apiKeys.byId(id);
+    expect((await grace.send(route, { id, ...request } as never)).status).toBe(404);
+    slow.mockRestore();
+    const { team: _, ...rest } = before ?? {};
+    expect(await apiKeys.byId(id)).toEqual(rest);
+    expect((await root.ask('findKey', { id })).oldSecret).toBeDefined();
+    await root.ask('deleteKey', { id });
+  },
+);
+
+test('a key that somebody changes meanwhile is not deleted by its old version', async () => {
+  const { id } = await keyOf({ team });
+  const { version } = await root.ask('findKey', { id });
+  const { apiKeys } = gateway;
+  const revoke = apiKeys.revoke.bind(apiKeys);
+  vi.spyOn(apiKeys, 'revoke').mockImplementationOnce(async (...given) => {
+    await apiKeys.update(id, { note: 'newer' });
+    return revoke(...given);
+  });
+  const headers = { 'if-match': `"${version}"` };
+  expect((await root.send('deleteKey', { id, headers })).status).toBe(412);
+  expect(await root.ask('findKey', { id })).toMatchObject({ note: 'newer' });
+  await root.ask('deleteKey', { id });
+});
+
+test('an owner that is given to another organisation meanwhile is not changed', async () => {
+  const { invitation } = await root.ask('createUser', {
+    body: { email: 'ada@example.com', name: 'Ada', role: 'admin', organisation },
+  });
+  await root.ask('acceptInvitation', { body: { token: invitation.token, password } });
+  const { id } = await root.ask('createOwner', { body: { kind: 'team', name: 'blue', organisation } });
+  const ada = await signIn(gateway.url, 'ada@example.com', password);
+  const { owners } = gateway.apiKeys;
+  const update = owners.update.bind(owners);
+  const slow = vi.spyOn(owners, 'update').mockImplementationOnce(async (...given) => {
+    await update(id, { organisation: undefined });
+    return update(...given);
+  });
+  expect((await ada.send('updateOwner', { id, body: { note: 'mine' } })).status).toBe(404);
+  slow.mockRestore();
+  expect(await root.ask('findOwner', { id })).not.toHaveProperty('note', 'mine');
+  await root.ask('deleteOwner', { id });
+});
+
 test("the models of an organization that is gone are nobody's, and those of keys are those that one of them may call", async () => {
   const page = async () => ({
     keys: [['a', 'b*'], ['a', 'b*'], ['c']].map((models) => ({ models, enabled: true })),
