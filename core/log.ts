@@ -5,7 +5,7 @@ import { maskKnownSecrets } from './log/known-secrets.ts';
 import { isPlainFields, lineOf, timeMember } from './log/line.ts';
 import { LogOutput } from './log/output.ts';
 
-export { forgetSecret, hideSecret } from './log/known-secrets.ts';
+export { forgetSecret, hideEndingSecret, hideSecret } from './log/known-secrets.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {

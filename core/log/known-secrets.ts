@@ -1,5 +1,5 @@
-/** Secrets of this process, in the forms in which text may contain them. */
-const known = new Set<string>();
+/** Secrets of this process, in the forms in which text may contain them, and how often each must be forgotten: without end for most. */
+const known = new Map<string, number>();
 
 /**
  * Masks a secret in the log and in errors from now on. Texts of fewer than 8 characters are not masked, because they occur in words.
@@ -8,24 +8,36 @@ const known = new Set<string>();
  * hideSecret(token);
  */
 export function hideSecret(value: string): void {
-  if (value.length < 8) return;
-  for (const form of formsOf(value)) known.add(form);
+  for (const form of formsOf(value)) known.set(form, Infinity);
 }
 
-/** Masks a secret no longer, because it has ended: otherwise the secrets of a process would grow with the time that it runs. */
+/** As {@link hideSecret}, for a secret that ends while the process runs: until {@link forgetSecret} was called as often as this. */
+export function hideEndingSecret(value: string): void {
+  for (const form of formsOf(value)) known.set(form, (known.get(form) ?? 0) + 1);
+}
+
+/**
+ * Takes back one call of {@link hideEndingSecret}, because the secret has ended: otherwise the secrets of a process would grow with the time that
+ * it runs. A text that is a secret for another reason stays masked.
+ */
 export function forgetSecret(value: string): void {
-  for (const form of formsOf(value)) known.delete(form);
+  for (const form of formsOf(value)) {
+    const left = (known.get(form) ?? 0) - 1;
+    if (left > 0) known.set(form, left);
+    else known.delete(form);
+  }
 }
 
-/** A secret as it is, in the JSON of a line, and in JSON within the text of a line. */
-function formsOf(value: string): readonly string[] {
+/** Returns a secret as it is, in the JSON of a line, and in JSON within the text of a line; nothing for one that is too short. */
+function formsOf(value: string): ReadonlySet<string> {
+  if (value.length < 8) return new Set();
   const inLine = JSON.stringify(value).slice(1, -1);
-  return [value, inLine, JSON.stringify(inLine).slice(1, -1)];
+  return new Set([value, inLine, JSON.stringify(inLine).slice(1, -1)]);
 }
 
 /** Replaces every secret that was hidden with a mask. */
 export function maskKnownSecrets(text: string, mask = '…'): string {
   let masked = text;
-  for (const secret of known) if (masked.includes(secret)) masked = masked.replaceAll(secret, mask);
+  for (const secret of known.keys()) if (masked.includes(secret)) masked = masked.replaceAll(secret, mask);
   return masked;
 }

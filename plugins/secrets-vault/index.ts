@@ -1,8 +1,8 @@
 /** The config names secrets of HashiCorp Vault or OpenBao by reference: `vault:MOUNT/PATH?version=N#FIELD`. */
 import { z } from 'zod';
 import { defineSecrets, secretUrl, type SecretRequest } from 'sluice';
-import { askVault, VaultRefusal, type AskVault } from './ask.ts';
-import { authOption, vaultToken, type VaultToken } from './token.ts';
+import { askVault, type AskVault } from './ask.ts';
+import { authOption, vaultToken } from './token.ts';
 
 const mounted = z.object({
   data: z.object({
@@ -57,28 +57,10 @@ export default defineSecrets({
       return readAt(place, request, (path) => ask({ path, token: shown, signal: request.signal }));
     };
     return {
-      async read(request) {
-        const shown = await token.get(request.signal);
-        try {
-          return await read(request, shown);
-        } catch (error) {
-          if (!(await wantsOtherToken(error, token, shown, request.signal))) throw error;
-          return read(request, await token.get(request.signal));
-        }
-      },
+      read: (request) => token.use(request, (shown) => read(request, shown)),
     };
   },
 });
-
-/** True for a refusal after which the read is tried with another token. Vault answers 403 for a missing policy and for a token that has ended. */
-async function wantsOtherToken(
-  error: unknown,
-  token: VaultToken,
-  shown: string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  return error instanceof VaultRefusal && error.status === 403 && token.replaces(shown, signal);
-}
 
 async function askForMount(ask: AskVault, { name, signal }: SecretRequest, token: string): Promise<Place> {
   const answer = await ask({ path: `sys/internal/ui/mounts/${encoded(name)}`, token, signal });

@@ -1,7 +1,8 @@
 /** Tokens of Vault: a given one, which is renewed, or one from a login, which is replaced. */
 import { readFile } from 'node:fs/promises';
+import { setTimeout as pass } from 'node:timers/promises';
 import { z } from 'zod';
-import { secret, type SecretTools } from 'sluice';
+import { secret, type SecretRequest, type SecretTools } from 'sluice';
 import { VaultRefusal, type AskVault } from './ask.ts';
 
 const mountPath = z
@@ -37,11 +38,22 @@ const lease = z.object({ data: z.object({ ttl: z.number(), renewable: z.boolean(
 const shortestPause = 1_000;
 const longestPause = 24 * 60 * 60_000;
 
+/** Time for which a refusal of a secret is not taken for the end of a token, after a new token was refused as well, in milliseconds. */
+const forbiddenFor = 60 * 60_000;
+
+/** Maximum number of refused secrets that are remembered. */
+const maxForbidden = 1_000;
+
+/** Longest wait for a login that runs while the gateway stops, in milliseconds. */
+const lastLogin = 1_000;
+
 /** A token for requests. */
 export interface VaultToken {
-  get(signal: AbortSignal): Promise<string>;
-  /** Drops a token with which Vault has refused a read, unless the token is still good. Returns true where {@link get} has another one. */
-  replaces(token: string, signal: AbortSignal): Promise<boolean>;
+  /** Runs a read of a secret with a token, and once more with another one where the token has ended. */
+  use<Result>(
+    request: Pick<SecretRequest, 'name' | 'signal'>,
+    read: (token: string) => Promise<Result>,
+  ): Promise<Result>;
 }
 
 /** Returns tokens as the option says. */
@@ -82,12 +94,11 @@ function givenToken(token: string, ask: AskVault, { log, onClose }: SecretTools)
     clearTimeout(timer);
   });
   return {
-    get: async () => {
+    use: (_, read) => {
       // The first read may fail; its sentence says more than one about the token.
       if (isFirst && timer === undefined) later(shortestPause);
-      return token;
+      return read(token);
     },
-    replaces: async () => false,
   };
 }
 
@@ -103,14 +114,35 @@ class LoginToken implements VaultToken {
   readonly #ask: AskVault;
   #token: LoggedIn | undefined;
   #loggingIn: Promise<LoggedIn> | undefined;
+  /** When a new token was refused a secret and might not look itself up, by the names of secrets. */
+  readonly #forbidden = new Map<string, number>();
 
   constructor(auth: Exclude<Auth, { kind: 'token' }>, ask: AskVault, { onClose }: SecretTools) {
     this.#auth = auth;
     this.#ask = ask;
-    onClose(() => this.#token && this.#revoke(this.#token.value));
+    onClose(() => this.#close());
   }
 
-  async get(signal: AbortSignal): Promise<string> {
+  async use<Result>(
+    { name, signal }: Pick<SecretRequest, 'name' | 'signal'>,
+    read: (token: string) => Promise<Result>,
+  ): Promise<Result> {
+    const first = await this.#get(signal);
+    try {
+      return await read(first);
+    } catch (error) {
+      if (!isForbidden(error) || !(await this.#replaces(first, name, signal))) throw error;
+    }
+    const second = await this.#get(signal);
+    try {
+      return await read(second);
+    } catch (error) {
+      if (isForbidden(error) && !(await this.#isGood(second, signal))) this.#noteForbidden(name);
+      throw error;
+    }
+  }
+
+  async #get(signal: AbortSignal): Promise<string> {
     if (this.#token !== undefined && Date.now() < this.#token.renewAt) return this.#token.value;
     this.#loggingIn ??= this.#logIn(signal).finally(() => {
       this.#loggingIn = undefined;
@@ -119,9 +151,14 @@ class LoginToken implements VaultToken {
     return this.#token.value;
   }
 
-  /** Vault is asked first, because each login takes one of the uses that a secret id may have. */
-  async replaces(token: string, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Drops a token with which Vault has refused a read, unless the token is still good. Returns true where {@link #get} has another one. Vault
+   * answers 403 for a missing policy and for a token that has ended, and is asked first, because each login takes one of the uses that a secret
+   * id may have.
+   */
+  async #replaces(token: string, name: string, signal: AbortSignal): Promise<boolean> {
     if (this.#token?.value !== token) return true;
+    if (Date.now() - (this.#forbidden.get(name) ?? -Infinity) < forbiddenFor) return false;
     if (await this.#isGood(token, signal)) return false;
     if (this.#token?.value === token) {
       this.#token = undefined;
@@ -131,13 +168,19 @@ class LoginToken implements VaultToken {
     return true;
   }
 
+  /** Without a policy for it a token that is good may not look itself up, so that each refusal would cost a login. */
+  #noteForbidden(name: string): void {
+    if (this.#forbidden.size >= maxForbidden) this.#forbidden.clear();
+    this.#forbidden.set(name, Date.now());
+  }
+
   /** True unless Vault says that the token is not good. */
   async #isGood(token: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#ask({ path: 'auth/token/lookup-self', token, signal });
       return true;
     } catch (error) {
-      return !(error instanceof VaultRefusal && error.status === 403);
+      return !isForbidden(error);
     }
   }
 
@@ -156,11 +199,23 @@ class LoginToken implements VaultToken {
     return { value, renewAt: seconds === 0 ? Infinity : Date.now() + (seconds * 1_000 * 2) / 3 };
   }
 
+  /** Revokes the token, and that of a login which still runs. */
+  async #close(): Promise<void> {
+    const login = this.#loggingIn?.catch(() => undefined);
+    const next = login && (await Promise.race([login, pass(lastLogin, undefined, { ref: false })]));
+    const tokens = new Set([this.#token?.value, next?.value]);
+    await Promise.all([...tokens].map((token) => token && this.#revoke(token)));
+  }
+
   /** Revokes a token, because each start makes one. */
   async #revoke(token: string): Promise<void> {
     const request = { method: 'POST', path: 'auth/token/revoke-self', json: {}, token } as const;
     await this.#ask({ ...request, signal: AbortSignal.timeout(1_000) }).catch(() => {});
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof VaultRefusal && error.status === 403;
 }
 
 async function serviceAccountToken(file: string): Promise<string> {

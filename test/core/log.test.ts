@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { tries } from '../support/tries.ts';
-import { createLog, hideSecret, maskSecrets, type Log } from '../../core/log.ts';
+import {
+  createLog,
+  forgetSecret,
+  hideEndingSecret,
+  hideSecret,
+  maskSecrets,
+  type Log,
+} from '../../core/log.ts';
 
 function written(write: (log: Log) => void, level = 'debug'): string {
   const lines: string[] = [];
@@ -120,6 +127,17 @@ describe('the log masks', () => {
     );
     expect(line).not.toContain('horse');
     expect(line).toContain('a short walk');
+  });
+
+  test('secrets that have ended, until each of those who hid them has forgotten them', () => {
+    const twice = 'a-tune-of-two-owners';
+    for (const hide of [hideEndingSecret, hideEndingSecret, forgetSecret]) hide(twice);
+    expect(maskSecrets(twice)).toBe('…');
+    forgetSecret(twice);
+    expect(maskSecrets(twice)).toBe(twice);
+    const lasting = 'a-tune-for-good';
+    for (const hide of [hideEndingSecret, hideSecret, forgetSecret, forgetSecret]) hide(lasting);
+    expect(maskSecrets(lasting)).toBe('…');
   });
 
   test('nothing else', () => {

@@ -1,6 +1,6 @@
 /** Secrets that the config and run-time entries name by reference: reads them, and keeps the last values. */
 import { createHash } from 'node:crypto';
-import { forgetSecret, hideSecret } from '../../log.ts';
+import { forgetSecret, hideEndingSecret } from '../../log.ts';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
 import type { SecretReference } from '../../settings/secret-reference.ts';
 import { keyOfKnown, type KnownSecret } from './known.ts';
@@ -189,7 +189,7 @@ export class Secrets {
     const known = this.#known.get(
       keyOfKnown({ reference: reference.text, source: this.#digestOf(reference) }),
     );
-    if (known !== undefined) hideSecret(known.text);
+    if (known !== undefined) hideEndingSecret(known.text);
     const entry: Entry = {
       reference,
       text: known?.text,
@@ -207,7 +207,9 @@ export class Secrets {
   #forgetTrial(): void {
     const trials = [...this.#entries.values()].filter((entry) => !isInUse(entry));
     const [oldest] = trials.toSorted((one, other) => one.triedAt - other.triedAt);
-    if (oldest !== undefined) this.#entries.delete(oldest.reference.text);
+    if (oldest === undefined) return;
+    this.#entries.delete(oldest.reference.text);
+    if (oldest.text !== undefined) forgetSecret(oldest.text);
   }
 
   #isGood({ triedAt, inForce, text }: Entry): boolean {
@@ -219,11 +221,13 @@ export class Secrets {
     const { reference } = entry;
     try {
       const text = textOfSecret(reference, await this.#valueOf(reference, entry.text === undefined, signal));
-      hideSecret(text);
-      const before = entry.text;
+      const { text: before, inForce } = entry;
       entry.text = text;
-      // Another reference may have the same value.
-      if (before !== undefined && this.referenceOf(before) === undefined) forgetSecret(before);
+      // The newest value is hidden once, and so is the one in force.
+      if (text !== before) {
+        if (text !== inForce) hideEndingSecret(text);
+        if (before !== undefined && before !== inForce) forgetSecret(before);
+      }
       entry.readAt = Date.now();
       entry.failing = undefined;
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Log } from '../../sdk/author/tools.ts';
-import { forgetSecret, hideSecret } from '../../log.ts';
+import { forgetSecret, hideEndingSecret } from '../../log.ts';
 import { RenewedCredentials } from './renewed.ts';
 
 /**
@@ -89,7 +89,7 @@ class HiddenTokens {
 
   add(token: string): void {
     if (this.#tokens.includes(token)) return;
-    hideSecret(token);
+    hideEndingSecret(token);
     this.#tokens.push(token);
     if (this.#tokens.length > mostHidden) forgetSecret(this.#tokens.shift() ?? '');
   }

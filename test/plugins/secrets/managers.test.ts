@@ -6,15 +6,18 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Secrets } from '../../../core/config/secrets/index.ts';
 import { openSources } from '../../../core/config/secrets/open.ts';
 import { ownSources } from '../../../core/config/secrets/sources.ts';
-import { createLog, maskSecrets } from '../../../core/log.ts';
+import { createLog, hideSecret, maskSecrets } from '../../../core/log.ts';
 import { HandedSecrets } from '../../../core/processes/handed-secrets.ts';
 import { defineSecrets } from '../../../core/sdk/author/define-secrets.ts';
+import type { SecretTools } from '../../../core/sdk/author/secrets.ts';
 import { parseSecretReference, type SecretReference } from '../../../core/settings/secret-reference.ts';
 import type { PluginEntry } from '../../../core/sdk/define.ts';
 import aws from '../../../plugins/secrets-aws.ts';
 import azure from '../../../plugins/secrets-azure.ts';
 import google from '../../../plugins/secrets-google.ts';
+import type { AskVault } from '../../../plugins/secrets-vault/ask.ts';
 import vault from '../../../plugins/secrets-vault/index.ts';
+import { vaultToken } from '../../../plugins/secrets-vault/token.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   awsKeys,
@@ -110,6 +113,51 @@ describe('Vault', () => {
     await secrets.close();
     manager.secretIdUses = Infinity;
     expect(manager.tokens.size).toBe(before.tokens);
+  });
+
+  test('is asked for few logins where no policy lets tokens look themselves up', async () => {
+    const auth = { kind: 'approle', roleId, secretId } as const;
+    const before = { logins: manager.asked('auth/approle/login'), tokens: new Set(manager.tokens.keys()) };
+    const logins = (): number => manager.asked('auth/approle/login') - before.logins;
+    const options = { timeout: 5_000, log: undefined, problems: [] };
+    const { sources, close } = await openSources([vault({ url: manager.url, auth })], 'x', options);
+    const secrets = new Secrets({ sources, timeout: 5_000, close });
+    for (const path of ['auth/token/lookup-self', 'secret/data/no']) manager.forbidden.add(path);
+    await Promise.all(
+      ['vault:secret/no#key', 'vault:secret/a#key'].map((text) => secrets.get(referenceTo(text))),
+    );
+    secrets.built();
+    await secrets.refresh();
+    await secrets.refresh();
+    expect(logins()).toBe(2);
+    // A token that has ended is still replaced, for secrets that may be read.
+    for (const token of manager.tokens.keys()) if (!before.tokens.has(token)) manager.tokens.delete(token);
+    await secrets.refresh();
+    expect(logins()).toBe(3);
+    expect(secrets.standing().failing.map(({ reference }) => reference)).toEqual(['vault:secret/no#key']);
+    manager.forbidden.clear();
+    await secrets.close();
+    expect(new Set(manager.tokens.keys())).toEqual(before.tokens);
+  });
+
+  test('is left no token of a login that runs while the gateway stops', async () => {
+    const answer = Promise.withResolvers<object>();
+    const revoked: unknown[] = [];
+    const ask: AskVault = async ({ path, token }) => {
+      if (path === 'auth/approle/login') return answer.promise;
+      if (path === 'auth/token/revoke-self') revoked.push(token);
+      return undefined;
+    };
+    const closers: (() => unknown)[] = [];
+    const tools = { onClose: (job: () => unknown) => void closers.push(job) } as unknown as SecretTools;
+    const auth = { kind: 'approle', roleId, secretId, mount: 'approle' } as const;
+    const request = { name: 'secret/a', signal: AbortSignal.timeout(5_000) };
+    const read = vaultToken(auth, ask, tools).use(request, async (token) => token);
+    const closed = Promise.all(closers.map((job) => job()));
+    answer.resolve({ auth: { client_token: 'token-of-a-late-login', lease_duration: 60 } });
+    await closed;
+    expect(await read).toBe('token-of-a-late-login');
+    expect(revoked).toEqual(['token-of-a-late-login']);
   });
 
   test('is asked with the service account of a pod, in a namespace', async () => {
@@ -355,6 +403,25 @@ describe('references', () => {
       await secrets.refresh();
     }
     expect(maskSecrets('value-that-both-have')).toBe('…');
+  });
+
+  test('have values that stay masked after a rotation where they are in force or secrets of somebody else, and no longer otherwise', async () => {
+    const values = { a: 'value-in-force-of-a' };
+    const secrets = new Secrets({ sources: new Map([['own', sourceOf(values)]]), timeout: 1_000 });
+    await secrets.get(referenceTo('own:a'));
+    secrets.built();
+    const literal = 'key-of-another-channel';
+    hideSecret(literal);
+    for (const value of [literal, 'value-of-a-moment', 'value-in-force-of-a', 'value-of-a-moment', 'last']) {
+      values.a = value;
+      // oxlint-disable-next-line no-await-in-loop -- one rotation after the other
+      await secrets.refresh();
+    }
+    expect([literal, 'value-in-force-of-a', 'value-of-a-moment'].map((text) => maskSecrets(text))).toEqual([
+      '…',
+      '…',
+      'value-of-a-moment',
+    ]);
   });
 
   test('do not have the value of a source with other options', async () => {

@@ -65,6 +65,7 @@ function answer(vault: FakeVault, { url, method, headers, body }: SeenRequest): 
   const shown = String(headers['x-vault-token'] ?? '');
   const token = vault.tokens.get(shown);
   if (token === undefined) return denied;
+  if ([...vault.forbidden].some((prefix) => path.startsWith(prefix))) return denied;
   if (path === 'auth/token/lookup-self') return [200, { ...envelope, data: { id: shown, ...token } }];
   if (path === 'auth/token/renew-self' && method === 'POST')
     return token.renewable
@@ -77,7 +78,6 @@ function answer(vault: FakeVault, { url, method, headers, body }: SeenRequest): 
   if (method !== 'GET') return [405, { errors: ['unsupported operation'] }];
   const [, named] = /^sys\/internal\/ui\/mounts\/(.*)/.exec(path) ?? [];
   if (named !== undefined) return mountOf(named);
-  if ([...vault.forbidden].some((prefix) => path.startsWith(prefix))) return denied;
   return secretAt(vault, path, searchParams.get('version'));
 }
 
