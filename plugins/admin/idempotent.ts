@@ -85,14 +85,17 @@ export class IdempotentCreates {
         `The header idempotency-key takes 1 to ${maxKeyLength} visible ASCII characters without spaces.`,
         { param: 'idempotency-key' },
       );
+    const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
+    const body = hash('sha256', JSON.stringify(creation.body ?? null));
+    // Before the room is checked, because a repeated request takes none.
+    const earlier = await this.#earlier(row, body);
+    if (earlier !== undefined) return { value: earlier, isRepeated: true };
     const of = sharesOf(actor);
     const counts = await this.#currentCounts();
     checkRoom(counts, of);
     // Before it is written: those who ask at once must not get past the maximum together.
     count(counts, 1, of);
     const giveBack = (): void => count(counts, -1, of);
-    const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
-    const body = hash('sha256', JSON.stringify(creation.body ?? null));
     const claim = randomBytes(12).toString('hex');
     const first: Kept = { claim, body, startedAt: Date.now(), of: of.map(({ name }) => name) };
     let isAdded = false;
@@ -100,8 +103,9 @@ export class IdempotentCreates {
       const add = () => this.#stores.add<Kept>(namespace, row, first, keptMs);
       isAdded = await add();
       if (!isAdded) {
-        const earlier = await this.#earlier(row, body);
-        if (earlier !== undefined) return { value: earlier, isRepeated: true };
+        // The same request came at the same time.
+        const twin = await this.#earlier(row, body);
+        if (twin !== undefined) return { value: twin, isRepeated: true };
         // The first request was refused, and is forgotten: this one may try.
         isAdded = await add();
         if (!isAdded) throw stillRuns();

@@ -74,6 +74,7 @@ test('a repeated and a refused request take no room', async () => {
   expect(await run('k2', refuse)).toBe('Refused for g');
   expect(await run('k3')).toBe('made');
   expect(await run('k4')).toBe('You have sent');
+  expect(await run('k1')).toBe('repeated');
 });
 
 test('whoever has sent too many may send more once the first are forgotten', async () => {
