@@ -85,8 +85,11 @@ export async function startServer(
     await Promise.all([stores.ready(), checkShared(config)]);
     await apiKeys.load();
   } catch (error) {
-    await stores.close();
-    await config.secrets?.close();
+    try {
+      await stores.close();
+    } finally {
+      await config.secrets?.close();
+    }
     throw error;
   }
   if (stores.database.kind === 'postgres' && stores.database.pooling === 'transaction')
@@ -96,12 +99,16 @@ export async function startServer(
   let runtimeConfig: RuntimeConfig | undefined;
   let secretsFollower: SecretsFollower | undefined;
   const close = async (): Promise<void> => {
-    runtimeConfig?.close();
-    secretsFollower?.stop();
-    await gateway?.close();
-    await closeSurroundings(surroundings);
-    await stores.close();
-    await config.secrets?.close();
+    try {
+      runtimeConfig?.close();
+      secretsFollower?.stop();
+      await gateway?.close();
+      await closeSurroundings(surroundings);
+      await stores.close();
+    } finally {
+      // A manager of secrets keeps the token of a process that does not revoke it.
+      await config.secrets?.close();
+    }
   };
   try {
     const store = await openRuntimeConfigStore(stores);

@@ -107,7 +107,7 @@ export class Polling<Item> {
       for (const item of await this.#polled.claim(free)) void this.#run(item);
       return true;
     } catch (error) {
-      if (!this.#closed) this.#polled.failed(error);
+      this.#report(error);
       return false;
     }
   }
@@ -123,11 +123,21 @@ export class Polling<Item> {
     const run = this.#polled
       .ask(item)
       .catch((error: unknown) => {
-        if (!this.#closed) this.#polled.failed(error, item);
+        this.#report(error, item);
         return item;
       })
       .finally(() => void this.#running.delete(key));
     this.#running.set(key, run);
     return run;
+  }
+
+  /** Reports a failure. A report that fails itself must end neither the looks nor the process. */
+  #report(error: unknown, item?: Item): void {
+    if (this.#closed) return;
+    try {
+      this.#polled.failed(error, item);
+    } catch {
+      // Nobody is left to report it to.
+    }
   }
 }

@@ -1,9 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { expect, onTestFinished, test } from 'vitest';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import demo from '../../channels/demo/index.ts';
+import openai from '../../channels/openai.ts';
+import { readWithSecrets } from '../../core/config/load-config.ts';
+import { createLog } from '../../core/log.ts';
+import { defineSecrets } from '../../core/sdk/author/define-secrets.ts';
+import { startServer } from '../../core/server.ts';
+import { secretFrom } from '../../core/settings/secret-reference.ts';
 import { compiled } from '../support/compiled.ts';
 import { startGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('a gateway that starts leaves out the HTTP client that Node would bring', () => {
   const script = `
@@ -33,4 +41,34 @@ test('a start does not count as a use of the bootstrap key', async () => {
     // oxlint-disable-next-line no-await-in-loop -- as above
     await gateway.close();
   }
+});
+
+test('a gateway whose database cannot be closed closes its sources of secrets all the same', async () => {
+  let closed = 0;
+  const own = defineSecrets({
+    name: 'secrets-own',
+    source: 'own',
+    open: (_, { onClose }) => {
+      onClose(() => void (closed += 1));
+      return { read: async () => 'key-of-the-own-source' };
+    },
+  });
+  const folder = temporaryFolder();
+  const log = createLog('silent');
+  const exported = {
+    listen: { port: 0, host: '127.0.0.1' },
+    database: 'sqlite::memory:',
+    data: folder,
+    plugins: [own()],
+    channels: [openai({ key: secretFrom('own:key'), models: ['m'] })],
+  };
+  const config = await readWithSecrets(exported, join(folder, 'gateway.config.ts'), { log });
+  const server = await startServer(config, log);
+  const close = server.stores.close.bind(server.stores);
+  vi.spyOn(server.stores, 'close').mockImplementationOnce(async () => {
+    await close();
+    throw new Error('the disk is full');
+  });
+  await expect(server.close()).rejects.toThrow('the disk is full');
+  expect(closed).toBe(1);
 });
