@@ -365,7 +365,7 @@ describe('run-time entries', () => {
     await admin.ask('createConfig', { body: entry('typed', '', options) });
     const { value } = await admin.ask('findConfig', { id: 'channel:typed' });
     expect(value).toMatchObject({ options: { key: { secret: true }, baseUrl: options.baseUrl } });
-    const saved = await admin.ask('updateConfig', { id: 'channel:typed', body: { value } });
+    const saved = await admin.ask('updateConfig', { id: 'channel:typed', body: { version: 1, value } });
     expect(saved.entry?.value).toEqual(value);
   });
 

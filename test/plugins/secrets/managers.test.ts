@@ -412,15 +412,15 @@ describe('references', () => {
     secrets.built();
     const literal = 'key-of-another-channel';
     hideSecret(literal);
-    for (const value of [literal, 'value-of-a-moment', 'value-in-force-of-a', 'value-of-a-moment', 'last']) {
+    for (const value of [literal, 'a-passing-tune', 'value-in-force-of-a', 'a-passing-tune', 'last']) {
       values.a = value;
       // oxlint-disable-next-line no-await-in-loop -- one rotation after the other
       await secrets.refresh();
     }
-    expect([literal, 'value-in-force-of-a', 'value-of-a-moment'].map((text) => maskSecrets(text))).toEqual([
+    expect([literal, 'value-in-force-of-a', 'a-passing-tune'].map((text) => maskSecrets(text))).toEqual([
       '…',
       '…',
-      'value-of-a-moment',
+      'a-passing-tune',
     ]);
   });
 
