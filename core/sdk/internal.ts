@@ -56,7 +56,7 @@ export { mayUseSome, patternsOverlap } from './allowed-models.ts';
 export { findChannelKinds } from '../config/definitions.ts';
 export { channelForm, pluginForms, priceForm } from '../config/runtime-config/forms.ts';
 export { problemOf } from '../config/runtime-config/refusals.ts';
-export { changedPaths, fileEntries, viewOf, viewOfFileEntry } from '../config/runtime-config/views.ts';
+export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/views.ts';
 export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
 export { lostLogLines } from '../log/output.ts';
 export { plainAddress } from '../model/addresses.ts';

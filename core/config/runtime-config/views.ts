@@ -13,6 +13,8 @@ export interface FileEntry extends EntryName {
   readonly value: JsonValue;
   /** Where it stands: `gateway.config.ts, channels[0]`. */
   readonly place: string;
+  /** Returns the value with its secrets hidden. */
+  view(): Promise<JsonValue>;
 }
 
 /** Returns the value of a run-time entry with its secrets hidden. Its references and addresses stay as they were written. */
@@ -27,9 +29,10 @@ export async function viewOf(
 }
 
 /** Returns the value of an entry of the file with its secrets hidden. References replace the texts that were read for them. */
-export async function viewOfFileEntry(
+async function viewOfFileEntry(
   definitions: RuntimeDefinitions,
-  { value, ...named }: FileEntry,
+  named: EntryName,
+  value: JsonValue,
 ): Promise<JsonValue> {
   const schema = await definitions.schemaOf(named, value);
   const referenceTo = (text: string): JsonObject | undefined => {
@@ -50,7 +53,7 @@ export async function fileEntries(
   definitions: RuntimeDefinitions,
 ): Promise<readonly FileEntry[]> {
   const within = (place: string): string => `${basename(file)}, ${place}`;
-  const entries: FileEntry[] = channels.map(({ at, entry }) => {
+  const entries: Omit<FileEntry, 'view'>[] = channels.map(({ at, entry }) => {
     const { id = entry.spec.name, ...options } = entry.options;
     const value = jsonOf({ type: entry.spec.name, options });
     return { kind: 'channel', name: id, value, place: within(at) };
@@ -76,7 +79,7 @@ export async function fileEntries(
           place: within(`plugin "${plugin}"`),
         });
   }
-  return entries;
+  return entries.map((entry) => ({ ...entry, view: () => viewOfFileEntry(definitions, entry, entry.value) }));
 }
 
 /** Returns the paths at which two values differ, at most 100. A list counts as a whole. */

@@ -5,7 +5,6 @@ import {
   findChannelKinds,
   problemOf,
   viewOf,
-  viewOfFileEntry,
   type RuntimeConfig,
   type StandingEntry,
 } from 'sluice/internal';
@@ -63,7 +62,7 @@ export async function pageOf(
         origin: 'file',
         state: 'active',
         place: entry.place,
-        value: await viewOfFileEntry(definitions, entry),
+        value: await entry.view(),
       }),
     })),
     ...entries.map((standing) => ({
