@@ -201,8 +201,8 @@ class LoginToken implements VaultToken {
 
   /** Revokes the token, and that of a login which still runs. */
   async #close(): Promise<void> {
-    const login = this.#loggingIn?.catch(() => undefined);
-    const next = login && (await Promise.race([login, pass(lastLogin, undefined, { ref: false })]));
+    const running = this.#loggingIn?.catch(() => undefined);
+    const next = running && (await Promise.race([running, pass(lastLogin, undefined, { ref: false })]));
     const tokens = new Set([this.#token?.value, next?.value]);
     await Promise.all([...tokens].map((token) => token && this.#revoke(token)));
   }

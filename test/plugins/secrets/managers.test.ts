@@ -152,11 +152,11 @@ describe('Vault', () => {
     const tools = { onClose: (job: () => unknown) => void closers.push(job) } as unknown as SecretTools;
     const auth = { kind: 'approle', roleId, secretId, mount: 'approle' } as const;
     const request = { name: 'secret/a', signal: AbortSignal.timeout(5_000) };
-    const read = vaultToken(auth, ask, tools).use(request, async (token) => token);
+    const shown = vaultToken(auth, ask, tools).use(request, async (token) => token);
     const closed = Promise.all(closers.map((job) => job()));
     answer.resolve({ auth: { client_token: 'token-of-a-late-login', lease_duration: 60 } });
     await closed;
-    expect(await read).toBe('token-of-a-late-login');
+    expect(await shown).toBe('token-of-a-late-login');
     expect(revoked).toEqual(['token-of-a-late-login']);
   });
 
