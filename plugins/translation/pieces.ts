@@ -46,7 +46,7 @@ export async function inPieces(
   if (first !== undefined && target.traits.refusedMembers !== undefined) written(first, losses);
   const before = told(losses);
   const results: (OperationResult | undefined)[] = [];
-  let usage: Usage | undefined;
+  const usages: (Usage | undefined)[] = encoded.map(() => undefined);
   let turn = 0;
   const work = async (): Promise<void> => {
     for (let index = turn; index < encoded.length; index = turn) {
@@ -67,16 +67,19 @@ export async function inPieces(
       // oxlint-disable-next-line no-await-in-loop -- as above
       for (const event of await gathered(call, reply)) {
         if (event.type === 'result') results[index] = event.value;
-        if (event.type === 'usage') usage = usage === undefined ? event.usage : sumUsage(usage, event.usage);
+        if (event.type === 'usage') usages[index] = event.usage;
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, encoded.length) }, work));
   const sound = results.filter((result) => result !== undefined);
   if (codec.join === undefined) throw new Error(`${codec.format} splits requests but joins no results.`);
-  return from([
-    ...before,
-    { type: 'result', value: codec.join(sound) } as const,
-    ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
-  ]);
+  return from([...before, { type: 'result', value: codec.join(sound) } as const, ...usageOf(usages)]);
+}
+
+/** Returns the usage of all pieces as one event; none where the provider reports none for some, so that the whole request is estimated. */
+function usageOf(usages: readonly (Usage | undefined)[]): readonly GatewayEvent[] {
+  const reported = usages.filter((one) => one !== undefined);
+  if (reported.length < usages.length) return [];
+  return [{ type: 'usage', usage: reported.reduce((sum, one) => sumUsage(sum, one)) }];
 }

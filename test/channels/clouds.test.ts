@@ -146,7 +146,9 @@ describe('requests to clouds', () => {
     upstream = await startUpstream((request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const { url } = request;
-      if (url.includes(':predict'))
+      if (request.body.includes('uncounted'))
+        response.end('{"predictions":[{"embeddings":{"values":[0.5,1]}}]}');
+      else if (url.includes(':predict'))
         response.end('{"predictions":[{"embeddings":{"values":[0.5,1],"statistics":{"token_count":3}}}]}');
       else if (url.includes('anthropic')) response.end(JSON.stringify(voices.messages.whole('hello')));
       else if (url.includes('generateContent'))
@@ -202,6 +204,17 @@ describe('requests to clouds', () => {
     expect(llama.url).toBe(`${root}/endpoints/openapi/chat/completions`);
     expect(llama.body).toMatchObject({ model: 'meta/llama-4-maverick-maas' });
     expect(llama.headers).toMatchObject({ 'x-goog-api-key': 'express' });
+  });
+
+  test('embeddings in several requests are estimated where Vertex AI counts the tokens of some alone', async () => {
+    const input = ['counted', 'uncounted '.repeat(100)];
+    const answer = await post(gateway, '/v1/embeddings', { model: 'gemini-embedding-001', input });
+    const { data, usage } = (await answer.json()) as {
+      data: unknown[];
+      usage: { prompt_tokens: number };
+    };
+    expect(data).toHaveLength(2);
+    expect(usage.prompt_tokens).toBeGreaterThan(100);
   });
 
   test('embeddings are predicted on Vertex AI', async () => {
