@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const inMemory = '/dev/shm';
 const prefix = 'sluice-tests-';
 
-/** What must be free: tests write up to about 1 GiB at a time, and their processes need memory themselves. */
-const least = { files: 6 * 1024 ** 3, memory: 12 * 1024 ** 3 } as const;
+/** What must be free: tests keep some 100 MiB of files at a time, and their processes need about 6 GiB themselves. */
+const least = { files: 2 * 1024 ** 3, memory: 8 * 1024 ** 3 } as const;
 
 /**
  * Folder for temporary files of this run: in memory where there is enough, because databases that nobody needs afterwards wait for no disk
