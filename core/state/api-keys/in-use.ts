@@ -13,6 +13,9 @@ const batchSize = 200;
 /** Makes a key of a stored value; undefined, and reported, when it does not work. */
 export type DecodeKey = (row: string, value: unknown) => ApiKey | undefined;
 
+/** Runs when keys have been read, and before anybody sees them or that some are gone. Without a list they are not decoded yet. */
+export type Prepare = (keys?: readonly (ApiKey | undefined)[]) => Promise<void>;
+
 /**
  * The keys that this process uses. They are read when their secrets are first seen, and follow what anybody writes to them.
  */
@@ -24,8 +27,7 @@ export class KeysInUse {
   readonly #lookups: Lookups;
   /** A key that was held is gone from its row. */
   readonly #gone: (before: ApiKey) => void;
-  /** Runs when keys have been read, and before anybody sees that some are gone. */
-  readonly #prepare: () => Promise<void>;
+  readonly #prepare: Prepare;
 
   #loadedRevision: number | undefined;
   #loading: Promise<void> | undefined;
@@ -39,7 +41,7 @@ export class KeysInUse {
     decode: DecodeKey,
     limits: KeyLimits,
     gone: (key: ApiKey) => void,
-    prepare: () => Promise<void> = () => Promise.resolve(),
+    prepare: Prepare = () => Promise.resolve(),
   ) {
     this.#stores = stores;
     this.#records = stores.namespace<unknown>(NAMESPACE);
@@ -119,11 +121,12 @@ export class KeysInUse {
 
   async #readRows(rows: string[]): Promise<readonly (ApiKey | undefined)[]> {
     const values = await this.#records.getMany(rows);
-    if (values.includes(undefined)) await this.#prepare();
-    return rows.map((row, index) => {
+    const keys = rows.map((row, index) => {
       const value = values[index];
       return value === undefined ? undefined : this.#decode(row, value);
     });
+    await this.#prepare(keys);
+    return keys;
   }
 
   async #follow(): Promise<void> {

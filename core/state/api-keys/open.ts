@@ -44,8 +44,12 @@ export function createApiKeys(
     decode,
     { ...defaultLimits, ...given },
     (key) => lastUses.forget(key),
-    // A secret that is gone may be one that still works beside its replacement.
-    () => oldSecrets.refresh(),
+    async (keys) => {
+      // A secret that is gone may be one that still works beside its replacement.
+      if (keys === undefined || keys.includes(undefined)) await oldSecrets.refresh();
+      // Owners may be as new as their key, which is switched off without them.
+      if (keys?.every((key) => key === undefined || hasKnownOwners(key)) !== true) await owners.refresh();
+    },
   );
   const directory = new KeyDirectory(stores.database, filling, async (row, text) => {
     const read = await records.deserializeData<unknown>(text);
@@ -57,6 +61,14 @@ export function createApiKeys(
   let refreshing: Promise<void> | undefined;
   let isStopped = false;
   let failing = false;
+
+  function hasKnownOwners({ team, member }: ApiKey): boolean {
+    const isKnownOwner = (id: string | undefined): boolean =>
+      id === undefined || owners.find(id) !== undefined;
+    return [team, member].every(
+      (id) => isKnownOwner(id) && isKnownOwner(id && owners.find(id)?.organisation),
+    );
+  }
 
   function decode(row: string, value: unknown): ApiKey | undefined {
     const result = recordSchema.safeParse(fromStored(value));

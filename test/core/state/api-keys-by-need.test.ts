@@ -59,6 +59,17 @@ describe('a key that nobody has used here', () => {
     expect(questions).toHaveLength(1);
   });
 
+  test('works at once where its owners are as new as it is', async () => {
+    const { keys } = watched();
+    await keys.load();
+    const { id: organisation } = await office.owners.create({ kind: 'organisation', name: 'Acme' });
+    const { id: team } = await office.owners.create({ kind: 'team', name: 'red', organisation });
+    const { value } = await office.create({ name: 'new', team });
+    const found = await Promise.all(Array.from({ length: 20 }, () => keys.lookUp(value)));
+    expect(found.map((one) => one?.state)).toEqual(found.map(() => 'valid'));
+    expect(keys.find(value)?.key.owners?.map(({ id }) => id)).toEqual([team, organisation]);
+  });
+
   test('that is revoked while it is being read is not known afterwards', async () => {
     const { value, record } = await office.create({ name: 'cold' });
     for (const how of ['here', 'elsewhere', 'elsewhere among many'] as const) {
