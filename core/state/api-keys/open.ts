@@ -47,8 +47,8 @@ export function createApiKeys(
     async (keys) => {
       // A secret that is gone may be one that still works beside its replacement.
       if (keys === undefined || keys.includes(undefined)) await oldSecrets.refresh();
-      // Owners may be as new as their key, which is switched off without them.
-      if (keys?.every((key) => key === undefined || hasKnownOwners(key)) !== true) await owners.refresh();
+      // Another process may have made a key and its owners a moment ago. Without its owners the key is switched off.
+      if (keys?.every((key) => key === undefined || owners.hasAllOf(key)) !== true) await owners.refresh();
     },
   );
   const directory = new KeyDirectory(stores.database, filling, async (row, text) => {
@@ -61,14 +61,6 @@ export function createApiKeys(
   let refreshing: Promise<void> | undefined;
   let isStopped = false;
   let failing = false;
-
-  function hasKnownOwners({ team, member }: ApiKey): boolean {
-    const isKnownOwner = (id: string | undefined): boolean =>
-      id === undefined || owners.find(id) !== undefined;
-    return [team, member].every(
-      (id) => isKnownOwner(id) && isKnownOwner(id && owners.find(id)?.organisation),
-    );
-  }
 
   function decode(row: string, value: unknown): ApiKey | undefined {
     const result = recordSchema.safeParse(fromStored(value));

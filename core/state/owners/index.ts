@@ -49,6 +49,8 @@ export interface Owners {
    * owner is switched off or gone. The same object for the same record until an owner changes.
    */
   effective(key: ApiKey): ApiKey;
+  /** True when all owners of a key are known in this process. Otherwise `refresh` may find them. */
+  hasAllOf(key: ApiKey): boolean;
   /** As {@link load}, where somebody has written since. The refresh of the keys calls it. */
   refresh(): Promise<void>;
   /** Waits for what is being read. */

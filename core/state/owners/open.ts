@@ -174,6 +174,10 @@ class StoredOwners implements Owners {
     return key;
   }
 
+  hasAllOf(key: ApiKey): boolean {
+    return !this.#chainOf(key).includes(undefined);
+  }
+
   refresh(): Promise<void> {
     return this.#followed.refresh();
   }
