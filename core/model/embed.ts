@@ -14,7 +14,7 @@ export type EmbedInput = (
 ) & { readonly extra?: Extra };
 
 /**
- * What the vectors are used for, where a model makes different ones.
+ * Purpose of the vectors. Some models make different ones for each.
  *
  * @example
  * const words: Partial<Record<EmbedPurpose, string>> = { query: 'search_query', document: 'search_document' };

@@ -68,7 +68,7 @@ export interface RequestEvent {
 }
 
 /**
- * What lies behind a failure. For operators alone, and as it came: neither cut nor masked.
+ * Cause of a failure, for operators alone: neither shortened nor masked.
  *
  * @example
  * const status = outcome.attempts.at(-1)?.cause?.status;

@@ -1,6 +1,6 @@
 /**
- * Returns a table to be asked for words of clients and providers. It has no inherited members: asked for `constructor`, it returns
- * undefined, where an object would return a function.
+ * Returns a table for lookups by names that clients and providers choose. It has no inherited members: `table['constructor']` is
+ * undefined, where an object literal has a function.
  *
  * @example
  * const finishReasons = lookupTable<FinishReason>({ END: 'stop', MAX_TOKENS: 'length' });

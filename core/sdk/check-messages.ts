@@ -60,8 +60,8 @@ export async function checkMessages<View extends author.Call>(
       await checkMessage(message, rule);
       return [message];
     } catch (error) {
-      const told = error instanceof GatewayError ? error : notChecked(rule, error);
-      errors.next({ type: 'message', data: Buffer.from(route.failure(told, call.id)), binary: false });
+      const refusal = error instanceof GatewayError ? error : notChecked(rule, error);
+      errors.next({ type: 'message', data: Buffer.from(route.failure(refusal, call.id)), binary: false });
       await call.gate.opened();
       return [];
     } finally {

@@ -1,4 +1,4 @@
-/** What codecs are made of that read and write replies. */
+/** Parts of codecs that decode and encode replies. */
 import type { GatewayError } from './errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';

@@ -205,7 +205,7 @@ export class IdempotentCreates {
   }
 }
 
-/** What is remembered: `counted` rows at a time, and what this process has added since. */
+/** Number of remembered requests: `counted` of the last count, and `rows` with those that this process has added since. */
 interface Counts {
   readonly at: number;
   readonly counted: number;

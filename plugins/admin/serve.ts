@@ -65,8 +65,8 @@ export type Handlers<Name extends RouteName = RouteName> = {
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
 /**
- * Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago: whoever is told that somebody
- * has changed one must see the change.
+ * Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago. They read
+ * owners anew first, so that an actor whose change was refused for a newer one sees that one.
  */
 const aboutOwners: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['owners', 'keys', 'users', 'tokens']);
 

@@ -15,7 +15,7 @@ const mostTokens = 1e9;
 
 const none = [0, 0] as const;
 
-/** What requests to one model cost, by themselves; `services`: the part of it that services cost. */
+/** Cost of the requests to one model before any discount; `services`: the part that services cost. */
 interface Cost {
   readonly microDollars?: number | undefined;
   readonly services?: number;

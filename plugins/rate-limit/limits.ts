@@ -62,7 +62,7 @@ export function reachesModel({ operation }: Pick<PublicCall, 'operation'>): bool
   return operation !== 'list-models' && operation !== 'state';
 }
 
-/** How a plugin limits calls. */
+/** Options of a plugin that limits calls. */
 export interface LimiterOptions {
   /** Output tokens counted beforehand where a request sets no limit. */
   readonly output: number;

@@ -10,7 +10,7 @@ import { withUndo } from './ending.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operations } from './operations.ts';
 
-/** How long the token of one command works where it could not be revoked, in milliseconds: as long as a command may take. */
+/** Lifetime of the token of one command, in milliseconds. It matters only where the token could not be revoked. */
 const tokenMs = 3_600_000;
 
 /** How a command names its gateway. */

@@ -7,7 +7,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const longest = 10_000;
 
 /**
- * Runs `work`, and `undo` after it: also where a signal ends this process meanwhile, or nobody reads its output any more. Call it before the
+ * Runs `work`, and `undo` after it: also where a signal ends this process meanwhile, or the reader of its output has gone. Call it before the
  * process does anything that needs to be undone.
  */
 export async function withUndo<Result>(

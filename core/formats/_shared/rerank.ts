@@ -69,9 +69,9 @@ export function decodeRerank(body: JsonObject, format: string): readonly Gateway
     { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },
     { type: 'result', value: result },
   ];
-  const told = isObject(usage) ? usage : tokens;
-  if (told !== undefined) events.push({ type: 'usage', usage: readTokenUsage(told, format) });
-  // Billed by searches: no tokens were used that anybody counts.
+  const reported = isObject(usage) ? usage : tokens;
+  if (reported !== undefined) events.push({ type: 'usage', usage: readTokenUsage(reported, format) });
+  // Billed by searches, not by tokens.
   else if (searchUnits !== undefined) events.push({ type: 'usage', usage: noUsage });
   return events;
 }

@@ -174,7 +174,7 @@ const guarded = setOf(`
 
 /**
  * Returns the body with the client's `metadata` added: members in the provider's own words. They replace nothing that the body has.
- * Members that decide the price, the model or who is told are dropped and reported.
+ * Members that decide the price, the model or the receiver of callbacks are dropped and reported.
  *
  * @example
  * return { path: '/videos', body: addMetadata({ model: target.model, prompt }, request.metadata, target) };

@@ -8,7 +8,7 @@ import { minutesOf } from './totals.ts';
 /** Amounts that questions add up beside calls. */
 export const addedAmounts = ['input', 'output', 'micro_dollars'] as const;
 
-/** What is added up. Conditions have an AND before each. */
+/** Sums to be added up. Each condition begins with AND. */
 export interface AddingUp {
   readonly table: Fold['table'];
   readonly segments: readonly Segment[];

@@ -1,7 +1,7 @@
 /** By whom calls are summed besides keys: owners, tags and end users. */
 import { hour, day } from './levels.ts';
 
-/** What a subject of `usage_subjects` is. A bearer is a key with its owners, so that there are sums of each key of a team. */
+/** Kinds of the subjects in `usage_subjects`. A bearer is a key with its owners, so that there are sums of each key of a team. */
 export const subjectKinds = {
   bearer: 0,
   organisation: 1,

@@ -129,7 +129,7 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
   };
 }
 
-/** How rows are grouped: an expression of SQL. */
+/** Expression of SQL that rows are grouped by. */
 interface Group {
   readonly sql: string;
   readonly bucket: number | undefined;

@@ -118,7 +118,7 @@ export interface Call {
    * of the cost.
    */
   readonly outline: GatewayRequest;
-  /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. */
+  /** As `body`, but long texts below its top may be missing. Enough for plugins that look for types, ids or names. */
   readonly bodyOutline: JsonObject;
   /** The changes that plugins before this one have made with {@link with}. */
   readonly edits: CallEdits;
@@ -128,7 +128,7 @@ export interface Call {
   readonly gate: Gate;
   /** Messages of the client in a session over a WebSocket, for one subscriber; undefined for every other call. */
   readonly input: Observable<SocketMessage> | undefined;
-  /** Shut by whoever sends on the messages of `input`, while the receiver can take no more: nobody reads from the client then. */
+  /** Closed by the plugin or channel that sends on messages of `input`, while it can take no more. The gateway does not read from the client meanwhile. */
   readonly inputGate: Gate;
   /** Aborted when the call has ended, however it ended. */
   readonly signal: AbortSignal;

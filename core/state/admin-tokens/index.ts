@@ -32,7 +32,7 @@ export interface AdminToken {
   readonly organisation?: string;
   /** Its author, as the audit log names actors. */
   readonly createdBy: { readonly kind: string; readonly id: string; readonly name: string };
-  /** Who stands at the beginning where a token has made it: in whose share it counts. */
+  /** Author of the first token in a chain of tokens that made each other. The token counts in the share of this author. Absent: `createdBy`. */
   readonly author?: { readonly kind: string; readonly id: string };
   readonly createdAt: number;
   readonly expiresAt: number;

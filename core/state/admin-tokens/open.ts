@@ -76,7 +76,7 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
     return found;
   }
 
-  /** Who made the token that makes another, so that nobody gets a share more with each token. */
+  /** Returns the author of a token that is made by a token, so that a chain of tokens counts in one share. */
   async function authorOf({ createdBy: { kind, id } }: NewAdminToken): Promise<AdminToken['author']> {
     if (kind !== 'token') return undefined;
     const maker = (await all()).map(([, token]) => token).find((token) => token.id === id);

@@ -49,6 +49,6 @@ export async function switchBack(
 ): Promise<void> {
   if (await isOff()) return;
   await changeMember(owners, member, { enabled: true });
-  // Whoever has switched the user off between the two has found the member off already.
+  // Another request that switched the user off between the two found the member off already, and left it.
   if (await isOff()) await changeMember(owners, member, { enabled: false });
 }

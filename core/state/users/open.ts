@@ -36,7 +36,7 @@ export interface UserTools {
   readonly report?: ReportError;
 }
 
-/** What is done beside a change of a record. */
+/** Callbacks of a change of a record. */
 interface Beside {
   readonly prepare?: (planned: UserRecord) => Promise<void>;
   readonly refused?: () => Promise<void>;
@@ -161,7 +161,7 @@ export class StoredUsers implements Users {
     };
     let switchedOff: string | undefined;
     const { before, after } = await this.change(id, make, {
-      // Off before the user is, so that no keys go on of a user who is: whoever tries again after a failure completes it.
+      // The member is switched off first, so that a failure in between leaves no working keys of a disabled user. A retry completes the change.
       prepare: async ({ member }) => {
         if (changes.enabled === false && (await changeMember(this.#owners, member, { enabled: false })))
           switchedOff = member;
@@ -240,7 +240,7 @@ export class StoredUsers implements Users {
       if (result === undefined) throw unknownUser(id);
     } catch (error) {
       await this.#claims.release(id, taken);
-      // Of a failure of the database nobody knows whether the record was written.
+      // After a failure of the database the record may have been written.
       if (error === refusal) await refused?.();
       throw error;
     }

@@ -68,7 +68,7 @@ export function tokenHandlers(
     },
   };
 
-  /** A token that a token makes must not outlive it, except that of one command: whoever has the database may do everything. */
+  /** A token that a token makes must not outlive it, except that of one command, because a process with the database may do everything. */
   async function lastMoment(actor: Actor, wanted: number, given: number | undefined): Promise<number> {
     if (actor.kind !== 'token') return wanted;
     const maker = await tokens.byId(actor.id);

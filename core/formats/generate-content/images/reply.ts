@@ -89,8 +89,8 @@ function nothing(refused: string | undefined, text: string): GatewayError {
     const message = `The upstream made no image: ${redact(refused).slice(0, 500)}`;
     return new GatewayError('content_policy_violation', message, { origin: 'upstream', retryable: false });
   }
-  const told = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
-  return unusableResponse(`gave no image${told}`);
+  const words = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
+  return unusableResponse(`gave no image${words}`);
 }
 
 /** What is not said to be of images counts as text. */

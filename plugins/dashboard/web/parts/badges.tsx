@@ -93,7 +93,7 @@ function periodOf({ period, hours, timeZone }: BudgetStateView): string {
   return timeZone === undefined ? periods[period] : `${periods[period]} (${timeZone})`;
 }
 
-/** How much of a budget is spent, and how much running calls have reserved. */
+/** Shows how much of a budget is spent, and how much running calls have reserved. */
 function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
   const { amount, spent, reserved, unit } = budget;
   const period = periodOf(budget);

@@ -48,7 +48,7 @@ export function differences(before: object, after: object, exact: readonly strin
 const valueAt = (thing: object, field: string): unknown =>
   (thing as Readonly<Record<string, unknown>>)[field];
 
-/** What budgets have spent is no edit, and their words say all else. */
+/** Returns the text by which a field is compared. Budgets are compared by their words, because what they have spent is no edit. */
 const exactText = (field: string, value: unknown): string | undefined =>
   field === 'budgets' ? textOf(value) : JSON.stringify(value);
 

@@ -1,7 +1,7 @@
 /** Ends a session in this tab. */
 import type { QueryClient } from '@tanstack/react-query';
 
-/** Data of nobody in particular: the login shows it. */
+/** True for data that belongs to no actor: the login shows it. */
 const isPublic = (name: unknown): boolean => name === 'session' || name === 'sign-in';
 
 /** Shows the login, and forgets what the actor has read and sent, because another one may sign in next. */

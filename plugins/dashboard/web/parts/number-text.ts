@@ -8,7 +8,7 @@ const count = new RegExp(`^${digits}$`);
 // Very small and large numbers that are stored stand in the field with an exponent.
 const amount = new RegExp(String.raw`^(?:\$\s*)?(?:${digits}(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$`, 'i');
 
-/** How an amount is written, for the problem of one that is not. */
+/** Form of an amount, for the problem at a field with another text. */
 export const amountForm =
   'such as 1,000 or 2.50, where commas separate thousands and a point separates decimals';
 

@@ -114,7 +114,7 @@ export function PriceFields({
   );
 }
 
-/** What one model is charged, or those of a pattern. */
+/** Fields of the price of one model, or of the models of a pattern. */
 function ModelPrice({
   row: { model, by, factor, prices, stored },
   label,

@@ -149,7 +149,7 @@ function Facts({ owner }: { readonly owner: OwnerView }) {
   );
 }
 
-/** What budgets are charged, a line for each model. */
+/** Shows what budgets are charged, in a line for each model. */
 function PriceRule({ owner: { kind, organisation, pricing } }: { readonly owner: OwnerView }) {
   if (pricing === undefined)
     return kind === 'team' && organisation !== undefined ? 'that of its organisation' : 'none: the cost';
