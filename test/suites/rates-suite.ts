@@ -34,13 +34,20 @@ export function ratesSuite(open: () => Rates): void {
 
   test('a refused call may try again after the time it was told, and not before half of it', async () => {
     const rates = open();
-    const subject = newSubject();
-    await rates.take([{ subject, limit: 5, cost: 5 }]);
-    const { retryMs } = await rates.take([one(subject, 5)]);
-    await setTimeout(retryMs / 2);
-    expect((await rates.take([one(subject, 5)])).allowed).toBe(false);
-    await setTimeout(retryMs / 2 + 30);
-    expect((await rates.take([one(subject, 5)])).allowed).toBe(true);
+    for (;;) {
+      const subject = newSubject();
+      await rates.take([{ subject, limit: 5, cost: 5 }]);
+      const before = performance.now();
+      const { retryMs } = await rates.take([one(subject, 5)]);
+      await setTimeout(retryMs / 2);
+      const { allowed } = await rates.take([one(subject, 5)]);
+      // On a busy machine all of the time may have passed: then it is tried again.
+      if (allowed && performance.now() - before >= retryMs) continue;
+      expect(allowed).toBe(false);
+      await setTimeout(retryMs / 2 + 30);
+      expect((await rates.take([one(subject, 5)])).allowed).toBe(true);
+      return;
+    }
   });
 
   test('what is left, and when all is free again, is told', async () => {
