@@ -10,7 +10,7 @@ const from =
 
 describe('simulated processes before a database that fails, with clocks that differ', () => {
   test(`exceed no budget, refuse no call without need and lose no charge, from seed ${from}`, async () => {
-    const { broken, calls, fromMemory } = await runWorlds({ from, count: everything ? 2_000 : 200, most: 5 });
+    const { broken, calls, fromMemory } = await runWorlds({ from, count: everything ? 2_000 : 100, most: 5 });
     expect(broken).toEqual([]);
     expect(fromMemory).toBeGreaterThan(calls / 10);
   });
