@@ -5,7 +5,7 @@ import type { Codec, Format, Framing, Operation } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
 import type { Loss } from '../model/extra.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Outline } from '../model/outline.ts';
+import type { Outline } from '../json/outline/outline.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { type GatewayRequest } from '../model/request.ts';
 import type { Call, Wire } from '../sdk/call.ts';

@@ -4,7 +4,8 @@ import { chatTrials } from './chat.ts';
 import { otherTrials } from './others.ts';
 import { toolTrials } from './tools.ts';
 import { Answer, Differs, Refused, type Asking, type Trial } from './trial.ts';
-import { parseObject, type JsonObject } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
+import type { JsonObject } from '../model/json.ts';
 
 export type { Trial } from './trial.ts';
 

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
-import { editMembers } from '../formats/_shared/edit-members.ts';
-import { readMembers } from '../formats/_shared/json-members.ts';
+import { editMembers } from '../json/edit-members.ts';
+import { readMembers } from '../json/members.ts';
 import { plainName, type Form } from '../model/form.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Wire } from '../sdk/call.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Exchange } from '../call/exchange.ts';
-import { stringEnd } from '../formats/_shared/json-bytes.ts';
-import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
+import { stringEnd } from '../json/strings.ts';
+import { outlineOf, wholeOf, worthwhile } from '../json/outline/index.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { tooManyMembers } from '../sdk/member-names.ts';

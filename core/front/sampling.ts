@@ -1,5 +1,5 @@
 import type { Exchange } from '../call/exchange.ts';
-import { editMembers } from '../formats/_shared/edit-members.ts';
+import { editMembers } from '../json/edit-members.ts';
 import type { Loss } from '../model/extra.ts';
 import type { JsonObject } from '../model/json.ts';
 import { callKey } from '../sdk/call-key.ts';

@@ -1,4 +1,5 @@
-import { isObject, parseObject } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
+import { isObject } from '../model/json.ts';
 import { isFinished, type Task } from '../model/tasks.ts';
 import type { Ledger, Settlement } from './ledger/index.ts';
 import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../state/database/sql.ts';

@@ -32,7 +32,7 @@ import { isChat, type GatewayRequest } from '../model/request.ts';
 import { callKey, type CallKey } from './call-key.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import type { Outline } from '../model/outline.ts';
+import type { Outline } from '../json/outline/outline.ts';
 
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
 export const expandedBody = callKey<JsonObject>('expanded body');

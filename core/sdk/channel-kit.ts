@@ -84,5 +84,5 @@ export { CredentialsError, RenewedCredentials, type Renewing } from '../upstream
 export { version } from '../config/installation/home.ts';
 
 // Bytes and tables
-export { editMembers } from '../formats/_shared/edit-members.ts';
+export { editMembers } from '../json/edit-members.ts';
 export { lookupTable } from '../model/lookup-table.ts';

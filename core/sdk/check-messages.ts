@@ -4,7 +4,8 @@ import type * as author from './author/call.ts';
 import type { Call } from './call.ts';
 import { GatewayError } from './errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import { parseObject, type JsonObject } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 
 /**

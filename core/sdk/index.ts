@@ -151,7 +151,8 @@ export type {
   OperationResult,
 } from '../model/event.ts';
 export type { Extra, Loss, Proof } from '../model/extra.ts';
-export { isObject, parseJson, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
+export { parseJson, parseObject } from '../json/parse.ts';
+export { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 export type { Form, Upload } from '../model/form.ts';
 export type { SocketMessage } from '../model/realtime.ts';
 export type { Reasoning } from '../model/reasoning.ts';

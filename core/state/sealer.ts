@@ -1,7 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { env } from '../settings/environment.ts';
 import { hideSecret } from '../log.ts';
-import { parseObject, type JsonObject } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
+import type { JsonObject } from '../model/json.ts';
 import { row, rows, sqlOf } from './database/sql.ts';
 import type { Stores } from './stores.ts';
 

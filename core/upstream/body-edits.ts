@@ -1,6 +1,7 @@
 import type { UpstreamRequest } from '../sdk/channel.ts';
 import type { FormPart } from '../model/form.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 
 /** Members of bodies, by dotted path, that an operator sets or takes off. Numbers are places in a list. */
 export interface BodyEdits {

@@ -1,4 +1,4 @@
-import { parseObject } from '../model/json.ts';
+import { parseObject } from '../json/parse.ts';
 import { redact } from '../formats/_shared/redact.ts';
 
 /** Members in which services that give credentials, lists or documents say what is wrong: RFC 6749, IBM Cloud IAM, and others. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type * as undici from 'undici';
 import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
-import { parseJson } from '../model/json.ts';
+import { parseJson } from '../json/parse.ts';
 import type { ServiceAnswer, ServiceRequest, Services } from '../sdk/author/services.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 

@@ -5,7 +5,7 @@ import { googleTokens } from '../../channels/vertex/identity.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
 import vertex from '../../channels/vertex/index.ts';
-import { editMembers } from '../../core/formats/_shared/edit-members.ts';
+import { editMembers } from '../../core/json/edit-members.ts';
 import { voices } from '../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

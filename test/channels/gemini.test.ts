@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import gemini from '../../channels/gemini.ts';
-import { parseObject, type JsonObject } from '../../core/model/json.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import type { JsonObject } from '../../core/model/json.ts';
 import { startGateway } from '../support/gateway.ts';
 import { streamOf } from '../support/provider-replies.ts';
 import { startUpstream } from '../support/upstream.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { Observable } from 'rxjs';
 import { describe, expect, it, test } from 'vitest';
-import { argumentsObject } from '../../core/formats/_shared/call-arguments.ts';
+import { argumentsObject } from '../../core/json/arguments.ts';
 import { inClientWords } from '../../core/formats/_shared/client-words.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type {
@@ -15,7 +15,8 @@ import type {
 import { parseSse, writeSse } from '../../core/formats/_shared/sse.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
-import { parseObject, type JsonObject } from '../../core/model/json.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import type { JsonObject } from '../../core/model/json.ts';
 import { allFormats, fixturesOf, requestOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as converseLegal } from '../support/legal-converse.ts';

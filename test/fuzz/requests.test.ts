@@ -3,7 +3,7 @@ import { patience } from '../support/patience.ts';
 import { Agent, request as send, type IncomingMessage } from 'node:http';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { worthwhile } from '../../core/formats/_shared/outline/index.ts';
+import { worthwhile } from '../../core/json/outline/index.ts';
 import { call, formatNames, readError, voices, type Answer, type FormatName } from '../flows/_wire.ts';
 import { fixturesOf, requestOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -4,7 +4,7 @@ import { eachLine } from '../../channels/_kit/batches/batch-lines.ts';
 import { unframed, withNumber } from '../../channels/bedrock/streams.ts';
 import { ask, stepOf } from '../../channels/_kit/jobs/jobs.ts';
 import { passEventStream } from '../../core/formats/_shared/event-stream.ts';
-import { parseObject } from '../../core/model/json.ts';
+import { parseObject } from '../../core/json/parse.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
 import { wholeBytes } from '../../core/sdk/whole-bytes.ts';
 import { testCall } from '../support/call.ts';

@@ -1,4 +1,4 @@
-import { rewriteMembers } from '../../core/formats/_shared/edit-members.ts';
+import { rewriteMembers } from '../../core/json/edit-members.ts';
 import { upstreamError } from '../../core/formats/_shared/upstream-error/index.ts';
 import { namedMembers } from '../../plugins/learned-refusals/named-members.ts';
 import type { Work } from './measure.ts';

@@ -6,7 +6,7 @@ import { Exchange } from '../../core/call/exchange.ts';
 import { firstView } from '../../core/call/view.ts';
 import { type Call, type Wire, type Target } from '../../core/sdk/call.ts';
 import type { Codec, Format, Operation, RouteParams } from '../../core/sdk/format.ts';
-import { outlineOf } from '../../core/formats/_shared/outline/index.ts';
+import { outlineOf } from '../../core/json/outline/index.ts';
 import audio from '../../core/formats/audio/index.ts';
 import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';

@@ -1,5 +1,6 @@
 import type { WireFrame } from '../../core/sdk/format.ts';
-import { isObject, parseObject, type JsonObject } from '../../core/model/json.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import { isObject, type JsonObject } from '../../core/model/json.ts';
 
 interface Block {
   readonly index: number;

@@ -1,4 +1,5 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
 /** What an answer says, in no format's words. A call's `input` is JSON text, or the beginning of one that was cut. */
 export type Said =

@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { isObject, parseObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonValue } from '../../model/json.ts';
 import type { FilePlan } from './agent.ts';
 import { placeOf, type Edit, type Syntax } from './documents/document.ts';
 

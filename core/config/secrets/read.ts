@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { maskSecrets } from '../../log.ts';
-import { parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
 import type { SecretSource } from '../../sdk/author/secrets.ts';
 import type { SecretReference } from '../../settings/secret-reference.ts';
 

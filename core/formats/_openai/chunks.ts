@@ -2,18 +2,13 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
-import {
-  isObject,
-  parseJson,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../model/json.ts';
+import { parseJson } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { Kept } from '../_shared/extra.ts';
 import { defined, isText, objectsOf, secondOf, textOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
-import { sameJson } from '../_shared/same-json.ts';
+import { sameJson } from '../../json/same-json.ts';
 import {
   upstreamError,
   truncatedResponse,

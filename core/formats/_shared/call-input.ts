@@ -1,4 +1,4 @@
-import { ArgumentsText } from './call-arguments.ts';
+import { ArgumentsText } from '../../json/arguments.ts';
 
 /** The beginning of an object with one text in it. */
 const wrapping = '{"input":"';

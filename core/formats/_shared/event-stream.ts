@@ -2,7 +2,8 @@
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import type { GatewayError } from '../../sdk/errors.ts';
-import { isObject, parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';

@@ -1,6 +1,6 @@
 /** Proofs of reasoning, sealed for their way through another format. */
 import type { Proof } from '../../model/extra.ts';
-import { parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
 
 const prefix = 'gw1.';
 

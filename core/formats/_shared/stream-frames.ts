@@ -1,4 +1,5 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 

@@ -1,4 +1,5 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage, UsageByModality } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 

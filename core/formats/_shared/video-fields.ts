@@ -1,12 +1,7 @@
 import { unsupportedContent, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
-import {
-  isObject,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString } from './check.ts';

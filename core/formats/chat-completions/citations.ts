@@ -1,6 +1,6 @@
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { sameJson } from '../_shared/same-json.ts';
+import { sameJson } from '../../json/same-json.ts';
 import { formatName } from './wire.ts';
 
 /** A source as neutral citation; what a rebuilt one would miss stays beside it. */

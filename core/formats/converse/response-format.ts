@@ -1,6 +1,7 @@
 /** `outputConfig.textFormat`, in both directions. */
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
-import { isObject, parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';

@@ -1,12 +1,7 @@
 /** Reads a provider's Converse stream. */
 import type { GatewayEvent } from '../../model/event.ts';
-import {
-  isObject,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { defined, isText, textOf } from '../_shared/fields.ts';
 import { OpenBlocks } from '../_shared/open-blocks.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';

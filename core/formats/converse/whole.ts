@@ -1,6 +1,7 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
-import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts';
+import { argumentsObject } from '../../json/arguments.ts';
+import { repliedArguments } from '../_shared/replied-arguments.ts';
 import { defined, listOf, objectsOf, textOf } from '../_shared/fields.ts';
 import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';

@@ -1,5 +1,6 @@
 import type { FinishReason } from '../../model/event.ts';
-import { isObject, parseJson, type JsonObject } from '../../model/json.ts';
+import { parseJson } from '../../json/parse.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 

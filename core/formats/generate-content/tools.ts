@@ -1,6 +1,7 @@
 import { missingValue } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
-import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, jsonText, optionalObject, optionalString, readObjects } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
 import type { Leftovers } from '../_shared/extra.ts';

@@ -1,10 +1,5 @@
-import {
-  isObject,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage } from '../../model/usage.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 import type { UsageTap } from '../../sdk/format.ts';

@@ -1,5 +1,6 @@
 import type { ImageTokens } from '../../model/image.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { imageUnits } from '../_shared/image-units.ts';
 import { noUsage, readTokenUsage } from '../_shared/usage.ts';

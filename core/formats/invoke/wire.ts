@@ -1,4 +1,5 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 
 /** The name of this format. */

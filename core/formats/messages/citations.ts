@@ -1,5 +1,6 @@
 import type { Citation } from '../../model/chat.ts';
-import { parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { own, withExtra } from './wire.ts';
 
 /** Marks a citation that another format made; where it stood rides in `encrypted_index`, which only the provider reads. */

@@ -1,10 +1,5 @@
-import {
-  isObject,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { sumByModel, sumTokens, type ModelUsage, type TokenCounts, type Usage } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { serviceTierIn } from '../_shared/usage.ts';

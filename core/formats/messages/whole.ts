@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
-import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts';
+import { argumentsObject } from '../../json/arguments.ts';
+import { repliedArguments } from '../_shared/replied-arguments.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
 import { listOf, textOf } from '../_shared/fields.ts';

@@ -1,7 +1,8 @@
 /** The moderations format: its endpoint and codec. */
 import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';

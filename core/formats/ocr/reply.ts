@@ -1,5 +1,6 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { OcrResult } from '../../model/ocr.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';

@@ -1,5 +1,6 @@
 /** Keeps in the database what providers keep for keys, and what is still to be charged for it. */
-import { isObject, parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject } from '../../model/json.ts';
 import type { ObjectCharge, ProviderObject } from '../../model/provider-objects.ts';
 import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
 import type { ReportError, Stores } from '../../state/stores.ts';

@@ -1,5 +1,6 @@
 /** Reads records out of rows. */
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 
 /** A row as the drivers give it; large whole numbers may come as texts. */

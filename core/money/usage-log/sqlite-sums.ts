@@ -1,5 +1,5 @@
 /** Adds records to the sums in SQLite. It is done here, because SQLite would sort each record for every level. */
-import { parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
 import { row, rows, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
 import { amounts, dimensions, largestStart, largestSum, levels, minute } from './levels.ts';
 import { SumNames } from './sum-names.ts';

@@ -1,4 +1,4 @@
-import { parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
 import { eventStreamType, writeEventStream } from '../../formats/_shared/event-stream.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';

@@ -1,6 +1,7 @@
 /** Keeps the run-time configuration in the database: entries, their order, and a history of changes. */
 import { GatewayError } from '../../sdk/errors.ts';
-import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { row, rows, sqlOf, type Work } from '../database/sql.ts';
 import { whileLocked } from '../lock.ts';
 import { openSealer, type Sealer } from '../sealer.ts';

@@ -1,5 +1,5 @@
 import { hideSecret } from '../../log.ts';
-import { parseObject } from '../../model/json.ts';
+import { parseObject } from '../../json/parse.ts';
 import type { HttpClient } from '../../sdk/author/http.ts';
 import type { AccessToken } from './access-tokens.ts';
 

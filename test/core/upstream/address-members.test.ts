@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { outlineOf } from '../../../core/formats/_shared/outline/index.ts';
+import { outlineOf } from '../../../core/json/outline/index.ts';
 import { addressesIn, mayNameAddress } from '../../../core/upstream/addresses/find.ts';
 import { addressRowOf, addressRows, longestSign } from '../../../core/upstream/addresses/members.ts';
 import { foldName } from '../../../core/sdk/member-names.ts';

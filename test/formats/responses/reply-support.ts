@@ -3,7 +3,8 @@ import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-o
 import { chatCodec } from '../../../core/formats/responses/codec.ts';
 import type { Frame, ReplyContext, WireFrame } from '../../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { isObject, parseObject, type JsonObject } from '../../../core/model/json.ts';
+import { parseObject } from '../../../core/json/parse.ts';
+import { isObject, type JsonObject } from '../../../core/model/json.ts';
 
 /** A request of which nothing but the model is known, unless `body` says more. */
 export function context(body: JsonObject = {}, more: Partial<ReplyContext> = {}): ReplyContext {

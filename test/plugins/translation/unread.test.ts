@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Exchange } from '../../../core/call/exchange.ts';
 import { firstView } from '../../../core/call/view.ts';
 import invoke from '../../../core/formats/invoke/index.ts';
-import { longest, outlineOf, wholeOf } from '../../../core/formats/_shared/outline/index.ts';
+import { longest, outlineOf, wholeOf } from '../../../core/json/outline/index.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../core/model/json.ts';
 import type { Loss } from '../../../core/model/extra.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';

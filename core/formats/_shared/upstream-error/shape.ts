@@ -1,4 +1,5 @@
-import { isObject, parseJson, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { parseJson } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { objectsOf } from '../fields.ts';
 
 /** What an upstream's error body says, whatever its shape. */

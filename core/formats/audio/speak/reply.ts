@@ -1,7 +1,8 @@
 /** Replies with speech, as bytes or as a stream of events. */
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import { throwIfError, truncatedResponse, unusableResponse } from '../../_shared/upstream-error/index.ts';

@@ -1,6 +1,7 @@
 import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { throwIfError, unusableResponse } from '../../_shared/upstream-error/index.ts';
 import { extraOf } from '../../_shared/spelling.ts';

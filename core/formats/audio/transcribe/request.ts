@@ -1,7 +1,8 @@
 import { GatewayError, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { TranscribeRequest } from '../../../model/audio.ts';
 import type { FormPart } from '../../../model/form.ts';
-import { parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { given, optionalString, requiredModel } from '../../_shared/check.ts';
 import { reportForeign } from '../../_shared/foreign.ts';

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue, type MutableObject } from '.
 import type { ModelTraits } from '../../../model/traits.ts';
 import { takesOff, thinksAbout } from '../../../model/thinks.ts';
 import { clampEffort, effortOf, loseBudget } from '../../_shared/reasoning.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { moved } from '../../_shared/settings.ts';
 import { readReasoning } from './index.ts';
 

@@ -15,7 +15,7 @@ import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { defined, objectsOf, setOf } from '../../_shared/fields.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { readArguments } from '../../_openai/calls.ts';
 
 const messageFields = setOf(

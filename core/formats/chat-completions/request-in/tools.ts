@@ -14,7 +14,7 @@ import {
 } from '../../_shared/check.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';
 
 const members = {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type MutableObject } from '../../../model/js
 import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { loseBeside, withCache, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';

@@ -12,7 +12,7 @@ import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
 import { formatName, mostBlocks, roleDelta, withExtra } from '../wire.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { noise } from '../../_shared/foreign.ts';
 

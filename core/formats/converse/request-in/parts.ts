@@ -1,7 +1,7 @@
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { brokenArguments } from '../../../json/arguments.ts';
 import {
   given,
   optionalArray,

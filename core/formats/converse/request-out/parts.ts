@@ -6,15 +6,9 @@ import type {
   ToolCallBlock,
   ToolResultBlock,
 } from '../../../model/chat.ts';
-import {
-  isObject,
-  parseJson,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../../model/json.ts';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { parseJson, parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { argumentsObject } from '../../../json/arguments.ts';
 import { textsIn } from '../../_shared/fields.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { ownCitation } from '../citations.ts';

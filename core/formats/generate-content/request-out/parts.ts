@@ -8,7 +8,7 @@ import type {
   ToolResultBlock,
 } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { argumentsObject } from '../../../json/arguments.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { reportForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../../model/json.ts';

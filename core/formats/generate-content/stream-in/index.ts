@@ -1,13 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import {
-  isObject,
-  parseJson,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../../model/json.ts';
+import { parseJson } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { upstreamError, truncatedResponse, tellsError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter, endOf } from '../../_shared/blocks.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { brokenArguments } from '../../../json/arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';

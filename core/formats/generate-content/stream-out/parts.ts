@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { argumentsObject } from '../../../json/arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import type { MutableObject } from '../../../model/json.ts';

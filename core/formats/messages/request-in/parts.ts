@@ -1,7 +1,7 @@
 import { missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { Block, Message, Source } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { brokenArguments } from '../../../json/arguments.ts';
 import {
   given,
   readObjects,

@@ -7,7 +7,7 @@ import type {
   ToolResultBlock,
 } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { argumentsObject } from '../../../json/arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';

@@ -1,15 +1,10 @@
 /** Reads a provider's messages stream. */
 import type { GatewayEvent } from '../../../model/event.ts';
-import {
-  isObject,
-  parseObject,
-  type JsonObject,
-  type JsonValue,
-  type MutableObject,
-} from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { OpenBlocks, type OpenBlock } from '../../_shared/open-blocks.ts';
 import { isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { brokenArguments } from '../../../json/arguments.ts';
 import { typed } from '../../_shared/stream-frames.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import {

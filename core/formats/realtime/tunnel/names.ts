@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../sdk/errors.ts';
-import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { TunnelNames } from '../../../sdk/format.ts';
 import { leadingType } from '../wire.ts';

@@ -1,5 +1,6 @@
 /** Reads from the messages of a realtime session what it uses. */
-import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';
 import type { SessionWatch } from '../../../sdk/format.ts';

@@ -2,7 +2,7 @@
 import { missingValue } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { brokenArguments } from '../../../json/arguments.ts';
 import {
   given,
   optionalString,

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { given, optionalArray, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
-import { sameJson } from '../../_shared/same-json.ts';
+import { sameJson } from '../../../json/same-json.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';

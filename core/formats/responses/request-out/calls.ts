@@ -1,6 +1,6 @@
 import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { argumentsObject } from '../../../json/arguments.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';

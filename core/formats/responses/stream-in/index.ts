@@ -1,5 +1,6 @@
 import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
 import { typed } from '../../_shared/stream-frames.ts';
 import {

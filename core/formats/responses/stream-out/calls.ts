@@ -1,4 +1,5 @@
-import { parseObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { actionField, unwrapInput, writeAction } from '../tools/calls.ts';
 import type { ToolSpelling } from '../tools/spelling.ts';

@@ -1,4 +1,5 @@
-import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import { parseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import { clientToolOfCall, isClientTool } from './client.ts';
 import { textOf } from '../../_shared/fields.ts';
 import { neutralName, type ToolSpelling } from './spelling.ts';

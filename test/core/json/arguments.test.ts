@@ -1,12 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  ArgumentsText,
-  argumentsObject,
-  brokenArguments,
-} from '../../../core/formats/_shared/call-arguments.ts';
+import { ArgumentsText, argumentsObject, brokenArguments } from '../../../core/json/arguments.ts';
 import type { Codec } from '../../../core/sdk/format.ts';
-import { parseObject, type JsonObject } from '../../../core/model/json.ts';
+import { parseObject } from '../../../core/json/parse.ts';
+import type { JsonObject } from '../../../core/model/json.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { allFormats } from '../../support/fixtures.ts';

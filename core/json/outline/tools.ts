@@ -1,5 +1,5 @@
 /** The tools in an outline, parsed once for all calls that send the same. */
-import type { JsonValue } from '../../../model/json.ts';
+import type { JsonValue } from '../../model/json.ts';
 
 /*
  * An agent sends the same tools with each of its calls, and so does every agent of its kind. They are most of what an outline has to say:

@@ -5,7 +5,7 @@ import wabt from 'wabt';
 
 const { parseWat } = await wabt();
 
-for (const source of ['outline/scan.wat', 'long-json/texts.wat']) {
+for (const source of ['outline/scan.wat', 'long/texts.wat']) {
   const [folder, name] = source.split('/');
   const place = new URL(`./${folder}/`, import.meta.url);
   const module = parseWat(name, readFileSync(new URL(name, place), 'utf8'), {

@@ -1,6 +1,6 @@
 /** Finds where members of an object stand in its bytes, and reads their values. */
-import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
-import { stringEnd } from './json-bytes.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../model/json.ts';
+import { stringEnd } from './strings.ts';
 
 const [quote, comma, colon, opening, closing, list, listEnd] = Buffer.from('",:{}[]');
 

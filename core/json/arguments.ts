@@ -1,7 +1,7 @@
 /** Arguments as an object, also where the model wrote none. */
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { unusableResponse } from './upstream-error/index.ts';
+import { parseObject } from './parse.ts';
+import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 
 /*
  * Arguments that are no JSON object, mostly because the output limit cut them, travel in formats that want one as an object of the members
@@ -25,16 +25,6 @@ export function brokenArguments(args: JsonValue): string | undefined {
   const raw = args[rawKey];
   if (typeof raw !== 'string' || raw.trim() === '' || parseObject(raw) !== undefined) return undefined;
   return isDeepStrictEqual(argumentsObject(raw), args) ? raw : undefined;
-}
-
-/** The arguments of a call in a provider's reply as JSON text: some write them as text already. Throws 502 for what is nested too deeply. */
-export function repliedArguments(args: JsonValue | undefined): string {
-  if (typeof args === 'string') return args;
-  try {
-    return brokenArguments(args ?? {}) ?? JSON.stringify(args ?? {});
-  } catch (cause) {
-    throw unusableResponse('sent a tool call nested too deeply', cause);
-  }
 }
 
 /** What the scanner of a JSON text expects next. `open` and `first`: behind a bracket; `next`: behind a value. */

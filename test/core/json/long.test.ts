@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson, writeJson } from '../../../core/formats/_shared/long-json/index.ts';
+import { parseJson, writeJson } from '../../../core/json/long/index.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { MarkedTexts } from '../../../core/formats/_shared/outline/marks.ts';
-import { outlineOf } from '../../../core/formats/_shared/outline/index.ts';
+import { MarkedTexts } from '../../../core/json/outline/marks.ts';
+import { outlineOf } from '../../../core/json/outline/index.ts';
 import type { JsonObject, JsonValue } from '../../../core/model/json.ts';
 
 const limits = { depth: 64, values: 10_000, members: 1000 };

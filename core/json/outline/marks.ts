@@ -1,6 +1,6 @@
 /** Marks that stand for the long texts of a body, and the way back. */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { LeftOutTexts, Outline } from './outline.ts';
 
 /*
  * In an outline a mark stands for each text that was left out. A request that is translated is mostly such texts, and they go from one

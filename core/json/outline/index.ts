@@ -1,13 +1,13 @@
 /** The outline of a long body: the body without its long texts, which is all that is parsed of a request that passes through. */
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { code } from './code.ts';
-import type { Outline } from '../../../model/outline.ts';
-import { parseJson } from '../long-json/index.ts';
+import type { Outline } from './outline.ts';
+import { parseJson } from '../long/index.ts';
 import { MarkedTexts } from './marks.ts';
 import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { toolsOf } from './tools.ts';
 import { writeEndings } from './endings.ts';
-import { addressEndings } from '../../../model/address-endings.ts';
+import { addressEndings } from '../../model/address-endings.ts';
 
 /*
  * An agent's request is mostly long texts that nobody here reads: it is checked, routed and passed on by what stands around them. Its

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../model/json.ts';
 
 /** Where the texts stand that an outline leaves out. */
 export interface LeftOutTexts {
@@ -9,7 +9,7 @@ export interface LeftOutTexts {
   readonly inTools: number;
 }
 
-/** A JSON object without its long texts: a mark stands for each, which `core/formats/_shared/outline/marks.ts` reads. */
+/** A JSON object without its long texts: a mark stands for each, which `core/json/outline/marks.ts` reads. */
 export interface Outline {
   /** As JSON text. */
   readonly text: string;

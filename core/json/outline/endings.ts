@@ -1,4 +1,4 @@
-import type { NameEnding } from '../../../model/address-endings.ts';
+import type { NameEnding } from '../../model/address-endings.ts';
 
 /** Where scan.wat expects them. */
 const [pairs, first, size, most] = [4096, 5120, 32, 96];

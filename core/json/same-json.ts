@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
 
 /** Equality of two JSON values, whatever the order of keys. Beyond a depth of 40 the answer is no: it is only used to leave out what can be rebuilt. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined, depth = 40): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { editMembers, rewriteMembers } from '../../../core/formats/_shared/edit-members.ts';
+import { editMembers, rewriteMembers } from '../../../core/json/edit-members.ts';
 import type { RefusedMember } from '../../../core/model/refused-member.ts';
 
 function take(body: string, ...wanted: readonly (string | RefusedMember)[]) {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { stringEnd } from '../../../core/formats/_shared/json-bytes.ts';
+import { stringEnd } from '../../../core/json/strings.ts';
 import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;

@@ -1,5 +1,5 @@
 /** Reads and writes long JSON, quicker than the platform does. */
-import type { JsonValue } from '../../../model/json.ts';
+import type { JsonValue } from '../../model/json.ts';
 import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { code } from './code.ts';
 

@@ -1,6 +1,6 @@
-import type { JsonValue } from '../../model/json.ts';
-import { plainMember, type RefusedMember, type TakenMember } from '../../model/refused-member.ts';
-import { eachMember, Members } from './json-members.ts';
+import type { JsonValue } from '../model/json.ts';
+import { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
+import { eachMember, Members } from './members.ts';
 
 /** Values of members at the top of a body, by their names. Undefined: the member is removed. */
 export type MemberEdits = Readonly<Record<string, JsonValue | undefined>>;

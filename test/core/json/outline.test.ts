@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Codec } from '../../../core/sdk/format.ts';
-import { leftOutNames, longest, outlineOf, wholeOf } from '../../../core/formats/_shared/outline/index.ts';
+import { leftOutNames, longest, outlineOf, wholeOf } from '../../../core/json/outline/index.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../core/model/json.ts';
 import { isChat, type GatewayRequest } from '../../../core/model/request.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
@@ -260,7 +260,7 @@ describe('an outline', () => {
   });
 
   test('is made by a module that is what its source says', () => {
-    const script = fileURLToPath(new URL('../../../core/formats/_shared/build-scanner.js', import.meta.url));
+    const script = fileURLToPath(new URL('../../../core/json/build-scanner.js', import.meta.url));
     expect(() => execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' })).not.toThrow();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseJson, parseObject } from '../../../core/model/json.ts';
+import { parseJson, parseObject } from '../../../core/json/parse.ts';
 
 const lists = (levels: number, inside = '1'): string => '['.repeat(levels) + inside + ']'.repeat(levels);
 /** Longer than text that is parsed without a look at its depth. */
