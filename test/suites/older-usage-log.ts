@@ -51,7 +51,10 @@ export async function makeOlder(
   records: readonly UsageRecord[],
 ): Promise<void> {
   const since = Number(step.at(-1));
-  const steps = schema.filter(({ name }) => !name.startsWith('usage-log-') || Number(name.at(-1)) < since);
+  const steps = schema.filter(
+    ({ name }) =>
+      !name.startsWith('usage-charges-') && (!name.startsWith('usage-log-') || Number(name.at(-1)) < since),
+  );
   if (address.startsWith('sqlite:')) {
     const connection = new DatabaseSync(address.slice('sqlite:'.length));
     connection.exec('PRAGMA journal_mode = WAL');

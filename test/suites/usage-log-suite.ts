@@ -829,7 +829,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       filter: UsageFilter,
       grouping: UsageGrouping,
     ): ReadonlyMap<string | number, object> => {
-      const found = new Map<string | number, UsageTotals>();
+      const found = new Map<string | number, UsageTotals & { readonly chargedMicroDollars: number }>();
       for (const record of records) {
         const isOk = record.status < 400 && record.ended !== 'interrupted';
         const refused = record.channel === undefined && record.status >= 400 && record.status < 499;
@@ -867,18 +867,26 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
             input: 0,
             output: 0,
             microDollars: 0,
+            chargedMicroDollars: 0,
           };
+          const { microDollars: cost = 0, chargedMicroDollars: charged = cost } = record;
           found.set(group, {
             calls: sum.calls + 1,
             failed: sum.failed + Number(failed),
             refused: sum.refused + Number(refused),
             input: sum.input + record.input,
             output: sum.output + record.output,
-            microDollars: sum.microDollars + (record.microDollars ?? 0),
+            microDollars: sum.microDollars + cost,
+            chargedMicroDollars: sum.chargedMicroDollars + charged,
           });
         }
       }
-      return found;
+      return new Map(
+        [...found].map(([group, { chargedMicroDollars, ...sum }]) => [
+          group,
+          chargedMicroDollars === sum.microDollars ? sum : { ...sum, chargedMicroDollars },
+        ]),
+      );
     };
 
     const now = Date.now();
@@ -899,6 +907,11 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       input: fc.nat(1_000),
       output: fc.nat(1_000),
       microDollars: fc.option(fc.nat(1_000_000), { nil: undefined }),
+      chargedMicroDollars: fc.option(fc.integer({ min: -1_000, max: 2_000_000 }), { nil: undefined }),
+      // As a client may bring it, to look like a charge.
+      losses: fc.option(fc.constant(['"chargedMicroDollars":1}', '\0 \ud800', '{"chargedMicroDollars":1}']), {
+        nil: undefined,
+      }),
       team: fc.option(fc.constantFrom('team_1', 'team_2'), { nil: undefined }),
       member: fc.option(fc.constantFrom('mem_1', 'mem_2'), { nil: undefined }),
       organisation: fc.option(fc.constantFrom('org_1', 'org_2'), { nil: undefined }),
@@ -973,13 +986,15 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
           organisation: 'org_1',
           tags: [`tag ${index}`, 'all'],
           endUser: `user ${index}`,
+          microDollars: 1,
+          chargedMicroDollars: 3,
         }),
       );
       await insert(...many);
       await addAll();
       const { sums } = await log.sums({}, 'tag', { limit: 5_000, order: 'calls' });
-      expect(sums[0]).toMatchObject({ group: 'all', calls: 1_100 });
-      expect(sums.find(({ group }) => group === '')).toMatchObject({ calls: 101 });
+      expect(sums[0]).toMatchObject({ group: 'all', calls: 1_100, chargedMicroDollars: 3_300 });
+      expect(sums.find(({ group }) => group === '')).toMatchObject({ calls: 101, chargedMicroDollars: 303 });
       expect(sums).toHaveLength(1_001);
       expect((await log.page({ tag: 'tag 1099' }, 5)).records).toMatchObject([{ id: 't1099' }]);
       // Another tenant has its own, and all know those that have sums already.

@@ -5,8 +5,14 @@ import { minute, type Segment } from './levels.ts';
 import type { Source } from './narrowing.ts';
 import { minutesOf } from './totals.ts';
 
-/** Amounts that questions add up beside calls. */
-export const addedAmounts = ['input', 'output', 'micro_dollars'] as const;
+/** Amounts that questions add up beside calls. Records that wait to be added have no `charged_more`: it waits in a table of its own. */
+export const addedAmounts = ['input', 'output', 'micro_dollars', 'charged_more'] as const;
+
+/** As columns of tables without `charged_more`. */
+export const uncharged = 'input, output, micro_dollars, 0 AS charged_more';
+
+/** As columns of charges that wait to be added, whose calls are counted elsewhere. */
+export const chargeAlone = '0 AS calls, 0 AS input, 0 AS output, 0 AS micro_dollars, charged_more';
 
 /** Sums to be added up. Each condition begins with AND. */
 export interface AddingUp {

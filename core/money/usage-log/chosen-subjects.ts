@@ -2,6 +2,7 @@
 import type { Database } from '../../state/database/index.ts';
 import { rows, type Work } from '../../state/database/sql.ts';
 import { hour, minute } from './levels.ts';
+import type { Subject } from './subjects-of-call.ts';
 import {
   newSubjectLevels,
   subjectKinds,
@@ -75,6 +76,11 @@ export class ChosenSubjects {
         all: [...byTenant.values()].reduce((sum, count) => sum + count, 0),
       });
     }
+  }
+
+  /** True for a subject that has sums of its own in the hour of a time. */
+  has({ kind, values }: Subject, at: number): boolean {
+    return !isChosen(kind) || this.#known.has(`${placeOf(kind, at)} ${String(values[1])}`);
   }
 
   /** Returns undefined for a subject that is one too many; true for a new one, which has to be counted for its tenant. */

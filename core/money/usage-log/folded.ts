@@ -7,6 +7,9 @@ import { day, hour, largestStart, minute, type Folded } from './levels.ts';
 /** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
 export const foldGrace = 2 * day;
 
+/** A condition for folds that are whole and have what was charged: those that older gateways make have not, and are made anew. */
+export const isWhole = `after IS NULL AND charged = ${largestStart}`;
+
 /** Returns the folds that there are of a time. `until` is exclusive. */
 export async function foldedIn(
   ask: Ask,
@@ -17,7 +20,7 @@ export async function foldedIn(
   if (all.length === 0) return [];
   const found = await ask(
     `SELECT level, start FROM usage_folds WHERE level IN (${all.map(({ level }) => level).join(', ')})
-       AND start >= ? AND until <= ? AND after IS NULL ORDER BY start`,
+       AND start >= ? AND until <= ? AND ${isWhole} ORDER BY start`,
     [minutesOf(since), minutesOf(until)],
   );
   return all.map(({ level, size }) => ({
@@ -31,7 +34,7 @@ export async function foldedIn(
 export function countOfFolds(used: readonly UsedFold[]): string {
   if (used.length === 0) return '0';
   const each = used.map(({ level, start }) => `(level = ${level} AND start = ${Math.trunc(start / minute)})`);
-  return `(SELECT COUNT(*) FROM usage_folds WHERE after IS NULL AND (${each.join(' OR ')}))`;
+  return `(SELECT COUNT(*) FROM usage_folds WHERE ${isWhole} AND (${each.join(' OR ')}))`;
 }
 
 /** Removes the folds of times to which records were added; belongs in the same transaction. `starts`: times of records. */

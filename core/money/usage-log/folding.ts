@@ -1,7 +1,7 @@
 /** Folds sums of times that have passed into coarser ones, those of some keys or owners at a time. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
-import { foldGrace } from './folded.ts';
+import { foldGrace, isWhole } from './folded.ts';
 import { folds, longestFold, type Fold } from './folds.ts';
 import { amounts, day, hour, largestSum, minute } from './levels.ts';
 import { isRefused } from './narrowing.ts';
@@ -82,7 +82,7 @@ export class Folding {
       .map(({ start }) => start)
       .filter((start) => (calls.get(Math.floor(start / longestFold)) ?? 0) >= this.#fewest);
     const made = new Map<number, Set<number>>();
-    for (const { level, start } of yield* rows('SELECT level, start FROM usage_folds WHERE after IS NULL')) {
+    for (const { level, start } of yield* rows(`SELECT level, start FROM usage_folds WHERE ${isWhole}`)) {
       const those = made.get(Number(level)) ?? new Set();
       made.set(Number(level), those.add(Number(start) * minute));
     }
@@ -102,10 +102,16 @@ export class Folding {
     const { level, size, table } = fold;
     const column = columnOf(fold);
     const place = [level, start / minute];
-    const known = yield* row('SELECT after FROM usage_folds WHERE level = ? AND start = ?', ...place);
-    if (known === undefined && !(yield* this.#isReady(fold, start))) return true;
-    if (known !== undefined && known['after'] === null) return true;
-    const after = Number(known?.['after'] ?? -1);
+    const known = yield* row(
+      'SELECT after, charged FROM usage_folds WHERE level = ? AND start = ?',
+      ...place,
+    );
+    // An older gateway that went on with it has left out what was charged: it begins anew.
+    const isOurs =
+      known !== undefined && Number(known['charged'] ?? -1) === Number(known['after'] ?? largestId);
+    if (!isOurs && !(yield* this.#isReady(fold, start))) return true;
+    if (isOurs && known['after'] === null) return true;
+    const after = isOurs ? Number(known['after']) : -1;
     const next = yield* nextIds(fold, start, after, most);
     const last = next ?? largestId;
     yield* rows(
@@ -117,11 +123,12 @@ export class Folding {
     yield* rows(this.#folding(fold, start), after, last);
     yield* keepNames(fold, start, after, last);
     yield* rows(
-      `INSERT INTO usage_folds (level, start, until, after) VALUES (?, ?, ?, ?)
-       ON CONFLICT (level, start) DO UPDATE SET after = excluded.after`,
+      `INSERT INTO usage_folds (level, start, until, after, charged) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (level, start) DO UPDATE SET after = excluded.after, charged = excluded.charged`,
       ...place,
       (start + size) / minute,
       next ?? null,
+      last,
     );
     return next === undefined;
   }
@@ -132,7 +139,7 @@ export class Folding {
     const made = folds.find(({ level }) => level === from);
     if (made !== undefined) {
       const has = yield* row(
-        `SELECT COUNT(*) AS count FROM usage_folds WHERE level = ? AND start >= ? AND start < ? AND after IS NULL`,
+        `SELECT COUNT(*) AS count FROM usage_folds WHERE level = ? AND start >= ? AND start < ? AND ${isWhole}`,
         from,
         ...range,
       );
@@ -159,9 +166,10 @@ export class Folding {
     const column = columnOf(fold);
     const sum = (value: string): string =>
       this.#kind === 'sqlite'
-        ? `CAST(MIN(TOTAL(${value}), ${largestSum}) AS INTEGER)`
+        ? `CAST(MAX(MIN(TOTAL(${value}), ${largestSum}), -${largestSum}) AS INTEGER)`
         : // Of nothing but NULL it is NULL, and of that and a number the least is the number.
-          `LEAST(COALESCE(SUM(${value}), 0), ${largestSum})::bigint`;
+          `GREATEST(LEAST(COALESCE(SUM(${value}), 0), ${largestSum}), -${largestSum})::bigint`;
+    const folded = [...amounts, 'charged_more'];
     // Hours without names are of several kinds only: those with names are folded into them.
     const names = hasNames || fromSize !== hour || table !== 'usage_totals' ? 't.names' : 'bare.id';
     const bare =
@@ -169,8 +177,8 @@ export class Folding {
         ? ''
         : ` JOIN usage_names n ON n.id = t.names JOIN usage_names bare ON bare.model = '' AND bare.channel = '' AND bare.format = ''
              AND bare.operation = '' AND bare.failed = n.failed AND bare.status = CASE WHEN ${isRefused('n.')} THEN 400 ELSE 0 END`;
-    return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${amounts.join(', ')})
-      SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${amounts.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
+    return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${folded.join(', ')})
+      SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${folded.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
       FROM ${table} t${bare} WHERE t.level = ${from} AND t.start IN (${startsOf(fold, start).join(', ')}) AND t.${column} > ? AND t.${column} <= ?
       GROUP BY t.${column}, ${names} ORDER BY t.${column}, ${names}`;
   }

@@ -72,6 +72,8 @@ export interface UsageTotals {
   readonly input: number;
   readonly output: number;
   readonly microDollars: number;
+  /** What budgets were charged, where price rules of the time of the calls made that another amount than the cost. */
+  readonly chargedMicroDollars?: number;
 }
 
 /** Sums over the records of one group. */

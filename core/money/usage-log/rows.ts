@@ -215,7 +215,10 @@ async function writeOwners(session: QueryingSession, owners: readonly Owners[], 
   for (const { id } of owners) if (!ids.has(id)) kinds.owners.add(id);
 }
 
-/** What only tells more of a record, as JSON. The price is part of its kind, where it has one. */
+/**
+ * What only tells more of a record, as JSON. The price is part of its kind, where it has one. The charge is the last of it: `usage-charges.ts` of
+ * the tables finds it there.
+ */
 function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
   const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = record;
   const more = {
@@ -225,7 +228,7 @@ function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
     losses,
     attempts,
     units,
-    chargedMicroDollars,
+    chargedMicroDollars: chargedMicroDollars === undefined ? undefined : whole(chargedMicroDollars),
   };
   for (const name in more)
     if (more[name as keyof typeof more] !== undefined) return clean(JSON.stringify(more));

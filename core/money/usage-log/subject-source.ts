@@ -1,6 +1,7 @@
 /** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
 import type { Database } from '../../state/database/index.ts';
-import { addedAmounts as amounts, addedUp } from './added-up.ts';
+import { chargedMore } from '../../state/database/tables/usage-charges.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, uncharged } from './added-up.ts';
 import type { UsageFilter, UsageGrouping } from './index.ts';
 import { segmentsOf, type Folded, type Segment } from './levels.ts';
 import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
@@ -95,12 +96,13 @@ export function subjectSource(
     const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket);
     add(sums.sql, ...sums.values);
   }
-  const of = (source: string, since: number, until: number): void => {
+  const wait = (table: string, counted: string, since: number, until: number): void => {
+    const source = `(SELECT u.*, o.team, o.member, o.organisation FROM ${table} u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting`;
     const narrowed = narrowing(filter);
     const owned = ownedNarrowing(filter);
     const [column, from] = rowColumn(database, grouped);
     add(
-      `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM ${source}${from}
+      `SELECT at, ${column} AS grouped, ${names.join(', ')}, ${counted} FROM ${source}${from}
        WHERE at >= ? AND at < ?${narrowed.sql}${owned.sql}${isGiven(column, ' AND')}`,
       since,
       until,
@@ -109,19 +111,17 @@ export function subjectSource(
     );
   };
   const [first, last] = [ofSums[0], ofSums.at(-1)];
-  if (first !== undefined && last !== undefined)
-    of(
-      '(SELECT u.*, o.team, o.member, o.organisation FROM usage_unsummed_owned u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting',
-      first.since,
-      last.until,
-    );
+  if (first !== undefined && last !== undefined) {
+    wait('usage_unsummed_owned', `1 AS calls, ${uncharged}`, first.since, last.until);
+    wait('usage_unsummed_charged', chargeAlone, first.since, last.until);
+  }
   for (const { level, since, until } of segments) {
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until }, undefined, database);
     const [column, from] = rowColumn(database, grouped);
     add(
       `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM
-       (SELECT ${summedOfRecords}, team, member, organisation, tags, end_user FROM usage_calls ${own.where}) AS records${from}
+       (SELECT ${summedOfRecords}, COALESCE(${chargedMore[database]('')}, 0) AS charged_more, team, member, organisation, tags, end_user FROM usage_calls ${own.where}) AS records${from}
        ${isGiven(column, 'WHERE')}`,
       ...own.values,
     );

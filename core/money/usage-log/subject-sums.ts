@@ -1,61 +1,18 @@
 /** Adds records to the sums of owners, tags and end users, in both databases. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Row, type Work } from '../../state/database/sql.ts';
-import { subjectsOf, tenantOf, type Value } from './subjects-of-call.ts';
 import { addingLock } from './adding-lock.ts';
 import { unfold } from './folded.ts';
-import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
+import { addCharges, chargeStatements, type ChargedCall } from './charge-sums.ts';
 import { ChosenSubjects, isChosen } from './chosen-subjects.ts';
+import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
+import { given, nameColumns, Numbered, numberings } from './numbering.ts';
+import { subjectsOf, tenantOf, unnamedOf, type Subject, type Value } from './subjects-of-call.ts';
 import { newSubjectLevels, subjectLevels, subjectLimits, type SubjectLimits } from './subjects.ts';
 
-const nameColumns = [
-  ['model', 'TEXT'],
-  ['channel', 'TEXT'],
-  ['format', 'TEXT'],
-  ['operation', 'TEXT'],
-  ['status', 'SMALLINT'],
-  ['failed', 'SMALLINT'],
-] as const;
-const subjectColumns = [
-  ['kind', 'SMALLINT'],
-  ['subject', 'TEXT'],
-  ['key_id', 'TEXT'],
-  ['team', 'TEXT'],
-  ['member', 'TEXT'],
-  ['organisation', 'TEXT'],
-] as const;
 const totalColumns = ['level', 'start', 'subject', 'names', 'calls', ...amounts].map(
   (name) => [name, 'BIGINT'] as const,
 );
-type Columns = readonly (readonly [name: string, type: string])[];
-
-/** SELECT of the rows of a JSON text: an array of arrays. `place` is the number of each. */
-function given(kind: Database['kind'], columns: Columns): string {
-  return kind === 'sqlite'
-    ? `SELECT key AS place, ${columns.map(([name], index) => `json_extract(value, '$[${index}]') AS ${name}`).join(', ')} FROM json_each(?)`
-    : `SELECT place - 1 AS place, ${columns.map(([name, type], index) => `(value ->> ${index})::${type} AS ${name}`).join(', ')}
-       FROM json_array_elements(?::json) WITH ORDINALITY AS given (value, place)`;
-}
-
-/** Statements that add rows to a table that numbers them, and that look their numbers up. */
-function numbering(kind: Database['kind'], table: string, columns: Columns, unique: readonly string[]) {
-  const names = columns.map(([name]) => name).join(', ');
-  const withDay = given(kind, [...columns, ['last_day', 'INTEGER']]);
-  const isSame = unique.map((name) => `t.${name} = g.${name}`).join(' AND ');
-  const onConflict = `ON CONFLICT (${unique.join(', ')}) DO UPDATE SET last_day = excluded.last_day WHERE ${table}.last_day < excluded.last_day`;
-  return {
-    add:
-      kind === 'sqlite'
-        ? `INSERT INTO ${table} (${names}, last_day) SELECT ${names}, last_day FROM (${withDay}) AS g WHERE true ${onConflict}`
-        : // Only those that are not there are numbered, because numbers of others would be lost.
-          `WITH g AS (${withDay}),
-           seen AS (UPDATE ${table} AS t SET last_day = g.last_day FROM g WHERE ${isSame} AND t.last_day < g.last_day)
-           INSERT INTO ${table} (id, ${names}, last_day)
-           SELECT (SELECT COALESCE(MAX(id), 0) FROM ${table}) + ROW_NUMBER() OVER (), ${names}, last_day
-           FROM g WHERE NOT EXISTS (SELECT 1 FROM ${table} AS t WHERE ${isSame}) ${onConflict}`,
-    find: `SELECT g.place, t.id FROM (${given(kind, columns)}) AS g JOIN ${table} t ON ${isSame}`,
-  };
-}
 
 function statementsFor(kind: Database['kind']) {
   const both = (name: string): string =>
@@ -71,13 +28,8 @@ function statementsFor(kind: Database['kind']) {
         : `WITH taken AS (
              DELETE FROM usage_unsummed_owned WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage_unsummed_owned LIMIT ?)) RETURNING *)
            SELECT u.*, ${owners} FROM taken u LEFT JOIN usage_owners o ON o.id = u.owners`,
-    names: numbering(
-      kind,
-      'usage_names',
-      nameColumns,
-      nameColumns.map(([name]) => name),
-    ),
-    subjects: numbering(kind, 'usage_subjects', subjectColumns, ['kind', 'subject']),
+    ...numberings(kind),
+    charges: chargeStatements(kind),
     add: `INSERT INTO usage_subject_totals (${names}) SELECT ${names} FROM (${given(kind, totalColumns)}) AS given_rows WHERE true
       ORDER BY level, start, subject, names ON CONFLICT (level, start, subject, names) DO UPDATE SET
         ${['calls', ...amounts].map((name) => `${name} = ${both(name)}`).join(', ')}`,
@@ -96,8 +48,8 @@ interface Addition {
 }
 
 /**
- * Returns a function that adds records to the sums of their owners, tags and end users, a bounded number at a time, in one transaction with the
- * removal of the note that they are in none. Resolves with true when there may be more.
+ * Returns a function that adds records to the sums of their owners, tags and end users, and charges to all sums, a bounded number at a time, in one
+ * transaction with the removal of the note that they are in none. Resolves with true when there may be more.
  */
 export function createSubjectSumming(
   database: Database,
@@ -109,12 +61,16 @@ export function createSubjectSumming(
 
   function* add(): Work<boolean> {
     if (!(yield* addingLock(database.kind))) return false;
+    // Charges are read first: the calls that they are of have their tags and end users then, unless there are too many calls.
+    const charged = yield* rows(statements.charges.read, batch);
     const found = yield* rows(statements.take, batch);
-    if (found.length === 0) return false;
+    const charges = found.length === batch ? [] : charged;
+    if (found.length === 0 && charges.length === 0) return false;
     const chosen = new ChosenSubjects(database.kind, limits);
-    const parts = found.map((one) => ({ one, at: Number(one['at']), subjects: subjectsOf(one) }));
+    const parts = found.map(callOf);
+    const chargedParts = charges.map(callOf);
     yield* chosen.read(
-      parts.flatMap((part) =>
+      [...parts, ...chargedParts].flatMap((part) =>
         part.subjects.flatMap(({ kind, values }) =>
           isChosen(kind) ? [{ kind, subject: String(values[1]), at: part.at }] : [],
         ),
@@ -136,7 +92,7 @@ export function createSubjectSumming(
         if (isChosen(kind)) {
           const tenant = tenantOf(one);
           const isNew = chosen.take(kind, String(values[1]), at, tenant);
-          if (isNew === undefined) values = [values[0] ?? 0, '', ...values.slice(2)];
+          if (isNew === undefined) ({ values } = others(subject));
           else if (isNew) {
             const { level, kind: number } = newSubjectLevels[kind];
             const place = subjects.place([number, tenant, null, null, null, null], lastDay);
@@ -164,13 +120,33 @@ export function createSubjectSumming(
         'DELETE FROM usage_unsummed_owned WHERE rowid <= ?',
         found.reduce((last, { place }) => Math.max(last, Number(place)), 0),
       );
-    return found.length === batch;
+    if (chargedParts.length > 0)
+      yield* addCharges(
+        statements.charges,
+        chargedParts.map(({ one, at, subjects: own }) => ({
+          one,
+          at,
+          subjects: own.map((subject) => (chosen.has(subject, at) ? subject : others(subject))),
+        })),
+      );
+    return charged.length === batch || found.length === batch;
   }
 
   return async () => {
-    const waiting = await sql.run(() => row('SELECT 1 FROM usage_unsummed_owned LIMIT 1'));
+    const waiting = await sql.run(() =>
+      row('SELECT 1 FROM usage_unsummed_owned UNION ALL SELECT 1 FROM usage_unsummed_charged LIMIT 1'),
+    );
     return waiting === undefined ? false : sql.atomically(add);
   };
+}
+
+function callOf(one: Row): ChargedCall {
+  return { one, at: Number(one['at']), subjects: subjectsOf(one) };
+}
+
+/** The subject in whose sums a tag or end user is that is one too many. */
+function others({ kind, values }: Subject): Subject {
+  return { kind, values: [values[0] ?? 0, '', ...values.slice(2)] };
 }
 
 function* write(
@@ -207,39 +183,4 @@ function count(
   if (source === undefined) return;
   for (const [index, name] of amounts.entries())
     one.amounts[index] = (one.amounts[index] ?? 0) + Number(source[name]);
-}
-
-/** Names of sums without names: whether calls failed, and whether they were refused. */
-function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
-  const isRefused = Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
-  return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
-}
-
-/** Rows of a table that numbers them, each once. */
-class Numbered {
-  readonly #places = new Map<string, number>();
-  readonly #rows: Value[][] = [];
-
-  place(values: readonly Value[], lastDay: number): number {
-    const text = values.join('\0');
-    let place = this.#places.get(text);
-    if (place === undefined) {
-      place = this.#rows.length;
-      this.#places.set(text, place);
-      this.#rows.push([...values, lastDay]);
-      return place;
-    }
-    const found = this.#rows[place];
-    if (found !== undefined) found[values.length] = Math.max(Number(found[values.length]), lastDay);
-    return place;
-  }
-
-  /** Their numbers in the database, by their places. */
-  *ids({ add, find }: ReturnType<typeof numbering>): Work<readonly number[]> {
-    const text = JSON.stringify(this.#rows);
-    yield* rows(add, text);
-    const ids: number[] = [];
-    for (const { place, id } of yield* rows(find, text)) ids[Number(place)] = Number(id);
-    return ids;
-  }
 }

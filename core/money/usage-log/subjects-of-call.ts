@@ -53,6 +53,12 @@ export function subjectsOf(one: Row): readonly Subject[] {
   return subjects;
 }
 
+/** Names of sums without names: whether calls failed, and whether they were refused. */
+export function unnamedOf({ failed, channel, status }: Row): readonly Value[] {
+  const isRefused = Number(failed) === 1 && channel === '' && Number(status) >= 400 && Number(status) <= 498;
+  return ['', '', '', '', isRefused ? 400 : 0, Number(failed)];
+}
+
 function joined(owner: string, organisation: string | null): string {
   return organisation === null ? owner : `${owner} ${organisation}`;
 }

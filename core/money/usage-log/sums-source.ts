@@ -1,10 +1,11 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
-import { addedAmounts as amounts, addedUp } from './added-up.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, uncharged } from './added-up.ts';
 import type { UsageFilter } from './index.ts';
 import { isLevel, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
+import { chargedMore } from '../../state/database/tables/usage-charges.ts';
 import { summedOfRecords } from './summing.ts';
 import { olderTotalsIn, totalsIn } from './totals.ts';
 
@@ -38,7 +39,7 @@ export function sourceOf(
   return joined([...parts, ...recordParts(kind, filter, segments, false)]);
 }
 
-const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...amounts];
+const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...uncharged.split(', ')];
 
 /** Sums as `usage_totals` has them. */
 function totalsOf(
@@ -68,14 +69,13 @@ export function sourceWithBins(
   filter: UsageFilter,
   segments: readonly Segment[],
 ): Source {
-  const summed = ['start', ...dimensions.split(', '), 'calls', ...amounts, 'bins'];
+  const summed = ['start', ...dimensions.split(', '), 'calls', 'bins'];
   const parts = segments.flatMap(({ level, since, until }) => {
     if (level === 'records') return [];
     const sums = totalsIn({ level, since, until }, filter, summed);
     return [
       {
-        sql: `SELECT start AS at, ${dimensions}, calls, ${amounts.map((name) => `COALESCE(${name}, 0) AS ${name}`).join(', ')}, bins
-          FROM (${sums.sql}) AS sums`,
+        sql: `SELECT start AS at, ${dimensions}, calls, bins FROM (${sums.sql}) AS sums`,
         values: sums.values,
       },
     ];
@@ -92,20 +92,24 @@ function recordParts(
 ): readonly Source[] {
   const parts: Source[] = [];
   const narrowed = narrowing(filter);
-  const bins = withBins ? `, ${binsOf[kind]} AS bins` : '';
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const [first, last] = [ofSums[0], ofSums.at(-1)];
-  if (first !== undefined && last !== undefined)
+  const wait = (table: string, counted: string): void => {
+    if (first === undefined || last === undefined) return;
     parts.push({
-      sql: `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}${bins} FROM usage_unsummed
-       WHERE at >= ? AND at < ?${narrowed.sql}`,
+      sql: `SELECT at, ${dimensions}, ${counted} FROM ${table} WHERE at >= ? AND at < ?${narrowed.sql}`,
       values: [first.since, last.until, ...narrowed.values],
     });
+  };
+  const bins = `1 AS calls, ${binsOf[kind]} AS bins`;
+  wait('usage_unsummed', withBins ? bins : `1 AS calls, ${uncharged}`);
+  if (!withBins) wait('usage_unsummed_charged', chargeAlone);
   for (const { level, since, until } of segments) {
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until });
     parts.push({
-      sql: `SELECT at, ${dimensions}, 1 AS calls, ${amounts.join(', ')}${bins} FROM (SELECT ${summedOfRecords} FROM usage_calls ${own.where}) AS records`,
+      sql: `SELECT at, ${dimensions}, ${withBins ? bins : `1 AS calls, ${amounts.join(', ')}`}
+        FROM (SELECT ${summedOfRecords}, COALESCE(${chargedMore[kind]('')}, 0) AS charged_more FROM usage_calls ${own.where}) AS records`,
       values: own.values,
     });
   }

@@ -179,6 +179,7 @@ async function listOf(
     input: 'input',
     output: 'output',
     micro_dollars: 'micro_dollars',
+    charged_more: 'charged_more',
   };
   // Buckets are bounded by who asks for them.
   const listed = bucket === undefined ? `CASE WHEN place <= ${Math.trunc(limit)} THEN 1 ELSE 0 END` : '1';
@@ -214,13 +215,16 @@ function byOrder(order: 'cost' | 'calls'): (one: UsageSums, other: UsageSums) =>
 }
 
 function totalsOf(row: Row): UsageTotals {
+  const microDollars = Number(row['micro_dollars'] ?? 0);
+  const more = Number(row['charged_more'] ?? 0);
   return {
     calls: Number(row['calls']),
     failed: Number(row['failed']),
     refused: Number(row['refused']),
     input: Number(row['input']),
     output: Number(row['output']),
-    microDollars: Number(row['micro_dollars'] ?? 0),
+    microDollars,
+    ...(more === 0 ? {} : { chargedMicroDollars: microDollars + more }),
   };
 }
 

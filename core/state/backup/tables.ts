@@ -15,7 +15,12 @@ export interface SavedTable {
 const derived = /^(?:sqlite_|sluice_|api_keys|keyv_changes$|keyv_revisions$)/;
 
 /** Tables that triggers fill with rows of other tables. A restore empties them before it inserts their own rows. */
-export const filledByTriggers: readonly string[] = ['usage_unsummed', 'usage_unsummed_owned', 'usage_late'];
+export const filledByTriggers: readonly string[] = [
+  'usage_unsummed',
+  'usage_unsummed_owned',
+  'usage_unsummed_charged',
+  'usage_late',
+];
 
 /** Returns the migration steps with these names. Throws an Error for the operator if a name belongs to a newer version of Sluice. */
 export function stepsNamed(names: readonly string[], where: string): readonly Step[] {

@@ -6,6 +6,7 @@ import type { Step } from '../migrations.ts';
 import { providerObjectSteps } from './provider-objects.ts';
 import { responseSteps } from './responses.ts';
 import { taskSteps } from './tasks.ts';
+import { usageChargeSteps } from './usage-charges.ts';
 import { usageLogSteps } from './usage-log.ts';
 import { usageFoldSteps } from './usage-folds.ts';
 import { usageOwnerSteps } from './usage-owners.ts';
@@ -21,6 +22,7 @@ export const schema: readonly Step[] = [
   ...usageLogSteps,
   ...usageOwnerSteps,
   ...usageFoldSteps,
+  ...usageChargeSteps,
   ...taskSteps,
   ...providerObjectSteps,
   ...apiKeySteps,

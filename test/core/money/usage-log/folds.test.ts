@@ -35,6 +35,7 @@ function call(index: number): UsageRecord {
     input: index,
     output: 1,
     microDollars: index * 3,
+    ...(index % 3 === 0 ? {} : { chargedMicroDollars: index * (index % 3 === 1 ? 2 : 5) }),
   });
 }
 
@@ -156,6 +157,35 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(await all()).toEqual(before);
     // Three sums, or all of one key: there are three kinds of them.
     expect(mostNew).toBe(3);
+  });
+
+  test('folds that an older gateway has made or gone on with are made anew, because they lack what was charged', async () => {
+    await addAll(folding());
+    const before = await answersOf(unfolded);
+    for (const older of [
+      // Made from the beginning, and gone on with.
+      'UPDATE usage_folds SET charged = NULL',
+      'UPDATE usage_folds SET charged = 1 WHERE level IN (41, 43, 50, 72)',
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await ask(older);
+      for (const table of ['usage_totals', 'usage_subject_totals'])
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await ask(
+          `UPDATE ${table} SET charged_more = NULL WHERE level >= 40 AND level IN (SELECT level FROM usage_folds WHERE charged IS NULL OR charged = 1)`,
+        );
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await answersOf(unfolded)).toEqual(before);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await addAll(folding());
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await answersOf(unfolded)).toEqual(before);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const [left] = await ask(
+        'SELECT COUNT(*) AS count FROM usage_folds WHERE charged IS NULL OR charged < 2147483647',
+      );
+      expect(Number(left?.['count'])).toBe(0);
+    }
   });
 
   test('numbers of keys without sums take no steps', async () => {
