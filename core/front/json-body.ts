@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Exchange } from '../call/exchange.ts';
-import { stringEnd } from '../json/strings.ts';
+import { measureJson, type JsonCounts, type JsonLimits } from '../json/measure.ts';
 import { outlineOf, wholeOf, worthwhile } from '../json/outline/index.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
@@ -8,13 +8,9 @@ import { tooManyMembers } from '../sdk/member-names.ts';
 import type { BudgetShare } from './byte-budget.ts';
 
 /** Limits on what a stranger can send. */
-export interface BodyLimits {
+export interface BodyLimits extends JsonLimits {
   /** Bytes, after decompression. */
   readonly body: number;
-  readonly depth: number;
-  readonly values: number;
-  /** Members of the object at the top. One of a hundred thousand takes seconds to check, and no format has so many. */
-  readonly members: number;
 }
 
 /** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
@@ -102,7 +98,7 @@ function readObject(
   limits: BodyLimits,
   name: string,
   held?: HeldBody,
-): { readonly value: JsonObject; readonly counts: Counts } {
+): { readonly value: JsonObject; readonly counts: JsonCounts } {
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', `${name} is not valid UTF-8.`);
   const counts = measure(bytes, limits, name);
   held?.grow(bytes.length + counts.values * parsedValue);
@@ -128,43 +124,18 @@ function innerMembers(value: JsonObject): number {
   return count;
 }
 
-/** What is counted of JSON before it is parsed. */
-interface Counts {
-  readonly values: number;
-  /** Members at the top, each as often as it is given; an empty object counts as one. */
-  readonly members: number;
-  /** The same one level down, of objects and lists. */
-  readonly inner: number;
-}
-
-/** Counts depth, values and members before anything is built from them; strings are skipped at the speed of `indexOf`. Throws 400 beyond the limits. */
-export function measure(bytes: Buffer, limits: BodyLimits, name = 'The body'): Counts {
-  let depth = 0;
-  let values = 0;
-  let members = 1;
-  let inner = 0;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (byte === 0x22) {
-      const end = stringEnd(bytes, index);
-      if (end < 0) break;
-      index = end;
-    } else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      values += 1;
-      if (depth === 2) inner += 1;
-      if (depth > limits.depth) throw tooMuch(`${name} is nested deeper than ${limits.depth} levels.`);
-    } else if (byte === 0x7d || byte === 0x5d) {
-      depth -= 1;
-    } else if (byte === 0x2c) {
-      values += 1;
-      if (depth === 1) members += 1;
-      else if (depth === 2) inner += 1;
+/** Counts depth, values and members before anything is built from them. Throws 400 beyond the limits. */
+export function measure(bytes: Buffer, limits: BodyLimits, name = 'The body'): JsonCounts {
+  return measureJson(bytes, limits, (limit) => {
+    switch (limit) {
+      case 'depth':
+        return tooMuch(`${name} is nested deeper than ${limits.depth} levels.`);
+      case 'values':
+        return tooMuch(`${name} holds more than ${limits.values} values.`);
+      case 'members':
+        return tooMuch(tooManyMembers(name, limits.members));
     }
-    if (values > limits.values) throw tooMuch(`${name} holds more than ${limits.values} values.`);
-    if (members > limits.members) throw tooMuch(tooManyMembers(name, limits.members));
-  }
-  return { members, values, inner };
+  });
 }
 
 function tooMuch(message: string): GatewayError {

@@ -124,8 +124,8 @@ function nameIn(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-/** Where the value that begins at `start` ends; strings are hopped over. */
-function valueEnd(bytes: Buffer, start: number): number | undefined {
+/** Returns the index behind the JSON value that begins at `start`; undefined where the bytes end before it does. */
+export function valueEnd(bytes: Buffer, start: number): number | undefined {
   let depth = 0;
   for (let at = start; at < bytes.length; at += 1) {
     const byte = bytes[at];

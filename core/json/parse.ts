@@ -1,5 +1,6 @@
 /** Parses JSON text from outside that may be nested too deeply, or no JSON at all. */
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
+import { stringEnd } from './strings.ts';
 
 /** Maximum depth of JSON text that is parsed. The default limit for requests of clients is 128, the highest is 1000. */
 const mostLevels = 1000;
@@ -17,7 +18,7 @@ export function nestsTooDeeply(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      at = closingQuote(text, at);
+      at = stringEnd(text, at);
       if (at < 0) return false;
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
@@ -25,16 +26,6 @@ export function nestsTooDeeply(text: string): boolean {
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
   return false;
-}
-
-/** The index of the quote that ends the string beginning at `start`; -1 where there is none. */
-function closingQuote(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
-    let before = at - 1;
-    while (text.charCodeAt(before) === 0x5c) before -= 1;
-    if ((at - before) % 2 === 1) return at;
-  }
-  return -1;
 }
 
 /**

@@ -1,12 +1,16 @@
-/** Finds where a string ends in the bytes of JSON. */
+/** Finds where strings of JSON end: in bytes or in text, whole or in pieces. Every other scanner of this folder hops over strings by it. */
 const quote = 0x22;
 const backslash = 0x5c;
 
 /** Bytes of a string that are looked at one by one before the next quote is searched for: a search costs as much as some thirty of them. */
 const near = 32;
 
-/** Where the JSON string ends that begins with the quote at `start`: the place of its other quote, or -1 when the bytes end before. */
-export function stringEnd(bytes: Buffer, start: number): number {
+/** Returns the index of the quote that ends the JSON string whose first quote stands at `start`; -1 where there is none. */
+export function stringEnd(json: Buffer | string, start: number): number {
+  return typeof json === 'string' ? endInText(json, start) : endInBytes(json, start);
+}
+
+function endInBytes(bytes: Buffer, start: number): number {
   let index = start + 1;
   while (index < bytes.length) {
     const stop = Math.min(bytes.length, index + near);
@@ -17,10 +21,57 @@ export function stringEnd(bytes: Buffer, start: number): number {
     }
     const end = bytes.indexOf(quote, index);
     if (end < 0) return -1;
-    let slashes = end;
-    while (slashes > index && bytes[slashes - 1] === backslash) slashes -= 1;
-    if ((end - slashes) % 2 === 0) return end;
+    if (slashesBefore(bytes, end, index) % 2 === 0) return end;
     index = end + 1;
   }
   return -1;
+}
+
+function endInText(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let before = at - 1;
+    while (text.charCodeAt(before) === backslash) before -= 1;
+    if ((at - before) % 2 === 1) return at;
+  }
+  return -1;
+}
+
+/** Counts the backslashes in a row before `end`, none of which stands before `from`. */
+function slashesBefore(bytes: Buffer, end: number, from: number): number {
+  let first = end;
+  while (first > from && bytes[first - 1] === backslash) first -= 1;
+  return end - first;
+}
+
+/** Follows a string in the bytes of JSON that come in pieces, however they are cut. */
+export class OpenString {
+  #isOpen = false;
+  /** The piece before ended with the backslash of an escape. */
+  #isEscaped = false;
+
+  /** True from {@link open} until the quote that ends the string has passed. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** A string begins with the byte behind its first quote. */
+  open(): void {
+    this.#isOpen = true;
+    this.#isEscaped = false;
+  }
+
+  /** Forgets the string. */
+  close(): void {
+    this.#isOpen = false;
+  }
+
+  /** Reads the string on. Returns the index of the quote that ends it; the length of the piece where it goes on in the next one. */
+  pass(piece: Buffer, from: number): number {
+    const start = this.#isEscaped ? from + 1 : from;
+    if (start > piece.length) return piece.length;
+    const end = endInBytes(piece, start - 1);
+    this.#isOpen = end < 0;
+    this.#isEscaped = this.#isOpen && slashesBefore(piece, piece.length, start) % 2 === 1;
+    return this.#isOpen ? piece.length : end;
+  }
 }

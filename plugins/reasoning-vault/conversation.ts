@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { chatOf, chatOutlineOf, type Block, type Message } from 'sluice';
-import { glimpseOf, MarkedTexts, type Call } from 'sluice/internal';
+import { MarkedTexts, type Call } from 'sluice/internal';
 
 /** The messages of a request, and how their texts are read. */
 export interface Readable {
@@ -73,7 +73,7 @@ export function openingOf(call: Call, owner: string): string {
   const seen = (block: Block | undefined): string => {
     if (block?.type !== 'text') return '';
     const { text } = block;
-    const known = isOutlined ? glimpseOf(text, outline, bytes, glimpse) : undefined;
+    const known = isOutlined ? MarkedTexts.glimpse(text, outline, bytes, glimpse) : undefined;
     return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
   };
   // Most questions are one text.

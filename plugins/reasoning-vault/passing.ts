@@ -1,6 +1,6 @@
 import { parseObject, type ModelTraits, type Proof } from 'sluice';
 import { parseSse, type Codec, type StreamDecoder } from 'sluice/channel-kit';
-import { HeldBytes } from 'sluice/internal';
+import { HeldBytes, stringEnd } from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */
@@ -138,7 +138,7 @@ function* proofsIn(text: string, format: string): Generator<Proof> {
   if (fields === undefined) return;
   for (const { 0: match, 1: field, index } of text.matchAll(fields)) {
     const start = index + match.length;
-    const value: unknown = JSON.parse(text.slice(start, stringEnd(text, start)));
+    const value: unknown = JSON.parse(text.slice(start, stringEnd(text, start) + 1));
     if (typeof value !== 'string' || value === '') continue;
     yield {
       format,
@@ -146,17 +146,4 @@ function* proofsIn(text: string, format: string): Generator<Proof> {
       value,
     };
   }
-}
-
-/** The end of the JSON string that begins at `start`, behind its quote. */
-function stringEnd(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end + 1;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let slashes = 0;
-  while (text[at - 1 - slashes] === '\\') slashes += 1;
-  return slashes % 2 === 1;
 }

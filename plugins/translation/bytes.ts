@@ -1,7 +1,7 @@
 /** Puts the client's name of a model into the bytes of a reply, and finds its usage there. */
 import type { Usage } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import { splitSse, stringEnd } from 'sluice/internal';
+import { eachMember, OpenString, splitSse, stringEnd, valueEnd } from 'sluice/internal';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);
@@ -11,44 +11,14 @@ const longestName = 1024;
 
 /** Where the value of the one top-level `"model"` stands in a JSON object's bytes, quotes included. Undefined when there is none, or more than one. */
 export function findModel(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
-  let depth = 0;
-  let found: { start: number; end: number } | undefined;
-  let expectsKey = false;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (byte === quote) {
-      const end = stringEnd(bytes, index);
-      if (end < 0) return undefined;
-      if (depth === 1 && expectsKey) {
-        expectsKey = false;
-        if (isModelKey(bytes, index, end)) {
-          const start = valueStart(bytes, end + 1);
-          if (found !== undefined || bytes[start] !== quote) return undefined;
-          const stop = stringEnd(bytes, start);
-          if (stop < 0) return undefined;
-          found = { start, end: stop + 1 };
-          index = stop;
-          continue;
-        }
-      }
-      index = end;
-    } else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth === 1) expectsKey = byte === 0x7b;
-    } else if (byte === 0x7d || byte === 0x5d) {
-      depth -= 1;
-    } else if (byte === 0x2c && depth === 1) {
-      expectsKey = true;
-    }
-  }
-  return found;
-}
-
-/** A key spelled with escapes counts too: `"m\u006fdel"` is `model` to every parser. */
-function isModelKey(bytes: Buffer, start: number, end: number): boolean {
-  const raw = bytes.toString('utf8', start, end + 1);
-  if (raw === '"model"') return true;
-  return raw.includes('\\') && raw.length < 40 && JSON.parse(raw) === 'model';
+  let found: { readonly start: number; readonly end: number } | undefined;
+  let count = 0;
+  const isObject = eachMember(bytes, ({ name, value, end }) => {
+    if (name !== 'model') return;
+    count += 1;
+    if (bytes[value] === quote) found = { start: value, end };
+  });
+  return isObject && count === 1 ? found : undefined;
 }
 
 function valueStart(bytes: Buffer, from: number): number {
@@ -82,8 +52,7 @@ export class Renamer {
   readonly #name: Buffer;
   #held: Buffer | undefined;
   #depth = 0;
-  #inString = false;
-  #escaped = false;
+  readonly #string = new OpenString();
 
   constructor(key: string, name: string) {
     this.#key = `"${key}"`;
@@ -97,19 +66,17 @@ export class Renamer {
     let from = 0;
     for (let index = 0; index < bytes.length; index += 1) {
       const byte = bytes[index];
-      if (this.#inString) {
-        if (this.#escaped) this.#escaped = false;
-        else if (byte === 0x5c) this.#escaped = true;
-        else if (byte === quote) this.#inString = false;
-      } else if (byte === quote) {
+      if (this.#string.isOpen) index = this.#string.pass(bytes, index);
+      else if (byte === quote) {
         const span = this.#depth === 1 || this.#depth === 2 ? this.#nameAt(bytes, index) : undefined;
         if (span === 'cut') {
           this.#held = bytes.subarray(index);
           parts.push(bytes.subarray(from, index));
           return Buffer.concat(parts);
         }
-        if (span === undefined) this.#inString = this.#depth > 0;
-        else {
+        if (span === undefined) {
+          if (this.#depth > 0) this.#string.open();
+        } else {
           parts.push(bytes.subarray(from, span.start), this.#name);
           from = span.end;
           index = span.end - 1;
@@ -127,8 +94,7 @@ export class Renamer {
     const rest = this.#held ?? nothing;
     this.#held = undefined;
     this.#depth = 0;
-    this.#inString = false;
-    this.#escaped = false;
+    this.#string.close();
     return rest;
   }
 
@@ -159,28 +125,11 @@ export function usageIn(piece: Buffer, codec: Codec): Usage | undefined {
       if (piece[open] !== 0x7b) continue;
       tried += 1;
       if (tried > mostUsages) return undefined;
-      const end = objectEnd(piece, open);
-      if (end < 0) continue;
+      const end = valueEnd(piece, open);
+      if (end === undefined) continue;
       const usage = codec.usageTap().read(`{${key}:${piece.toString('utf8', open, end)}}`);
       if (usage !== undefined) return usage;
     }
   }
   return undefined;
-}
-
-function objectEnd(bytes: Buffer, open: number): number {
-  let depth = 0;
-  for (let index = open; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (byte === quote) {
-      const end = stringEnd(bytes, index);
-      if (end < 0) return -1;
-      index = end;
-    } else if (byte === 0x7b) depth += 1;
-    else if (byte === 0x7d) {
-      depth -= 1;
-      if (depth === 0) return index + 1;
-    }
-  }
-  return -1;
 }

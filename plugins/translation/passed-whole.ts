@@ -1,6 +1,6 @@
 import type { GatewayEvent } from 'sluice';
 import { truncatedResponse, type Codec } from 'sluice/channel-kit';
-import { HeldBytes, type Call } from 'sluice/internal';
+import { HeldBytes, OpenString, type Call } from 'sluice/internal';
 import { Renamer, usageIn } from './bytes.ts';
 import { withImages } from './images.ts';
 import type { PassOptions } from './pass-options.ts';
@@ -84,10 +84,9 @@ function lastByte(bytes: Buffer): number | undefined {
 
 /** Follows JSON text, piece by piece, to the bracket that ends it. */
 class JsonEnd {
+  readonly #string = new OpenString();
   #depth = 0;
   #begun = false;
-  #quoted = false;
-  #escaped = false;
 
   /** True when every bracket that was opened has been closed. */
   get reached(): boolean {
@@ -95,12 +94,10 @@ class JsonEnd {
   }
 
   push(chunk: Buffer): void {
-    for (const byte of chunk) {
-      if (this.#escaped) this.#escaped = false;
-      else if (this.#quoted) {
-        if (byte === 0x5c) this.#escaped = true;
-        else if (byte === 0x22) this.#quoted = false;
-      } else if (byte === 0x22) this.#quoted = true;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (this.#string.isOpen) at = this.#string.pass(chunk, at);
+      else if (byte === 0x22) this.#string.open();
       else if (byte === 0x7b || byte === 0x5b) {
         this.#begun = true;
         this.#depth += 1;

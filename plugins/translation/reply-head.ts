@@ -1,4 +1,6 @@
+/** Tells from the beginning of a whole reply whether it can pass as it comes. */
 import type { Codec } from 'sluice/channel-kit';
+import { OpenString } from 'sluice/internal';
 
 /** Bytes in which a whole reply shows that it is one, when it does. */
 const clearLength = 4096;
@@ -35,8 +37,7 @@ export class ReplyHead {
   #isReply: boolean | undefined;
   #read = 0;
   #depth = 0;
-  #quoted = false;
-  #escaped = false;
+  readonly #string = new OpenString();
   #key: string | undefined;
   #text = '';
   /** Behind the comma, or the bracket, that a key follows. */
@@ -50,12 +51,13 @@ export class ReplyHead {
 
   /** True for a reply; undefined while more has to be seen. */
   push(chunk: Buffer): boolean | undefined {
-    for (const byte of chunk) {
-      if (this.#isReply === undefined) this.#byte(byte);
-      if (this.#isReply !== undefined) break;
-      this.#read += 1;
-      if (this.#read >= clearLength) return this.end();
+    const head = chunk.subarray(0, clearLength - this.#read);
+    for (let at = 0; at < head.length && this.#isReply === undefined; at += 1) {
+      if (this.#string.isOpen) at = this.#letters(head, at);
+      else this.#byte(head[at] ?? 0);
     }
+    this.#read += head.length;
+    if (this.#isReply === undefined && this.#read >= clearLength) return this.end();
     return this.#isReply;
   }
 
@@ -66,9 +68,8 @@ export class ReplyHead {
   }
 
   #byte(byte: number): void {
-    if (this.#quoted) this.#letter(byte);
-    else if (byte === 0x22) {
-      this.#quoted = true;
+    if (byte === 0x22) {
+      this.#string.open();
       this.#text = '';
     } else if (byte === 0x7b || byte === 0x5b) {
       this.#value(byte === 0x7b ? '{' : '[');
@@ -81,19 +82,18 @@ export class ReplyHead {
     } else if (byte > 0x20 && byte !== 0x3a) this.#value(byte === 0x6e ? 'null' : 'other');
   }
 
-  #letter(byte: number): void {
-    if (this.#escaped) this.#escaped = false;
-    else if (byte === 0x5c) this.#escaped = true;
-    else if (byte === 0x22) {
-      this.#quoted = false;
-      if (this.#depth !== 1) return;
-      if (this.#expectsKey) {
-        this.#key = this.#text;
-        this.#expectsKey = false;
-      } else this.#value({ text: this.#text });
-      return;
-    }
-    if (this.#depth === 1 && this.#text.length < longestName) this.#text += String.fromCharCode(byte);
+  /** Reads a string on. Returns the index of its last quote, or the length of the piece. */
+  #letters(head: Buffer, from: number): number {
+    const end = this.#string.pass(head, from);
+    if (this.#depth !== 1) return end;
+    const missing = longestName - this.#text.length;
+    if (missing > 0) this.#text += head.toString('latin1', from, Math.min(end, from + missing));
+    if (this.#string.isOpen) return end;
+    if (this.#expectsKey) {
+      this.#key = this.#text;
+      this.#expectsKey = false;
+    } else this.#value({ text: this.#text });
+    return end;
   }
 
   /** The first byte of a value: of the rest of it nothing is asked. */

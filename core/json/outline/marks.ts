@@ -48,6 +48,24 @@ export class MarkedTexts {
     return count === texts.spans.length / 2 ? new MarkedTexts(bytes, texts) : undefined;
   }
 
+  /**
+   * How long a text is that was left out, how it begins and how it ends, as it is written: `length` bytes each. Undefined for a text that is no
+   * mark. What a client wrote may look like a mark: then it is about another text.
+   */
+  static glimpse(
+    text: string,
+    { texts }: Pick<Outline, 'texts'>,
+    bytes: Buffer,
+    length: number,
+  ): string | undefined {
+    const number = markAlone(text);
+    const index = number < 0 ? undefined : spanIndex(number, texts);
+    if (index === undefined) return undefined;
+    const [from, to] = [texts.spans[index] ?? 0, texts.spans[index + 1] ?? 0];
+    const begin = bytes.toString('latin1', from, Math.min(to, from + length));
+    return `${to - from}${begin}${bytes.toString('latin1', Math.max(from, to - length), to)}`;
+  }
+
   /** False for a text in which nothing was left out. */
   isMarked(text: string): boolean {
     return (text.includes(control) || text.includes(escaped)) && text.search(marks) >= 0;
@@ -157,24 +175,6 @@ function spanIndex(number: number, { spans, beforeTools, inTools }: LeftOutTexts
   const isTools = number < outsideOfTools;
   const index = 2 * (isTools ? beforeTools + count : count < beforeTools ? count : count + inTools);
   return index < spans.length ? index : undefined;
-}
-
-/**
- * How long a text is that was left out, how it begins and how it ends, as it is written: `length` bytes each. Undefined for a text that is no
- * mark. What a client wrote may look like a mark: then it is about another text.
- */
-export function glimpseOf(
-  text: string,
-  { texts }: Pick<Outline, 'texts'>,
-  bytes: Buffer,
-  length: number,
-): string | undefined {
-  const number = markAlone(text);
-  const index = number < 0 ? undefined : spanIndex(number, texts);
-  if (index === undefined) return undefined;
-  const [from, to] = [texts.spans[index] ?? 0, texts.spans[index + 1] ?? 0];
-  const begin = bytes.toString('latin1', from, Math.min(to, from + length));
-  return `${to - from}${begin}${bytes.toString('latin1', Math.max(from, to - length), to)}`;
 }
 
 /** The number of the mark that a text is; -1 where it is something else. */
