@@ -21,7 +21,7 @@ const help = `Usage: npm run bench -- [options]
                      more than once. Without it: native and figures.
   --rounds N         Short rounds of each scenario, in turn with all others (5), and how long each is:
   --seconds N        (1)
-  --warm N           Seconds of each scenario before the first round (2).
+  --warm N           Seconds of each scenario before the first round, for each worker (2).
   --steady N         Seconds of two long rounds of each scenario, after the short ones (0: none).
   --tree PATH        Another checkout with its node_modules, as one more target in the same rounds. May stand more than once.
   --plugin NAME=JSON Sluice with this plugin listed, with these options, as one more target in the same rounds. May stand more than once.
@@ -158,7 +158,7 @@ async function measure(): Promise<void> {
   if (chosenScenarios.length > 0) {
     const targets = await start();
     const runner = new Runner(stage, targets);
-    const short = await runner.interleaved(chosenScenarios, { warm, rounds, seconds });
+    const short = await runner.interleaved(chosenScenarios, { warm: warm * workers, rounds, seconds });
     console.log(`\n${rounds} rounds of ${seconds} s each, in turn:\n`);
     const compared = chosenScenarios.filter(({ simplest }) => simplest !== undefined);
     const others = chosenScenarios.filter(({ simplest }) => simplest === undefined);

@@ -11,7 +11,10 @@ export type Rounds = ReadonlyMap<string, readonly Round[]>;
 
 /** How long all of it takes, in seconds for each scenario and target. */
 export interface Pace {
-  /** Before the first round: a server runs for days, and V8 compiles for some thousand calls until it has seen enough of one. */
+  /**
+   * Before the first round, for each worker, because they share the calls: a server runs for days, and V8 compiles for some thousand calls
+   * until it has seen enough of one.
+   */
   readonly warm: number;
   readonly rounds: number;
   readonly seconds: number;
