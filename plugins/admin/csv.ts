@@ -45,6 +45,7 @@ const columns = [
   'tags',
   'endUser',
   'dollars',
+  'chargedMicroDollars',
 ] as const satisfies readonly (keyof NamedRecord | 'dollars')[];
 
 /** The lines of a table of records: a head, then a line each (RFC 4180). Times are ISO 8601 in UTC. */

@@ -27,7 +27,7 @@ type Sums = Awaited<ReturnType<UsageLog['sums']>>;
 
 /** Adds up sums. */
 export function totalsOf(sums: readonly UsageTotals[]): UsageTotals {
-  return sums.reduce(
+  const all = sums.reduce(
     (sum, one) => ({
       calls: sum.calls + one.calls,
       failed: sum.failed + one.failed,
@@ -38,6 +38,8 @@ export function totalsOf(sums: readonly UsageTotals[]): UsageTotals {
     }),
     none,
   );
+  const charged = sums.reduce((sum, one) => sum + (one.chargedMicroDollars ?? one.microDollars), 0);
+  return charged === all.microDollars ? all : { ...all, chargedMicroDollars: charged };
 }
 
 /** The totals of all calls that fit a filter, each counted once. */

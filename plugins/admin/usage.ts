@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { GatewayError } from 'sluice';
 import type { InternalTools, UsageGrouping, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
-import { withCharged } from './charged.ts';
 import { csvOf } from './csv.ts';
 import { eachWithNames, withNames } from './key-names.ts';
 import { overviewHandler } from './overview.ts';
@@ -53,11 +52,9 @@ export function usageHandlers(
       };
       const list = async (of: typeof filter) => {
         const found = await sumsAsked(usageLog, of, asked, options);
-        const priced = { usageLog, owners: apiKeys.owners };
-        const sums = await withCharged(priced, by, of, found.sums);
-        if (by !== 'day') return { ...found, sums: by === 'time' ? sums : await named(by, sums) };
+        if (by !== 'day') return { ...found, sums: by === 'time' ? found.sums : await named(by, found.sums) };
         const dates = datesOf(zone ?? 'UTC', of.since ?? 0, of.until ?? now);
-        return { ...found, sums: sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };
+        return { ...found, sums: found.sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };
       };
       const earlier = compare === undefined ? undefined : before(filter, now);
       const [found, totals, previous] = await Promise.all([

@@ -13,7 +13,17 @@ export const watchingRows: readonly Row[] = [
     defaults: { by: 'day', since: '30d' },
     shown: {
       list: 'sums',
-      columns: ['group', 'name', 'calls', 'failed', 'refused', 'input', 'output', 'microDollars'],
+      columns: [
+        'group',
+        'name',
+        'calls',
+        'failed',
+        'refused',
+        'input',
+        'output',
+        'microDollars',
+        'chargedMicroDollars',
+      ],
     },
   },
   {
@@ -35,6 +45,7 @@ export const watchingRows: readonly Row[] = [
         'input',
         'output',
         'microDollars',
+        'chargedMicroDollars',
       ],
     },
   },

@@ -82,12 +82,15 @@ function titleOf(column: string): string {
     .replace('.', ' ')
     .replace('organisation', 'organization')
     .replace('microDollars', 'dollars')
+    .replace('MicroDollars', 'Dollars')
     .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** Returns lines of CSV, with names of the fields in the first one. Money is in dollars. */
 export function csvOf(items: readonly JsonObject[], columns: readonly string[]): string {
-  const head = columns.map((column) => column.replace('microDollars', 'dollars'));
+  const head = columns.map((column) =>
+    column.replace('microDollars', 'dollars').replace('MicroDollars', 'Dollars'),
+  );
   const rows = items.map((item) => columns.map((column) => cellText(column, valueAt(item, column))));
   return [head.map(csvCell), ...rows].map((cells) => cells.join(',')).join('\r\n');
 }

@@ -203,6 +203,11 @@ export const totals = {
   input: count,
   output: count,
   microDollars: count,
+  chargedMicroDollars: count
+    .optional()
+    .describe(
+      'what budgets were charged by the price rules of teams and organisations, by those of the time of each call; absent where that is the cost',
+    ),
 } as const;
 
 /** What the records of one group come to. */
@@ -215,11 +220,6 @@ export const usageSums = z.object({
       'Of sums by keyId: the name of the key, also of one that was deleted. By team, member and organisation: its name, while there is one. By day: the date.',
     ),
   ...totals,
-  chargedMicroDollars: count
-    .optional()
-    .describe(
-      'Of sums by team and organisation, and of one of them: the cost by its price rule of today, which may be another than that of the time of the calls. Absent without a rule, and where several rules or more than ten rules by model would have to be applied.',
-    ),
   ms: percentiles.optional(),
   firstMs: percentiles.optional(),
 });

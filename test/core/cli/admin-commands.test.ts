@@ -265,7 +265,9 @@ describe('sluice on top of the admin API', () => {
     await response.arrayBuffer();
     await expect
       .poll(async () => (await at('usage', '--by', 'team', '--since', '30d', '--csv')).stdout)
-      .toMatch(new RegExp(`^group,name,calls,.*,dollars\\r\\n${team},caller,1,0,0,\\d+,\\d+,`));
+      .toMatch(
+        new RegExp(`^group,name,calls,.*,dollars,chargedDollars\\r\\n${team},caller,1,0,0,\\d+,\\d+,`),
+      );
     expect((await at('usage', 'list', '--team', 'caller')).stdout).toContain('demo');
     expect((await at('usage', 'export', '--team', 'caller')).stdout.split('\n').length).toBeGreaterThan(1);
     expect(await at('usage', '--since', 'yesterday')).toMatchObject({ code: 2 });

@@ -146,24 +146,35 @@ describe('spend', () => {
     expect((await listed(root, { sort: 'spend' })).map(([id]) => id)).not.toContain(dear.id);
   });
 
-  test('of a team and an organisation is told beside what their price rules charge', async () => {
+  test('is told beside what was charged by the price rule of the time of each call, whatever the rule is later', async () => {
     const since = 0;
-    const sums = async (query: Readonly<Record<string, string | number>>) =>
-      (await root.ask('sumUsage', { query: { since, ...query } })).sums;
-    const [ofTeam] = await sums({ by: 'team' });
-    expect(ofTeam?.microDollars).toBeGreaterThan(0);
-    expect(ofTeam?.chargedMicroDollars).toBe(2 * (ofTeam?.microDollars ?? 0));
-    // The team has a rule of its own.
-    expect((await sums({ by: 'organisation' }))[0]?.chargedMicroDollars).toBeUndefined();
-    await root.ask('updateOwner', {
-      id: team,
-      body: { pricing: { factor: 2, models: [{ model: 'demo', factor: 0.5 }] } },
-    });
-    const cost = ofTeam?.microDollars ?? 0;
-    expect((await sums({ by: 'team' }))[0]?.chargedMicroDollars).toBe(Math.ceil(cost / 2));
-    expect((await sums({ by: 'model', team }))[0]?.chargedMicroDollars).toBe(Math.ceil(cost / 2));
+    const sumOf = async (query: Readonly<Record<string, string | number>>) => {
+      const { sums, totals } = await root.ask('sumUsage', { query: { since, ...query } });
+      return { all: sums, one: sums[0], totals };
+    };
+    const { microDollars: cost, chargedMicroDollars: charged } = (await sumOf({ by: 'team' })).one ?? {};
+    expect(cost).toBeGreaterThan(0);
+    expect(charged).toBe(2 * (cost ?? 0));
+    const { id, value } = await keyOf({ team });
+    const row = { model: '*', price: { input: 1_000, output: 1_000 } };
+    await root.ask('updateOwner', { id: team, body: { pricing: { models: [row] } } });
+    await call(value, 1);
     await root.ask('updateOwner', { id: team, body: { pricing: null } });
-    expect((await sums({ by: 'team' }))[0]?.chargedMicroDollars).toBeUndefined();
+    const { records } = await root.ask('listUsage', { query: { keyId: id } });
+    const { microDollars: added = 0, chargedMicroDollars: byRow = 0 } = records[0] ?? {};
+    expect(byRow).toBeGreaterThan(added);
+    const expected = { microDollars: (cost ?? 0) + added, chargedMicroDollars: (charged ?? 0) + byRow };
+    expect((await sumOf({ by: 'team' })).one).toMatchObject(expected);
+    expect((await sumOf({ by: 'model', team })).one).toMatchObject(expected);
+    expect((await sumOf({ by: 'day', team, since: Date.now() - 3_600_000 })).totals).toMatchObject(expected);
+    const ofKey = (await sumOf({ by: 'keyId' })).all.find(({ group }) => group === id);
+    expect(ofKey).toMatchObject({ microDollars: added, chargedMicroDollars: byRow });
+    await call(value, 1);
+    expect((await sumOf({ by: 'keyId', keyId: id })).one).toMatchObject({
+      microDollars: 2 * added,
+      chargedMicroDollars: byRow + added,
+    });
+    await root.ask('deleteKey', { id });
   });
 });
 

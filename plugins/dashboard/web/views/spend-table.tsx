@@ -24,6 +24,9 @@ function rowsOf({ sums, previous }: UsageSumsList): readonly Row[] {
   return sums.map((sum) => ({ sum, before: earlier.get(sum.group) ?? (isWhole ? nothing : undefined) }));
 }
 
+/** What budgets were charged. */
+export const chargedOf = (sum: Omit<Sum, 'group'>): number => sum.chargedMicroDollars ?? sum.microDollars;
+
 const nameOf = ({ group, name }: Sum): string => name ?? (group === '' ? 'others' : String(group));
 
 /** How a number compares with an earlier one. */
@@ -68,6 +71,7 @@ export function SpendTable({
       {list.rest !== undefined && (
         <div className="table-foot">
           {count(list.rest.groups)} more with {count(list.rest.calls)} calls, {money(list.rest.microDollars)}
+          {isCharged && `, ${money(chargedOf(list.rest))} charged`}
         </div>
       )}
     </>
@@ -139,7 +143,7 @@ function columnsOf({
         </>
       ),
     },
-    ...(isCharged ? [number('charged', 'Charged', (sum) => sum.chargedMicroDollars, money, false)] : []),
+    ...(isCharged ? [number('charged', 'Charged', chargedOf, money, false)] : []),
     {
       id: 'change',
       title: 'Change',
@@ -175,7 +179,7 @@ export function saveTable(by: GroupedBy, { from, to, zone }: Span, list: UsageSu
     name,
     group,
     dollars(sum.microDollars),
-    dollars(sum.chargedMicroDollars),
+    dollars(chargedOf(sum)),
     sum.calls,
     sum.failed,
     sum.refused,

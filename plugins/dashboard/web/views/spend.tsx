@@ -72,7 +72,7 @@ export function Spend() {
                   {list.previous !== undefined &&
                     `Compared with ${clockIn(span.zone, list.previous.since)} to ${clockIn(span.zone, list.previous.until)}. `}
                   {list.sums.some(({ chargedMicroDollars }) => chargedMicroDollars !== undefined) &&
-                    'Charged is the cost by the price rule of today.'}
+                    'Charged is what price rules took from budgets at the time of each call.'}
                 </p>
               </>
             )}
