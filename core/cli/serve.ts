@@ -10,7 +10,7 @@ import type { KnownSecret } from '../config/secrets/known.ts';
 import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, maskSecrets } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
-import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
+import { collectSeldom, giveBackMemory } from '../performance/memory.ts';
 import { trialTime, type Facts, type StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl } from '../config/database-of.ts';

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { extname } from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
-import { giveBackMemory } from '../processes/memory.ts';
+import { giveBackMemory } from '../performance/memory.ts';
 import { Primary } from '../processes/primary.ts';
 import { readArguments, type Command } from './command.ts';
 

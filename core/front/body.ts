@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
 import { callKey } from '../sdk/call-key.ts';
 import type { Handler } from '../sdk/define.ts';
+import { giveBack } from '../performance/give-back.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { clientLeft, tooLarge } from './body-errors.ts';
 import type { BudgetShare } from './byte-budget.ts';
@@ -87,15 +88,6 @@ async function decompress(
  * held until the end, the pieces would be there beside the whole. Node reads no more than this at once.
  */
 const largeBody = 64 * 1024;
-
-/**
- * Gives back the memory of a piece that nobody else has: the next piece then stands where this one did, in the processor's caches. Left to
- * V8, pieces gather until the young are collected: an agent's turn of 250 KB cost a sixth more CPU, one of 800 KB a third.
- */
-function giveBack(piece: Buffer): void {
-  const { buffer } = piece;
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.byteLength) buffer.transfer(0);
-}
 
 const noBytes = Buffer.alloc(0);
 

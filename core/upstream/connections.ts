@@ -1,7 +1,7 @@
 import type * as undici from 'undici';
 import { openProxy } from './proxy.ts';
 import { Reader } from './reader.ts';
-import { buildConnector, Client, Pool } from './undici.ts';
+import { buildConnector, Client, Pool } from '../performance/undici.ts';
 
 /** PEM texts, and how a provider's certificate is checked. */
 export interface TlsOptions {

@@ -1,5 +1,5 @@
 import type { buildConnector } from 'undici';
-import { Pool, requestTunnel } from './undici.ts';
+import { Pool, requestTunnel } from '../performance/undici.ts';
 
 /** A proxy that connections are tunnelled through. */
 export interface Proxy {

@@ -1,4 +1,4 @@
-import { request as requestBy } from './undici.ts';
+import { request as requestBy } from '../performance/undici.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import { upstreamBody } from './body.ts';
 import { openConnections, type ConnectionOptions } from './connections.ts';

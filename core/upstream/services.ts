@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type * as undici from 'undici';
-import { request as requestBy } from './undici.ts';
+import { request as requestBy } from '../performance/undici.ts';
 import { openConnections } from './connections.ts';
 import { parseJson } from '../json/parse.ts';
 import type { ServiceAnswer, ServiceRequest, Services } from '../sdk/author/services.ts';

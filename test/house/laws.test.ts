@@ -165,6 +165,7 @@ describe('who may import whom', () => {
     ['core/log.ts', 'core/log/'],
     ['core/model/'],
     ['core/settings/'],
+    ['core/performance/'],
     ['core/json/'],
     ['core/tokens/'],
     ['core/sdk/'],
@@ -413,7 +414,7 @@ describe('one of a kind', () => {
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
     'core/upstream/probe.ts', // connects and hangs up, for `sluice doctor`
-    'core/upstream/undici.ts', // what those below connect with:
+    'core/performance/undici.ts', // what those below connect with:
     'core/upstream/send.ts', // through the connections that follow,
     'core/upstream/services.ts',
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,

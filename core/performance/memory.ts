@@ -1,3 +1,4 @@
+/** Settings of V8 for memory: when garbage is collected, and how an idle process gives memory back. Reasons and figures stand at each. */
 import { constants, PerformanceObserver, type NodeGCPerformanceDetail } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

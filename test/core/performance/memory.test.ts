@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { collectAll, giveBackMemory, shareOf } from '../../../core/processes/memory.ts';
+import { collectAll, giveBackMemory, shareOf } from '../../../core/performance/memory.ts';
 
 describe('the memory that a start took', () => {
   beforeEach(() => {
@@ -71,7 +71,7 @@ describe('garbage', () => {
 
   /** How often a process goes through all its memory while it makes a gigabyte of buffers, each of which it needs for a moment. */
   function collections(before: string): number {
-    const memory = new URL('../../../core/processes/memory.ts', import.meta.url).href;
+    const memory = new URL('../../../core/performance/memory.ts', import.meta.url).href;
     const script = `
       import { setImmediate as turn } from 'node:timers/promises';
       import { PerformanceObserver } from 'node:perf_hooks';
