@@ -5,7 +5,8 @@
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
  * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
  * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records yet, and keeps it;
- * `--only-fill` measures nothing, and `--only-reads` leaves out what changes it.
+ * `--only-fill` measures nothing, and `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
+ * `--times N`: each read N times after one that is not counted, and the median of these.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,6 +38,8 @@ const { values } = parseArgs({
     tree: { type: 'string' },
     unmeasured: { type: 'boolean', default: false },
     'only-keys': { type: 'boolean', default: false },
+    reads: { type: 'string', default: '' },
+    times: { type: 'string', default: '1' },
   },
 });
 const age: Age = {
@@ -97,9 +100,12 @@ async function report(tree: string, statements: Statements, now: number): Promis
   try {
     console.log(`started in ${gateway.startMs.toFixed(0)} ms`);
     await catchUp(gateway, statements);
-    if (!isSqlite) await statements.run('VACUUM ANALYZE');
-    const costs = await measure(gateway, readsOf(age, now), statements, isSqlite);
-    console.log('| read | ms | CPU ms | slowest call ms | rows read |\n|---|---|---|---|---|');
+    if (!isSqlite && !values['only-reads']) await statements.run('VACUUM ANALYZE');
+    const reads = readsOf(age, now).filter(([name]) => name.includes(values.reads));
+    const costs = await measure(gateway, reads, statements, { isSqlite, times: Number(values.times) });
+    console.log(
+      '| read | ms | CPU ms of the worker | CPU ms of the server | slowest call ms | rows read | KB |\n|---|---|---|---|---|---|---|',
+    );
     for (const cost of costs) console.log(lineOf(cost));
     let sum = 0;
     for (const [name, bytes] of await bytesOf(statements, isSqlite)) {
@@ -119,11 +125,26 @@ async function catchUp(gateway: AgedGateway, statements: Statements): Promise<vo
   while ((await statements.run('SELECT 1 FROM usage_unsummed LIMIT 1')).length > 0) await pause(500);
   while ((await gateway.ask('usage/sums?by=status')).includes('incompleteBefore')) await pause(500);
   console.log(`records were summed after ${seconds(begun)} s`);
+  let seen = '';
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- until it stands still
+    const folds = JSON.stringify(
+      await statements.run('SELECT COUNT(*) AS folds, MAX(after) AS after FROM usage_folds'),
+    );
+    if (folds === seen) break;
+    seen = folds;
+    // oxlint-disable-next-line no-await-in-loop
+    await pause(20_000);
+  }
+  console.log(`sums were folded after ${seconds(begun)} s`);
 }
 
-function lineOf({ name, ms, mainCpu, slowestCall, rows, failure }: ReadCost): string {
-  const figures = [ms, mainCpu, slowestCall].map((figure) => figure.toFixed(1)).join(' | ');
-  return `| ${name} | ${figures} | ${rows ?? '–'}${failure === undefined ? '' : ` ${failure}`} |`;
+function lineOf({ name, ms, mainCpu, serverCpu, slowestCall, rows, bytes, failure }: ReadCost): string {
+  const figures = [ms, mainCpu, serverCpu, slowestCall]
+    .map((figure) => figure?.toFixed(1) ?? '–')
+    .join(' | ');
+  const kilobytes = (bytes / 1_000).toFixed(0);
+  return `| ${name} | ${figures} | ${rows ?? '–'} | ${kilobytes}${failure === undefined ? '' : ` ${failure}`} |`;
 }
 
 function seconds(since: number): string {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { cpuOf, familyOf } from '../bench/proc.ts';
 import { callId, keyId } from './fill.ts';
+import { ownerReadsOf } from './owner-reads.ts';
 import type { Age, Statements } from './statements.ts';
 import type { AgedGateway } from './gateway.ts';
 
@@ -9,9 +12,13 @@ export interface ReadCost {
   readonly ms: number;
   /** CPU time of the thread that serves calls, without that of the calls beside the read. */
   readonly mainCpu: number;
+  /** CPU time of the database server; undefined with SQLite. */
+  readonly serverCpu: number | undefined;
   /** Longest call beside the read; Infinity when one was refused. */
   readonly slowestCall: number;
   readonly rows: number | undefined;
+  /** Length of the answer. */
+  readonly bytes: number;
   readonly failure?: string;
 }
 
@@ -19,10 +26,8 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 /** The admin reads that a page makes, with those that are hard: what is rare, what never occurs, orders that are not by time. */
-export function readsOf(
-  { days, keys, calls }: Age,
-  now: number,
-): readonly (readonly [name: string, path: string])[] {
+export function readsOf(age: Age, now: number): readonly (readonly [name: string, path: string])[] {
+  const { days, keys, calls } = age;
   const month = `since=${now - Math.min(days, 30) * day}`;
   const rare = `keyId=${keyId(keys - 2)}`;
   return [
@@ -48,19 +53,45 @@ export function readsOf(
     ['most expensive calls, 1 day', `usage?limit=200&sort=cost&since=${now - day}`],
     ['longest calls of a model, 30 days', `usage?limit=200&sort=duration&model=model-3&${month}`],
     ['one call', `usage/${callId(Math.floor(calls / 2))}`],
+    ...ownerReadsOf(age, now),
   ];
 }
 
-/** Makes each read once alone, which is what it costs, and once beside small calls. */
+/** How reads are made. */
+interface Way {
+  readonly isSqlite: boolean;
+  /** How often a read is counted, after once that is not; 1 for once in all. */
+  readonly times: number;
+}
+
+/** Makes each read alone, which is what it costs, and once beside small calls. */
 export async function measure(
   gateway: AgedGateway,
   reads: ReturnType<typeof readsOf>,
   statements: Statements,
-  isSqlite: boolean,
+  way: Way,
 ): Promise<readonly ReadCost[]> {
   const costs: ReadCost[] = [];
   for (let count = 0; count < 100; count += 1) await gateway.call();
-  for (const [name, path] of reads) costs.push(await measureOne(gateway, name, path, statements, isSqlite));
+  const server = way.isSqlite ? undefined : await serverPid(statements);
+  for (const [name, path] of reads) {
+    const found: ReadCost[] = [];
+    if (way.times > 1) await gateway.ask(path).catch(() => {});
+    for (let time = 0; time < way.times; time += 1)
+      found.push(await measureOne(gateway, name, path, statements, server));
+    const slowestCall = await slowestBeside(gateway, path);
+    const middle = (of: (cost: ReadCost) => number): number =>
+      found.map(of).toSorted((one, other) => one - other)[Math.floor(found.length / 2)] ?? 0;
+    const [first] = found;
+    if (first === undefined) continue;
+    costs.push({
+      ...first,
+      ms: middle((one) => one.ms),
+      mainCpu: middle((one) => one.mainCpu),
+      serverCpu: way.isSqlite ? undefined : middle((one) => one.serverCpu ?? 0),
+      slowestCall,
+    });
+  }
   return costs;
 }
 
@@ -69,24 +100,54 @@ async function measureOne(
   name: string,
   path: string,
   statements: Statements,
-  isSqlite: boolean,
-): Promise<ReadCost> {
-  const rowsBefore = isSqlite ? 0 : await rowsRead(statements);
+  server: number | undefined,
+): Promise<Omit<ReadCost, 'slowestCall'> & { slowestCall: 0 }> {
+  const rowsBefore = server === undefined ? 0 : await rowsRead(statements);
   const cpu = gateway.cpu().main;
+  const ofServer = server === undefined ? 0 : serverCpu(server);
   const begun = performance.now();
   let failure: string | undefined;
+  let bytes = 0;
   try {
-    await gateway.ask(path);
+    bytes = (await gateway.ask(path)).length;
   } catch (error) {
     failure = error instanceof Error ? error.message : String(error);
   }
   const ms = performance.now() - begun;
   const mainCpu = gateway.cpu().main - cpu;
+  const cost = {
+    name,
+    ms,
+    mainCpu,
+    bytes,
+    slowestCall: 0,
+    ...(failure === undefined ? {} : { failure }),
+  } as const;
+  if (server === undefined) return { ...cost, serverCpu: undefined, rows: undefined };
+  const used = serverCpu(server) - ofServer;
   // A connection of the server says what it has read when it has been idle for a second.
-  if (!isSqlite) await pause(1_500);
-  const rows = isSqlite ? undefined : (await rowsRead(statements)) - rowsBefore;
-  const slowestCall = await slowestBeside(gateway, path);
-  return { name, ms, mainCpu, slowestCall, rows, ...(failure === undefined ? {} : { failure }) };
+  await pause(1_500);
+  return { ...cost, serverCpu: used, rows: (await rowsRead(statements)) - rowsBefore };
+}
+
+/** The process that a server's connections are children of. */
+async function serverPid(statements: Statements): Promise<number> {
+  const [row] = await statements.run('SELECT pg_backend_pid() AS pid');
+  return Number(statOf(Number(row?.['pid']))[1]);
+}
+
+/** Milliseconds of CPU time of a server and its connections, also of those that have ended. */
+function serverCpu(pid: number): number {
+  const fields = statOf(pid);
+  // Time of children that have ended, in hundredths of a second.
+  const ended = (Number(fields[13]) + Number(fields[14])) * 10;
+  return cpuOf(familyOf(pid)) / 1_000 + ended;
+}
+
+/** What Linux tells of a process: its state, its parent, and so on. */
+function statOf(pid: number): readonly string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
 /** Makes a read while small calls go on, one after the other; the milliseconds of the slowest of them. */
