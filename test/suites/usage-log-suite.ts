@@ -711,17 +711,29 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     test('list the groups of the highest cost, or of the most calls, and the others together', async () => {
       await insert(
         ...Array.from({ length: 30 }, (_, index) =>
-          usageRecord(`r${index}`, { model: `m${Math.floor(index / 3)}`, microDollars: index, input: 1 }),
+          usageRecord(`r${index}`, {
+            model: `m${Math.floor(index / 3)}`,
+            microDollars: index,
+            input: 1,
+            ...(index % 26 === 3 ? { chargedMicroDollars: 10 * index } : {}),
+          }),
         ),
         usageRecord('often', { model: 'm0', status: 500 }),
       );
       await beforeAndAfter(async () => {
         expect(await log.sums({}, 'model', { limit: 2 })).toMatchObject({
           sums: [
-            { group: 'm9', calls: 3, microDollars: 84 },
+            { group: 'm9', calls: 3, microDollars: 84, chargedMicroDollars: 84 + 9 * 29 },
             { group: 'm8', calls: 3, microDollars: 75 },
           ],
-          rest: { groups: 8, calls: 25, failed: 1, input: 24, microDollars: 435 - 84 - 75 },
+          rest: {
+            groups: 8,
+            calls: 25,
+            failed: 1,
+            input: 24,
+            microDollars: 435 - 84 - 75,
+            chargedMicroDollars: 435 - 84 - 75 + 9 * 3,
+          },
         });
         expect(await log.sums({}, 'model', { limit: 1, order: 'calls' })).toMatchObject({
           sums: [{ group: 'm0', calls: 4 }],

@@ -2,7 +2,7 @@
 import type { Database } from '../../state/database/index.ts';
 import type { Fold } from './folds.ts';
 import { minute, type Segment } from './levels.ts';
-import type { Source } from './narrowing.ts';
+import { isRefused, type Source } from './narrowing.ts';
 import { minutesOf } from './totals.ts';
 
 /** Amounts that questions add up beside calls. Records that wait to be added have no `charged_more`: it waits in a table of its own. */
@@ -24,11 +24,26 @@ export interface AddingUp {
   readonly ofNames: Source;
   /** Width of buckets of time, in milliseconds. */
   readonly bucket: number | undefined;
-  /** True: by keys or subjects, too. */
+  /** True: by keys or subjects instead of names and times. */
   readonly byId: boolean;
 }
 
-/** Returns rows with `at`, `key` or `subject` where it is by these, `names`, `calls` and amounts. */
+/** Returns the function that adds up without an end: what providers say may be wrong, and come to more than whole numbers hold. */
+export function sumIn(kind: Database['kind']): (value: string) => string {
+  // Numbers of PostgreSQL that have no end take several times as long.
+  return (value) => (kind === 'sqlite' ? `TOTAL(${value})` : `SUM(CAST(${value} AS DOUBLE PRECISION))`);
+}
+
+/** Columns of rows that have a failure and names: how many of their calls failed, and how many were refused. */
+export const outcomeColumns = `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN calls ELSE 0 END AS failed_calls,
+  CASE WHEN ${isRefused()} THEN calls ELSE 0 END AS refused_calls`;
+
+const isOf = (condition: string): string => `names IN (SELECT id FROM usage_names WHERE ${condition})`;
+
+/**
+ * Returns rows with `at`, `calls` and amounts, and `names`. By keys or subjects, there is one row for each of these, with `key` or `subject`, and
+ * `failed_calls` and `refused_calls` in the place of names.
+ */
 export function addedUp(
   kind: Database['kind'],
   { table, segments, ofTable, ofNames, bucket, byId }: AddingUp,
@@ -43,14 +58,27 @@ export function addedUp(
       WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND t.start >= ? AND t.start < ?${ofTable.sql}
         ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`;
   });
-  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
-  const groups = [...(bucket === undefined ? [] : ['1']), ...(byId ? [id] : []), 'names'].join(', ');
+  const sum = sumIn(kind);
+  const added = ['calls', ...addedAmounts].map((name) => `${sum(name)} AS ${name}`).join(', ');
+  if (byId) {
+    // Fewer calls fail than do not: what was refused is looked for among these.
+    const among = (refused: string, failed: string): string =>
+      sum(
+        `CASE WHEN ${isOf('failed = 1')} THEN CASE WHEN ${isOf(isRefused())} THEN ${refused} ELSE ${failed} END ELSE 0 END`,
+      );
+    return {
+      sql: `SELECT 0 AS at, ${id}, ${added}, ${among('0', 'calls')} AS failed_calls, ${among('calls', '0')} AS refused_calls
+        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${id}`,
+      values,
+    };
+  }
+  const groups = [...(bucket === undefined ? [] : ['1']), 'names'].join(', ');
   const at =
     bucket === undefined
       ? '0'
       : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
   return {
-    sql: `SELECT ${at} AS at, ${byId ? `${id}, ` : ''}names, ${sum}(calls) AS calls, ${addedAmounts.map((name) => `${sum}(${name}) AS ${name}`).join(', ')}
+    sql: `SELECT ${at} AS at, names, ${added}
         FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}`,
     values,
   };

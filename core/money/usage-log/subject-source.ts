@@ -1,7 +1,7 @@
 /** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
 import type { Database } from '../../state/database/index.ts';
 import { chargedMore } from '../../state/database/tables/usage-charges.ts';
-import { addedAmounts as amounts, addedUp, chargeAlone, uncharged } from './added-up.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, outcomeColumns, uncharged } from './added-up.ts';
 import type { UsageFilter, UsageGrouping } from './index.ts';
 import { segmentsOf, type Folded, type Segment } from './levels.ts';
 import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
@@ -92,6 +92,8 @@ export function subjectSource(
     values.push(...more);
   };
   const ofSums = segments.filter(({ level }) => level !== 'records');
+  // Each row is one call.
+  const ofOneCall = `, ${outcomeColumns.replaceAll('calls ELSE', '1 ELSE')}`;
   if (ofSums.length > 0 && kind !== 'records') {
     const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket);
     add(sums.sql, ...sums.values);
@@ -112,15 +114,20 @@ export function subjectSource(
   };
   const [first, last] = [ofSums[0], ofSums.at(-1)];
   if (first !== undefined && last !== undefined) {
-    wait('usage_unsummed_owned', `1 AS calls, ${uncharged}`, first.since, last.until);
-    wait('usage_unsummed_charged', chargeAlone, first.since, last.until);
+    wait('usage_unsummed_owned', `1 AS calls, ${uncharged}${ofOneCall}`, first.since, last.until);
+    wait(
+      'usage_unsummed_charged',
+      `${chargeAlone}, 0 AS failed_calls, 0 AS refused_calls`,
+      first.since,
+      last.until,
+    );
   }
   for (const { level, since, until } of segments) {
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until }, undefined, database);
     const [column, from] = rowColumn(database, grouped);
     add(
-      `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')} FROM
+      `SELECT at, ${column} AS grouped, ${names.join(', ')}, 1 AS calls, ${amounts.join(', ')}${ofOneCall} FROM
        (SELECT ${summedOfRecords}, COALESCE(${chargedMore[database]('')}, 0) AS charged_more, team, member, organisation, tags, end_user FROM usage_calls ${own.where}) AS records${from}
        ${isGiven(column, 'WHERE')}`,
       ...own.values,
@@ -148,12 +155,20 @@ function totalsOf(
     bucket,
     byId,
   });
-  const column = subjectColumn(kind, grouped);
+  const ofAmounts = amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ');
+  if (byId) {
+    const column = subjectColumn(kind, grouped);
+    return {
+      sql: `SELECT g.at, ${column} AS grouped, '' AS model, '' AS channel, '' AS format, 0 AS status, 0 AS failed, g.calls, ${ofAmounts},
+          g.failed_calls, g.refused_calls
+        FROM (${sums.sql}) AS g JOIN usage_subjects s ON s.id = g.subject ${isGiven(column, 'WHERE')}`,
+      values: sums.values,
+    };
+  }
   return {
-    sql: `SELECT g.at, ${column} AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, g.calls,
-        ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
-      FROM (${sums.sql}) AS g
-      JOIN usage_names n ON n.id = g.names${byId ? ` JOIN usage_subjects s ON s.id = g.subject ${isGiven(column, 'WHERE')}` : ''}`,
+    sql: `SELECT at, grouped, ${names.join(', ')}, calls, ${amounts.join(', ')}, ${outcomeColumns} FROM (
+        SELECT g.at, '' AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, g.calls, ${ofAmounts}
+        FROM (${sums.sql}) AS g JOIN usage_names n ON n.id = g.names) AS named`,
     values: sums.values,
   };
 }

@@ -1,6 +1,6 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
-import { addedAmounts as amounts, addedUp, chargeAlone, uncharged } from './added-up.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, outcomeColumns, uncharged } from './added-up.ts';
 import type { UsageFilter } from './index.ts';
 import { isLevel, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
@@ -30,36 +30,75 @@ export function sourceOf(
 ): Source {
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const parts: Source[] = [];
+  const byKey = ofSums.length > 0 && apart.byKey ? [keyTotalsOf(kind, filter, ofSums)] : [];
   if (ofSums.length > 0) {
-    parts.push(totalsOf(kind, filter, ofSums, apart));
+    if (!apart.byKey) parts.push(totalsOf(kind, filter, ofSums, apart.bucket));
     for (const { level, since, until } of ofSums)
       if (level !== 'records' && isLevel(level))
         parts.push(olderTotalsIn({ level, since, until }, filter, summedColumns));
   }
-  return joined([...parts, ...recordParts(kind, filter, segments, false)]);
+  const others = joined([...parts, ...recordParts(kind, filter, segments, false)]);
+  return joined([
+    ...byKey,
+    {
+      sql: `SELECT at, ${dimensions}, calls, ${amounts.join(', ')}, ${outcomeColumns} FROM (${others.sql}) AS others`,
+      values: others.values,
+    },
+  ]);
 }
 
 const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...uncharged.split(', ')];
 
-/** Sums as `usage_totals` has them. */
+/** Sums as `usage_totals` has them, by keys. */
+function keyTotalsOf(kind: Database['kind'], filter: UsageFilter, segments: readonly Segment[]): Source {
+  const { sql, values } = addedUp(kind, {
+    ...conditionsOf(filter),
+    table: 'usage_totals',
+    segments,
+    bucket: undefined,
+    byId: true,
+  });
+  return {
+    sql: `SELECT g.at, k.key_id AS key_id, '' AS model, '' AS channel, '' AS format, 0 AS status, 0 AS failed, g.calls,
+        ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}, g.failed_calls, g.refused_calls
+      FROM (${sql}) AS g JOIN usage_keys k ON k.id = g.key`,
+    values,
+  };
+}
+
+/** Sums as `usage_totals` has them, by names. */
 function totalsOf(
   kind: Database['kind'],
   filter: UsageFilter,
   segments: readonly Segment[],
-  { bucket, byKey }: Apart,
+  bucket: number | undefined,
 ): Source {
-  const { keyId, ...others } = filter;
-  const ofTable =
-    keyId === undefined
-      ? { sql: '', values: [] }
-      : { sql: ' AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)', values: [keyId] };
-  const ofNames = narrowing(others, 'n.');
-  const sums = addedUp(kind, { table: 'usage_totals', segments, ofTable, ofNames, bucket, byId: byKey });
+  const { sql, values } = addedUp(kind, {
+    ...conditionsOf(filter),
+    table: 'usage_totals',
+    segments,
+    bucket,
+    byId: false,
+  });
   return {
-    sql: `SELECT g.at, ${byKey ? 'k.key_id' : "''"} AS key_id, n.model, n.channel, n.format, n.status, n.failed, g.calls,
+    sql: `SELECT g.at, '' AS key_id, n.model, n.channel, n.format, n.status, n.failed, g.calls,
         ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}
-      FROM (${sums.sql}) AS g JOIN usage_names n ON n.id = g.names${byKey ? ' JOIN usage_keys k ON k.id = g.key' : ''}`,
-    values: sums.values,
+      FROM (${sql}) AS g JOIN usage_names n ON n.id = g.names`,
+    values,
+  };
+}
+
+/** What sums are narrowed by: conditions of the table, and of names. */
+function conditionsOf({ keyId, ...others }: UsageFilter): {
+  readonly ofTable: Source;
+  readonly ofNames: Source;
+} {
+  return {
+    ofTable:
+      keyId === undefined
+        ? { sql: '', values: [] }
+        : { sql: ' AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)', values: [keyId] },
+    ofNames: narrowing(others, 'n.'),
   };
 }
 

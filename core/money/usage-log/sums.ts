@@ -8,6 +8,7 @@ import type {
   UsageSumsOptions,
   UsageTotals,
 } from './index.ts';
+import { sumIn } from './added-up.ts';
 import { countOfFolds, foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { levelFor, segmentsOf, type Folded, type Segment } from './levels.ts';
@@ -15,7 +16,7 @@ import { Percentiles } from './percentiles.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
-import { isRefused, namedMembers, type Source } from './narrowing.ts';
+import { namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
 import { sourceOf, sourceWithBins } from './sums-source.ts';
 
@@ -166,39 +167,38 @@ async function listOf(
 ): Promise<UsageSumsList> {
   const used = usedFolds(segments);
   const [first, second] = order === 'cost' ? ['micro_dollars', 'calls'] : ['calls', 'micro_dollars'];
-  // What providers say may be wrong, and come to more than whole numbers of SQLite hold.
-  const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
+  const sum = sumIn(kind);
   const added = (names: Readonly<Record<string, string>>): string =>
     Object.entries(names)
-      .map(([name, value]) => `${sum}(${value}) AS ${name}`)
+      .map(([name, value]) => `${sum(value)} AS ${name}`)
       .join(', ');
-  const members = {
-    calls: 'calls',
-    failed: 'failed',
-    refused: 'refused',
-    input: 'input',
-    output: 'output',
-    micro_dollars: 'micro_dollars',
-    charged_more: 'charged_more',
+  const own = ['calls', 'failed', 'refused', 'input', 'output', 'micro_dollars', 'charged_more'];
+  const ofGroup = {
+    ...Object.fromEntries(own.map((name) => [name, name])),
+    failed: 'failed_calls',
+    refused: 'refused_calls',
   };
   // Buckets are bounded by who asks for them.
-  const listed = bucket === undefined ? `CASE WHEN place <= ${Math.trunc(limit)} THEN 1 ELSE 0 END` : '1';
+  const most =
+    bucket === undefined ? ` ORDER BY ${first} DESC, ${second} DESC, name LIMIT ${Math.trunc(limit)}` : '';
+  // Of many groups the first are found without the others being put in order.
   const rows = await ask(
-    `WITH source AS (${sql}), groups AS (
-       SELECT ${group} AS name, ${added({ ...members, failed: `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN calls ELSE 0 END`, refused: `CASE WHEN ${isRefused()} THEN calls ELSE 0 END` })} FROM source GROUP BY ${group}),
-     placed AS (SELECT groups.*, ROW_NUMBER() OVER (ORDER BY ${first} DESC, ${second} DESC, name) AS place FROM groups)
-     SELECT CASE WHEN ${listed} = 1 THEN name END AS name, ${listed} AS listed, COUNT(*) AS groups, ${added(members)}, ${countOfFolds(used)} AS folds
-     FROM placed GROUP BY CASE WHEN ${listed} = 1 THEN name END, ${listed}`,
+    `WITH source AS (${sql}),
+     groups AS (SELECT ${group} AS name, ${added(ofGroup)} FROM source GROUP BY ${group}),
+     listed AS (SELECT * FROM groups${most})
+     SELECT name, 1 AS listed, 1 AS groups, ${own.join(', ')}, ${countOfFolds(used)} AS folds FROM listed
+     UNION ALL SELECT NULL, 0, COUNT(*), ${own.map((name) => sum(name)).join(', ')}, ${countOfFolds(used)} FROM groups`,
     values,
   );
   if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
   const sums: UsageSums[] = [];
-  let rest: UsageSumsList['rest'];
+  let all: UsageSumsList['rest'];
   for (const row of rows) {
     if (Number(row['listed']) === 1)
       sums.push({ group: isNumber ? Number(row['name']) : String(row['name'] ?? ''), ...totalsOf(row) });
-    else rest = { groups: Number(row['groups']), ...totalsOf(row) };
+    else all = { groups: Number(row['groups']), ...totalsOf(row) };
   }
+  const rest = all === undefined || all.groups <= sums.length ? undefined : without(all, sums);
   return {
     sums:
       bucket === undefined
@@ -206,6 +206,23 @@ async function listOf(
         : sums.toSorted((a, b) => Number(a.group) - Number(b.group)),
     ...(rest === undefined ? {} : { rest }),
   };
+}
+
+/** Returns what is left of all groups without those that are listed. */
+function without(
+  all: NonNullable<UsageSumsList['rest']>,
+  listed: readonly UsageSums[],
+): NonNullable<UsageSumsList['rest']> {
+  const { chargedMicroDollars, ...others } = all;
+  const left = { ...others, groups: all.groups - listed.length };
+  // Never below zero: of numbers that are too large to be exact, as providers may give them, more than all may be listed.
+  for (const one of listed)
+    for (const name of ['calls', 'failed', 'refused', 'input', 'output', 'microDollars'] as const)
+      left[name] = Math.max(0, left[name] - one[name]);
+  const ofListed = listed.reduce((sum, one) => sum + (one.chargedMicroDollars ?? one.microDollars), 0);
+  const charged = Math.max(0, (chargedMicroDollars ?? all.microDollars) - ofListed);
+  if (charged !== left.microDollars) return { ...left, chargedMicroDollars: charged };
+  return left;
 }
 
 function byOrder(order: 'cost' | 'calls'): (one: UsageSums, other: UsageSums) => number {
