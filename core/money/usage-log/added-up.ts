@@ -8,10 +8,10 @@ import { minutesOf } from './totals.ts';
 /** Amounts that questions add up beside calls. Records that wait to be added have no `charged_more`: it waits in a table of its own. */
 export const addedAmounts = ['input', 'output', 'micro_dollars', 'charged_more'] as const;
 
-/** As columns of tables without `charged_more`. */
+/** The same amounts as columns of a table without `charged_more`. */
 export const uncharged = 'input, output, micro_dollars, 0 AS charged_more';
 
-/** As columns of charges that wait to be added, whose calls are counted elsewhere. */
+/** Calls and amounts as columns of the charges that wait to be added: the calls themselves are counted elsewhere. */
 export const chargeAlone = '0 AS calls, 0 AS input, 0 AS output, 0 AS micro_dollars, charged_more';
 
 /** Sums to be added up. Each condition begins with AND. */
@@ -28,15 +28,20 @@ export interface AddingUp {
   readonly byId: boolean;
 }
 
-/** Returns the function that adds up without an end: what providers say may be wrong, and come to more than whole numbers hold. */
+/**
+ * Returns the function that writes the SQL of a sum. It is a floating-point number, because what providers say may be wrong and come to more than a
+ * whole number holds.
+ */
 export function sumIn(kind: Database['kind']): (value: string) => string {
-  // Numbers of PostgreSQL that have no end take several times as long.
+  // PostgreSQL would add up as `numeric`, which takes several times as long.
   return (value) => (kind === 'sqlite' ? `TOTAL(${value})` : `SUM(CAST(${value} AS DOUBLE PRECISION))`);
 }
 
-/** Columns of rows that have a failure and names: how many of their calls failed, and how many were refused. */
-export const outcomeColumns = `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN calls ELSE 0 END AS failed_calls,
-  CASE WHEN ${isRefused()} THEN calls ELSE 0 END AS refused_calls`;
+/** Columns of rows that have a failure and names: how many of their calls failed, and how many were refused. `calls`: how many a row has. */
+export function outcomesOf(calls: string): string {
+  return `CASE WHEN failed = 1 AND NOT ${isRefused()} THEN ${calls} ELSE 0 END AS failed_calls,
+  CASE WHEN ${isRefused()} THEN ${calls} ELSE 0 END AS refused_calls`;
+}
 
 const isOf = (condition: string): string => `names IN (SELECT id FROM usage_names WHERE ${condition})`;
 
@@ -61,7 +66,7 @@ export function addedUp(
   const sum = sumIn(kind);
   const added = ['calls', ...addedAmounts].map((name) => `${sum(name)} AS ${name}`).join(', ');
   if (byId) {
-    // Fewer calls fail than do not: what was refused is looked for among these.
+    // Few calls fail: whether one was refused is looked up for these alone.
     const among = (refused: string, failed: string): string =>
       sum(
         `CASE WHEN ${isOf('failed = 1')} THEN CASE WHEN ${isOf(isRefused())} THEN ${refused} ELSE ${failed} END ELSE 0 END`,

@@ -2,8 +2,8 @@
 import type { Database } from '../../state/database/index.ts';
 import { rows, type Row, type Work } from '../../state/database/sql.ts';
 import { unfold } from './folded.ts';
-import { day, largestStart, largestSum, levels, minute, minutesKept } from './levels.ts';
-import { given, nameColumns, Numbered, numberings } from './numbering.ts';
+import { day, largestSum, levels, minute, minutesKept, startOf } from './levels.ts';
+import { given, namedOf, Numbered, numberings } from './numbering.ts';
 import { unnamedOf, type Subject, type Value } from './subjects-of-call.ts';
 import { subjectLevels } from './subjects.ts';
 
@@ -16,7 +16,7 @@ export interface ChargedCall {
 
 type Added = Map<string, { readonly values: readonly number[]; more: number }>;
 
-/** Returns the statements of {@link readCharges} and {@link addCharges}. */
+/** Returns the statements of {@link addCharges}, and the one that reads the charges that wait for it. */
 export function chargeStatements(kind: Database['kind']) {
   const place = kind === 'sqlite' ? 'u.rowid' : 'CAST(u.ctid AS TEXT)';
   const chosen =
@@ -59,10 +59,7 @@ export function* addCharges(
   for (const { one, at, subjects: own } of calls) {
     const lastDay = Math.floor(at / day);
     const more = Number(one['charged_more']);
-    const named = names.place(
-      nameColumns.map(([name]) => one[name] as Value),
-      lastDay,
-    );
+    const named = names.place(namedOf(one), lastDay);
     const unnamed = names.place(unnamedOf(one), lastDay);
     const key = keys.place([one['key_id'] as Value], lastDay);
     for (const { level, size, hasKeys, hasNames } of levels) {
@@ -100,7 +97,7 @@ function rowsOf(added: Added, ids: readonly number[], nameIds: readonly number[]
   return JSON.stringify(
     [...added.values()].map(({ values: [level = 0, start = 0, id = -1, name = 0], more }) => [
       level,
-      Math.max(0, Math.min(largestStart, Math.floor(start / minute))),
+      startOf(start),
       ids[id] ?? 0,
       nameIds[name] ?? 0,
       Math.max(-largestSum, Math.min(more, largestSum)),

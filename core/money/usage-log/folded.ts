@@ -2,13 +2,16 @@
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rows, type Work } from '../../state/database/sql.ts';
 import { firstSubjectFold, type Fold, type UsedFold } from './folds.ts';
-import { day, hour, largestStart, minute, type Folded } from './levels.ts';
+import { day, hour, minute, startOf, type Folded } from './levels.ts';
 
 /** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
 export const foldGrace = 2 * day;
 
+/** The largest number that the columns of keys and owners hold. */
+export const largestId = 2_147_483_647;
+
 /** A condition for folds that are whole and have what was charged: those that older gateways make have not, and are made anew. */
-export const isWhole = `after IS NULL AND charged = ${largestStart}`;
+export const isWhole = `after IS NULL AND charged = ${largestId}`;
 
 /** Returns the folds that there are of a time. `until` is exclusive. */
 export async function foldedIn(
@@ -21,7 +24,7 @@ export async function foldedIn(
   const found = await ask(
     `SELECT level, start FROM usage_folds WHERE level IN (${all.map(({ level }) => level).join(', ')})
        AND start >= ? AND until <= ? AND ${isWhole} ORDER BY start`,
-    [minutesOf(since), minutesOf(until)],
+    [startOf(since), startOf(until)],
   );
   return all.map(({ level, size }) => ({
     level,
@@ -47,11 +50,7 @@ export function* unfold(starts: Iterable<number>, isOfSubjects: boolean): Work<v
   for (const start of hours)
     yield* rows(
       `DELETE FROM usage_folds WHERE until > ? AND start <= ? AND ${levels}`,
-      minutesOf(start),
-      minutesOf(start),
+      startOf(start),
+      startOf(start),
     );
-}
-
-function minutesOf(time: number): number {
-  return Math.max(0, Math.min(largestStart, Math.floor(time / minute)));
 }

@@ -1,7 +1,7 @@
 /** Folds sums of times that have passed into coarser ones, those of some keys or owners at a time. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
-import { foldGrace, isWhole } from './folded.ts';
+import { foldGrace, isWhole, largestId } from './folded.ts';
 import { folds, longestFold, type Fold } from './folds.ts';
 import { amounts, day, hour, largestSum, minute } from './levels.ts';
 import { isRefused } from './narrowing.ts';
@@ -11,9 +11,6 @@ const pause = 600_000;
 
 /** Fewest calls in the longest time that is summed together for which sums are folded: few are read soon enough. */
 export const fewestFolded = 50_000;
-
-/** The largest number that the column of keys and owners holds. */
-const largestId = 2_147_483_647;
 
 /** In minutes. */
 const halfDay = (12 * hour) / minute;

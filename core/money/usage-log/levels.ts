@@ -51,6 +51,11 @@ export const largestSum = 9_000_000_000_000_000_000;
 /** The latest minute that the sums can have. */
 export const largestStart = 2_147_483_647;
 
+/** Returns the minute in which a time lies, as the column `start` has it. */
+export function startOf(time: number): number {
+  return Math.max(0, Math.min(largestStart, Math.floor(time / minute)));
+}
+
 /** How long sums of minutes are kept, in milliseconds. */
 export const minutesKept = 3 * day;
 

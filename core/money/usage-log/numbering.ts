@@ -1,12 +1,12 @@
 /** Tables that number names, keys and subjects, in both databases. */
 import type { Database } from '../../state/database/index.ts';
-import { rows, type Work } from '../../state/database/sql.ts';
+import { rows, type Row, type Work } from '../../state/database/sql.ts';
 import type { Value } from './subjects-of-call.ts';
 
 type Columns = readonly (readonly [name: string, type: string])[];
 
 /** Columns of `usage_names`, with their types. */
-export const nameColumns = [
+const nameColumns = [
   ['model', 'TEXT'],
   ['channel', 'TEXT'],
   ['format', 'TEXT'],
@@ -22,6 +22,11 @@ const subjectColumns = [
   ['member', 'TEXT'],
   ['organisation', 'TEXT'],
 ] as const;
+
+/** Names that a call is summed by. */
+export function namedOf(call: Row): readonly Value[] {
+  return nameColumns.map(([name]) => call[name] as Value);
+}
 
 /** SELECT of the rows of a JSON text: an array of arrays. `place` is the number of each. */
 export function given(kind: Database['kind'], columns: Columns): string {

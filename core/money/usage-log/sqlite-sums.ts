@@ -1,7 +1,7 @@
 /** Adds records to the sums in SQLite. It is done here, because SQLite would sort each record for every level. */
 import { parseObject } from '../../json/parse.ts';
 import { row, rows, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
-import { amounts, dimensions, largestStart, largestSum, levels, minute } from './levels.ts';
+import { amounts, dimensions, largestSum, levels, minute, startOf } from './levels.ts';
 import { SumNames } from './sum-names.ts';
 
 const isKey = 'level = ? AND start = ? AND key = ? AND names = ?';
@@ -105,7 +105,7 @@ function* write(additions: Iterable<Addition>): Work<void> {
   for (const one of additions) {
     const key = [
       one.level,
-      Math.max(0, Math.min(largestStart, Math.floor(one.start / minute))),
+      startOf(one.start),
       one.keyId === undefined ? 0 : yield* names.key(one.keyId, one.start),
       yield* names.names([...one.names, one.failed], one.start),
     ];

@@ -1,7 +1,7 @@
 /** Finds how a question about owners, tags or end users is answered, and the rows that are to be added up for it. */
 import type { Database } from '../../state/database/index.ts';
 import { chargedMore } from '../../state/database/tables/usage-charges.ts';
-import { addedAmounts as amounts, addedUp, chargeAlone, outcomeColumns, uncharged } from './added-up.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, outcomesOf, uncharged } from './added-up.ts';
 import type { UsageFilter, UsageGrouping } from './index.ts';
 import { segmentsOf, type Folded, type Segment } from './levels.ts';
 import { namedMembers, narrowing, ownedMembers, ownedNarrowing, type Source } from './narrowing.ts';
@@ -92,13 +92,12 @@ export function subjectSource(
     values.push(...more);
   };
   const ofSums = segments.filter(({ level }) => level !== 'records');
-  // Each row is one call.
-  const ofOneCall = `, ${outcomeColumns.replaceAll('calls ELSE', '1 ELSE')}`;
+  const ofOneCall = `, ${outcomesOf('1')}`;
   if (ofSums.length > 0 && kind !== 'records') {
     const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket);
     add(sums.sql, ...sums.values);
   }
-  const wait = (table: string, counted: string, since: number, until: number): void => {
+  const addWaiting = (table: string, counted: string, since: number, until: number): void => {
     const source = `(SELECT u.*, o.team, o.member, o.organisation FROM ${table} u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting`;
     const narrowed = narrowing(filter);
     const owned = ownedNarrowing(filter);
@@ -114,8 +113,8 @@ export function subjectSource(
   };
   const [first, last] = [ofSums[0], ofSums.at(-1)];
   if (first !== undefined && last !== undefined) {
-    wait('usage_unsummed_owned', `1 AS calls, ${uncharged}${ofOneCall}`, first.since, last.until);
-    wait(
+    addWaiting('usage_unsummed_owned', `1 AS calls, ${uncharged}${ofOneCall}`, first.since, last.until);
+    addWaiting(
       'usage_unsummed_charged',
       `${chargeAlone}, 0 AS failed_calls, 0 AS refused_calls`,
       first.since,
@@ -166,7 +165,7 @@ function totalsOf(
     };
   }
   return {
-    sql: `SELECT at, grouped, ${names.join(', ')}, calls, ${amounts.join(', ')}, ${outcomeColumns} FROM (
+    sql: `SELECT at, grouped, ${names.join(', ')}, calls, ${amounts.join(', ')}, ${outcomesOf('calls')} FROM (
         SELECT g.at, '' AS grouped, ${names.map((name) => `n.${name}`).join(', ')}, g.calls, ${ofAmounts}
         FROM (${sums.sql}) AS g JOIN usage_names n ON n.id = g.names) AS named`,
     values: sums.values,

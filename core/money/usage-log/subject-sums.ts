@@ -5,9 +5,9 @@ import { addingLock } from './adding-lock.ts';
 import { unfold } from './folded.ts';
 import { addCharges, chargeStatements, type ChargedCall } from './charge-sums.ts';
 import { ChosenSubjects, isChosen } from './chosen-subjects.ts';
-import { amounts, day, hour, largestStart, largestSum, minute } from './levels.ts';
-import { given, nameColumns, Numbered, numberings } from './numbering.ts';
-import { subjectsOf, tenantOf, unnamedOf, type Subject, type Value } from './subjects-of-call.ts';
+import { amounts, day, hour, largestSum, startOf } from './levels.ts';
+import { given, namedOf, Numbered, numberings } from './numbering.ts';
+import { subjectsOf, tenantOf, unnamedOf, type Subject } from './subjects-of-call.ts';
 import { newSubjectLevels, subjectLevels, subjectLimits, type SubjectLimits } from './subjects.ts';
 
 const totalColumns = ['level', 'start', 'subject', 'names', 'calls', ...amounts].map(
@@ -61,7 +61,7 @@ export function createSubjectSumming(
 
   function* add(): Work<boolean> {
     if (!(yield* addingLock(database.kind))) return false;
-    // Charges are read first: the calls that they are of have their tags and end users then, unless there are too many calls.
+    // Charges are read before calls: unless there are too many calls for one step, those of the charges are counted in this step or were before.
     const charged = yield* rows(statements.charges.read, batch);
     const found = yield* rows(statements.take, batch);
     const charges = found.length === batch ? [] : charged;
@@ -81,10 +81,7 @@ export function createSubjectSumming(
     const additions = new Map<string, Addition>();
     for (const { one, at, subjects: own } of parts) {
       const lastDay = Math.floor(at / day);
-      const named = names.place(
-        nameColumns.map(([name]) => one[name] as Value),
-        lastDay,
-      );
+      const named = names.place(namedOf(one), lastDay);
       const unnamed = names.place(unnamedOf(one), lastDay);
       for (const subject of own) {
         const { kind } = subject;
@@ -144,7 +141,7 @@ function callOf(one: Row): ChargedCall {
   return { one, at: Number(one['at']), subjects: subjectsOf(one) };
 }
 
-/** The subject in whose sums a tag or end user is that is one too many. */
+/** Returns the subject that tags or end users beyond the maximum number are counted for. */
 function others({ kind, values }: Subject): Subject {
   return { kind, values: [values[0] ?? 0, '', ...values.slice(2)] };
 }
@@ -159,7 +156,7 @@ function* write(
   const subjectIds = yield* subjects.ids(statements.subjects);
   const values = [...additions.values()].map((one) => [
     one.level,
-    Math.max(0, Math.min(largestStart, Math.floor(one.start / minute))),
+    startOf(one.start),
     subjectIds[one.subject] ?? 0,
     nameIds[one.names] ?? 0,
     Math.min(one.calls, largestSum),

@@ -1,6 +1,6 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
-import { addedAmounts as amounts, addedUp, chargeAlone, outcomeColumns, uncharged } from './added-up.ts';
+import { addedAmounts as amounts, addedUp, chargeAlone, outcomesOf, uncharged } from './added-up.ts';
 import type { UsageFilter } from './index.ts';
 import { isLevel, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
@@ -41,7 +41,7 @@ export function sourceOf(
   return joined([
     ...byKey,
     {
-      sql: `SELECT at, ${dimensions}, calls, ${amounts.join(', ')}, ${outcomeColumns} FROM (${others.sql}) AS others`,
+      sql: `SELECT at, ${dimensions}, calls, ${amounts.join(', ')}, ${outcomesOf('calls')} FROM (${others.sql}) AS others`,
       values: others.values,
     },
   ]);
@@ -133,7 +133,7 @@ function recordParts(
   const narrowed = narrowing(filter);
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const [first, last] = [ofSums[0], ofSums.at(-1)];
-  const wait = (table: string, counted: string): void => {
+  const addWaiting = (table: string, counted: string): void => {
     if (first === undefined || last === undefined) return;
     parts.push({
       sql: `SELECT at, ${dimensions}, ${counted} FROM ${table} WHERE at >= ? AND at < ?${narrowed.sql}`,
@@ -141,8 +141,8 @@ function recordParts(
     });
   };
   const bins = `1 AS calls, ${binsOf[kind]} AS bins`;
-  wait('usage_unsummed', withBins ? bins : `1 AS calls, ${uncharged}`);
-  if (!withBins) wait('usage_unsummed_charged', chargeAlone);
+  addWaiting('usage_unsummed', withBins ? bins : `1 AS calls, ${uncharged}`);
+  if (!withBins) addWaiting('usage_unsummed_charged', chargeAlone);
   for (const { level, since, until } of segments) {
     if (level !== 'records') continue;
     const own = conditions({ ...filter, since, until });
