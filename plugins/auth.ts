@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, setClientCredential, type ApiKey } from 'sluice';
+import { caller, definePlugin, GatewayError, setClientCredential, type ApiKey, type Wire } from 'sluice';
 import {
   onDetached,
   InFlight,
@@ -9,7 +9,6 @@ import {
   type Call,
   type InternalTools,
   type Next,
-  type Wire,
 } from 'sluice/internal';
 import { allowsAddress } from './_addresses.ts';
 import { readClientCredential, readCredentials, readGatewayKey, removeCredentials } from './_credentials.ts';

@@ -3,7 +3,7 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, expandedBody, type Wire, type Target, type Channel } from './call.ts';
+export { type Call, type CallEdits, expandedBody, type Target, type Channel } from './call.ts';
 export { csvCell } from '../model/csv-cell.ts';
 export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
@@ -86,7 +86,6 @@ export type {
   UsageRetention,
   UsageSums,
   UsageTotals,
-  UsageSumsOptions,
 } from '../money/usage-log/index.ts';
 export type { Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';

@@ -1,13 +1,6 @@
 /** Sums of the usage log as the admin API gives them: by days of a time zone, with totals and with the period before. */
 import { GatewayError } from 'sluice';
-import type {
-  UsageFilter,
-  UsageGrouping,
-  UsageLog,
-  UsageSums,
-  UsageSumsOptions,
-  UsageTotals,
-} from 'sluice/internal';
+import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageTotals } from 'sluice/internal';
 import { daysOf, type ZoneDay } from './zone-days.ts';
 
 /** The most buckets of time in one answer. */
@@ -24,6 +17,7 @@ const minutesKept = 3 * day - hour;
 const none: UsageTotals = { calls: 0, failed: 0, refused: 0, input: 0, output: 0, microDollars: 0 };
 
 type Sums = Awaited<ReturnType<UsageLog['sums']>>;
+type SumsOptions = Parameters<UsageLog['sums']>[2];
 
 /** Adds up sums. */
 export function totalsOf(sums: readonly UsageTotals[]): UsageTotals {
@@ -69,7 +63,7 @@ export async function sumsAsked(
   usageLog: Pick<UsageLog, 'sums'>,
   filter: UsageFilter,
   { by, bucket, zone = 'UTC' }: Asked,
-  options: UsageSumsOptions,
+  options: SumsOptions,
 ): Promise<Sums & { readonly exact?: false }> {
   if (by === 'day') return sumsByDay(usageLog, filter, zone);
   return usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by, options);
