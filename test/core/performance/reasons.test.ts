@@ -13,8 +13,9 @@ import * as parts from '../../../core/performance/undici.ts';
 test('undici still has no public path to the parts that send requests, and they are those of the package', () => {
   const text = readFileSync(new URL('../../../node_modules/undici/package.json', import.meta.url), 'utf8');
   expect(JSON.parse(text)).not.toHaveProperty('exports');
-  expect(parts.Client.name).toBe(whole.Client.name);
-  expect(parts.Pool.name).toBe(whole.Pool.name);
+  expect(parts.Client).toBe(whole.Client);
+  expect(parts.Pool).toBe(whole.Pool);
+  expect(parts.buildConnector).toBe(whole.buildConnector);
 });
 
 test('the pieces of a large body come in buffers of their own, which can be given back', async () => {
