@@ -44,7 +44,9 @@ function timeOf(query: OverviewQuery, now: number) {
   const { bucket } = widths.find(({ most }) => length <= most) ?? { bucket: day };
   // There are no sums of minutes by keys and owners.
   const width = isOwned && length > 2 * hour ? Math.max(hour, bucket) : bucket;
-  const start = since ?? Math.ceil((end - length) / width) * width;
+  // Sums by keys and owners are read soonest where a time begins at noon or midnight.
+  const step = length > 2 * day ? Math.max(width, 12 * hour) : width;
+  const start = since ?? Math.ceil((end - length) / step) * step;
   return { since: start, until: end, bucket: zone !== undefined && width >= 12 * hour ? day : width };
 }
 

@@ -2,7 +2,7 @@
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
 import { foldGrace, isWhole, largestId } from './folded.ts';
-import { folds, longestFold, type Fold } from './folds.ts';
+import { folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
 import { amounts, day, hour, largestSum, minute } from './levels.ts';
 import { isRefused } from './narrowing.ts';
 
@@ -83,9 +83,16 @@ export class Folding {
       const those = made.get(Number(level)) ?? new Set();
       made.set(Number(level), those.add(Number(start) * minute));
     }
-    const end = Date.now() - foldGrace;
+    const now = Date.now();
+    const end = now - foldGrace;
     return folds.toReversed().flatMap((fold) => {
       const { level, size } = fold;
+      if (fold.isOfLatest) {
+        const start = latestStart(fold, now);
+        const within = halves.filter((one) => one.start >= start && one.start < start + size);
+        const isWorthIt = within.reduce((sum, one) => sum + one.calls, 0) >= this.#fewest;
+        return isWorthIt && made.get(level)?.has(start) !== true ? [{ fold, start }] : [];
+      }
       const wanted = new Set(starts.map((start) => start - (start % size)));
       return [...wanted]
         .filter((start) => start + size <= end && made.get(level)?.has(start) !== true)
@@ -109,7 +116,8 @@ export class Folding {
     if (!isOurs && !(yield* this.#isReady(fold, start))) return true;
     if (isOurs && known['after'] === null) return true;
     const after = isOurs ? Number(known['after']) : -1;
-    const next = yield* nextIds(fold, start, after, most);
+    const parts = yield* partsOf(fold, start);
+    const next = yield* nextIds(fold, parts, after, most);
     const last = next ?? largestId;
     yield* rows(
       `DELETE FROM ${table} WHERE level = ? AND start = ? AND ${column} > ? AND ${column} <= ?`,
@@ -117,7 +125,7 @@ export class Folding {
       after,
       last,
     );
-    yield* rows(this.#folding(fold, start), after, last);
+    yield* rows(this.#folding(fold, start, parts), ...parts.flatMap(() => [after, last]));
     yield* keepNames(fold, start, after, last);
     yield* rows(
       `INSERT INTO usage_folds (level, start, until, after, charged) VALUES (?, ?, ?, ?, ?)
@@ -158,8 +166,8 @@ export class Folding {
     return left === undefined;
   }
 
-  #folding(fold: Fold, start: number): string {
-    const { level, from, fromSize, hasNames, table } = fold;
+  #folding(fold: Fold, start: number, parts: readonly Part[]): string {
+    const { level, fromSize, hasNames, table } = fold;
     const column = columnOf(fold);
     const sum = (value: string): string =>
       this.#kind === 'sqlite'
@@ -174,9 +182,13 @@ export class Folding {
         ? ''
         : ` JOIN usage_names n ON n.id = t.names JOIN usage_names bare ON bare.model = '' AND bare.channel = '' AND bare.format = ''
              AND bare.operation = '' AND bare.failed = n.failed AND bare.status = CASE WHEN ${isRefused('n.')} THEN 400 ELSE 0 END`;
+    const each = parts.map(
+      (part) => `SELECT ${column}, names, calls, ${folded.join(', ')} FROM ${table}
+        WHERE level = ${part.level} AND start = ${part.start} AND ${column} > ? AND ${column} <= ?`,
+    );
     return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${folded.join(', ')})
       SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${folded.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
-      FROM ${table} t${bare} WHERE t.level = ${from} AND t.start IN (${startsOf(fold, start).join(', ')}) AND t.${column} > ? AND t.${column} <= ?
+      FROM (${each.join(' UNION ALL ')}) AS t${bare}
       GROUP BY t.${column}, ${names} ORDER BY t.${column}, ${names}`;
   }
 }
@@ -185,22 +197,51 @@ function columnOf({ table }: Fold): 'key' | 'subject' {
   return table === 'usage_totals' ? 'key' : 'subject';
 }
 
-/** The starts of the sums that a fold is made of, in minutes. */
-function startsOf({ size, fromSize }: Fold, start: number): readonly number[] {
-  return Array.from({ length: size / fromSize }, (_, index) => (start + index * fromSize) / minute);
+/** Sums of one time that a fold is made of; `start` in minutes. */
+interface Part {
+  readonly level: number;
+  readonly start: number;
+}
+
+/** What a fold is made of. The latest days are made of folds, too, where there are some: fewer sums are read. */
+function* partsOf(fold: Fold, start: number): Work<readonly Part[]> {
+  const { from, fromSize, size } = fold;
+  const end = start + size;
+  const coarser = fold.isOfLatest
+    ? foldsOfKind(fold.kind, fold.hasNames).filter((one) => !one.isOfLatest && one.size > fromSize)
+    : [];
+  const made = new Set<string>();
+  if (coarser.length > 0)
+    for (const one of yield* rows(
+      `SELECT level, start FROM usage_folds WHERE level IN (${coarser.map(({ level }) => level).join()}) AND start >= ? AND until <= ? AND ${isWhole}`,
+      start / minute,
+      end / minute,
+    ))
+      made.add(`${Number(one['level'])} ${Number(one['start']) * minute}`);
+  const largestFirst = coarser.toSorted((one, other) => other.size - one.size);
+  const parts: Part[] = [];
+  for (let at = start; at < end;) {
+    const place = at;
+    const fits = largestFirst.find(({ level }) => made.has(`${level} ${place}`));
+    parts.push({ level: fits?.level ?? from, start: at / minute });
+    at += fits?.size ?? fromSize;
+  }
+  return parts;
 }
 
 /** Returns the last key or owner of those behind `after` that are folded together; undefined when these are all that are left. */
-function* nextIds(fold: Fold, start: number, after: number, most: number): Work<number | undefined> {
-  const { from, table } = fold;
+function* nextIds(fold: Fold, parts: readonly Part[], after: number, most: number): Work<number | undefined> {
+  const { table } = fold;
   const column = columnOf(fold);
-  const starts = startsOf(fold, start);
   // Both databases merge what their index has in this order, so that they read no more than is skipped.
-  const ids = starts
-    .map(() => `SELECT ${column} AS id FROM ${table} WHERE level = ${from} AND start = ? AND ${column} > ?`)
+  const ids = parts
+    .map(
+      ({ level, start }) =>
+        `SELECT ${column} AS id FROM ${table} WHERE level = ${level} AND start = ${start} AND ${column} > ?`,
+    )
     .join(' UNION ALL ');
   const at = (offset: number): Work<Row | undefined> =>
-    row(`${ids} ORDER BY id LIMIT 1 OFFSET ?`, ...starts.flatMap((one) => [one, after]), offset);
+    row(`${ids} ORDER BY id LIMIT 1 OFFSET ?`, ...parts.map(() => after), offset);
   const beyond = yield* at(most);
   if (beyond === undefined) return undefined;
   const first = yield* at(0);

@@ -6,6 +6,8 @@ import type { SubjectKind } from './subjects.ts';
 export interface Fold {
   readonly level: number;
   readonly size: number;
+  /** True: there are only those of the days before today, see {@link latestStart}; otherwise one follows the other. */
+  readonly isOfLatest: boolean;
   readonly hasNames: boolean;
   readonly from: number;
   readonly fromSize: number;
@@ -19,6 +21,7 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
   rows.map(([level, size, hasNames, from, fromSize]) => ({
     level,
     size,
+    isOfLatest: size === month || size === week,
     hasNames,
     from,
     fromSize,
@@ -28,6 +31,16 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
 
 const halfDay = 12 * hour;
 const [short, middle, long] = [3 * day, 9 * day, 27 * day];
+/** What the last 30 and the last 7 days have in common whatever the hour is, but for the days that are left out by {@link latestGrace}. */
+const [month, week] = [28 * day, 5 * day];
+
+/** How long after its end the latest days are folded, in milliseconds. */
+export const latestGrace = day;
+
+/** When the latest days begin that are folded together, in milliseconds. */
+export function latestStart({ size }: Pick<Fold, 'size'>, now: number): number {
+  return Math.floor((now - latestGrace) / day) * day - size;
+}
 
 /** The longest time that is summed together. Whether a fold is worth its room is judged by the calls of so long a time. */
 export const longestFold = long;
@@ -47,6 +60,8 @@ export const folds: readonly Fold[] = [
     [45, short, true, 44, day],
     [46, middle, true, 45, short],
     [47, long, true, 46, middle],
+    [48, month, false, 6, day],
+    [49, week, false, 6, day],
   ),
   ...foldsOf(
     'bearer',
@@ -54,6 +69,8 @@ export const folds: readonly Fold[] = [
     [51, short, false, 2, day],
     [52, middle, false, 51, short],
     [53, long, false, 52, middle],
+    [54, month, false, 2, day],
+    [55, week, false, 2, day],
   ),
   ...foldsOf(
     'team',
@@ -74,6 +91,8 @@ export const folds: readonly Fold[] = [
     [74, short, true, 73, day],
     [75, middle, true, 74, short],
     [76, long, true, 75, middle],
+    [77, month, false, 11, day],
+    [78, week, false, 11, day],
   ),
   ...foldsOf(
     'tag',

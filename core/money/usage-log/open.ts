@@ -1,6 +1,6 @@
 /** Reads the records of calls, and opens the log. */
 import type { Stores } from '../../state/stores.ts';
-import { longReads, operatorReads } from '../../state/database/long-reads.ts';
+import { largeReads, longReads, operatorReads } from '../../state/database/long-reads.ts';
 import { exportOf } from './exporting.ts';
 import { cursorOf, maxSlices } from './questions.ts';
 import { recordOf } from './read-rows.ts';
@@ -37,6 +37,7 @@ export function openUsageLog(
   { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded }: LogOptions = {},
 ): UsageLog {
   const ask = operatorReads(database);
+  const askLarge = largeReads(database);
   /** What is removed or judged must not be some time behind. */
   const askPrimary = longReads(database);
   const addRecords = createSumming(database, fold);
@@ -69,7 +70,7 @@ export function openUsageLog(
       );
       return row === undefined ? undefined : recordOf(row);
     },
-    sums: createSums(ask, database.kind),
+    sums: createSums(ask, askLarge, database.kind),
     spentByKeys: createKeySpend(ask, database.kind),
     addToSums,
     failedAttempts: (since) => failedAttemptsIn(ask, since),

@@ -2,12 +2,16 @@
 import { rows, type Sql } from '../../state/database/sql.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { addingLock } from './adding-lock.ts';
-import { folds, type Fold } from './folds.ts';
+import { largestId } from './folded.ts';
+import { folds, latestStart, type Fold } from './folds.ts';
 import { day, hour, levels, minute, minutesKept } from './levels.ts';
 import { newSubjectLevels, subjectLevels } from './subjects.ts';
 
 /** Names that are removed at once. */
 const batch = 500;
+
+/** About how many sums are removed at once. */
+const portionOfSums = 5_000;
 
 const foldLevels: ReadonlySet<number> = new Set(folds.map(({ level }) => level));
 
@@ -18,11 +22,17 @@ const isOf =
 
 /** Sums of a time, where they are: those of older gateways are in a table of their own until they are moved. */
 const tables = [
-  { name: 'usage_totals', unit: minute, sizes: [...levels, ...folds.filter(isOf('usage_totals'))] },
-  { name: 'usage_sums', unit: 1, sizes: levels },
+  {
+    name: 'usage_totals',
+    unit: minute,
+    id: 'key',
+    sizes: [...levels, ...folds.filter(isOf('usage_totals'))],
+  },
+  { name: 'usage_sums', unit: 1, id: undefined, sizes: levels },
   {
     name: 'usage_subject_totals',
     unit: minute,
+    id: 'subject',
     sizes: [
       ...subjectLevels,
       ...Object.values(newSubjectLevels),
@@ -31,12 +41,13 @@ const tables = [
   },
 ] as const;
 
-/** Removes sums of times that are too old, one time after the other; returns how many times there were. */
+/** Removes sums of times that are too old, one time after the other; returns in how many steps. */
 export async function removeSums(sql: Sql, days: number): Promise<number> {
   let removed = 0;
-  for (const { name, unit, sizes } of tables)
-    for (const { level, size } of sizes) {
-      const before = Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
+  for (const { name, unit, id, sizes } of tables)
+    for (const one of sizes) {
+      const { level } = one;
+      const before = firstKept(one, days);
       // Also those of times that had no sums.
       if (foldLevels.has(level))
         await sql.run(() =>
@@ -51,8 +62,14 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
           ),
         );
         if (oldest === undefined) break;
+        // Those of a few keys or owners at a time: a day may have a row for each of very many.
+        const portion =
+          id === undefined
+            ? ''
+            : ` AND ${id} <= COALESCE((SELECT ${id} FROM ${name} WHERE level = ${level} AND start = ${Number(oldest['start'])}
+                 ORDER BY ${id} LIMIT 1 OFFSET ${portionOfSums}), ${largestId})`;
         await sql.run(() =>
-          rows(`DELETE FROM ${name} WHERE level = ? AND start = ?`, level, Number(oldest['start'])),
+          rows(`DELETE FROM ${name} WHERE level = ? AND start = ?${portion}`, level, Number(oldest['start'])),
         );
         removed += 1;
         await yieldTurn();
@@ -60,6 +77,14 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
     }
   await removeNames(sql, days);
   return removed;
+}
+
+/** When the oldest sums begin that are kept, in milliseconds. */
+function firstKept(one: { readonly size: number; readonly isOfLatest?: boolean }, days: number): number {
+  const { size } = one;
+  // A question that has just found the ones before reads them still.
+  if (one.isOfLatest === true) return latestStart(one, Date.now()) - day;
+  return Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
 }
 
 /** Removes names and keys whose sums have gone. Two days more, because a sum of a day has the time at which the day began. */

@@ -20,7 +20,8 @@ export interface Apart {
 
 /**
  * Returns the rows of these segments that fit a filter: sums, records that are in none yet, and records of the segments that no sums fit.
- * One statement sees all of them as they are at one time.
+ * One statement sees all of them as they are at one time. By keys, rows have the number of a key, or its id where it has no number yet: texts
+ * of all keys would take as long to look up and to compare as their sums to add up.
  */
 export function sourceOf(
   kind: Database['kind'],
@@ -38,10 +39,18 @@ export function sourceOf(
         parts.push(olderTotalsIn({ level, since, until }, filter, summedColumns));
   }
   const others = joined([...parts, ...recordParts(kind, filter, segments, false)]);
+  const counted = `calls, ${amounts.join(', ')}, ${outcomesOf('calls')}`;
+  if (!apart.byKey)
+    return {
+      sql: `SELECT at, ${dimensions}, ${counted} FROM (${others.sql}) AS others`,
+      values: others.values,
+    };
+  // A key has a number when its first sum is written.
   return joined([
     ...byKey,
     {
-      sql: `SELECT at, ${dimensions}, calls, ${amounts.join(', ')}, ${outcomesOf('calls')} FROM (${others.sql}) AS others`,
+      sql: `SELECT k.id AS key, CASE WHEN k.id IS NULL THEN others.key_id END AS key_id, ${counted}
+        FROM (${others.sql}) AS others LEFT JOIN usage_keys k ON k.key_id = others.key_id`,
       values: others.values,
     },
   ]);
@@ -59,9 +68,8 @@ function keyTotalsOf(kind: Database['kind'], filter: UsageFilter, segments: read
     byId: true,
   });
   return {
-    sql: `SELECT g.at, k.key_id AS key_id, '' AS model, '' AS channel, '' AS format, 0 AS status, 0 AS failed, g.calls,
-        ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')}, g.failed_calls, g.refused_calls
-      FROM (${sql}) AS g JOIN usage_keys k ON k.id = g.key`,
+    sql: `SELECT g.key, NULL AS key_id, g.calls, ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')},
+        g.failed_calls, g.refused_calls FROM (${sql}) AS g`,
     values,
   };
 }

@@ -42,9 +42,9 @@ const attempts = 3;
 /** Thrown where folds that a question was to read are there no more. */
 class FoldsGone extends Error {}
 
-/** Opens the sums of a log. */
-export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
-  const sums = createReading(ask, kind);
+/** Opens the sums of a log. `askLarge`: for statements that add up very many rows. */
+export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): UsageLog['sums'] {
+  const sums = createReading(ask, askLarge, kind);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -57,7 +57,7 @@ export function createSums(ask: Ask, kind: Database['kind']): UsageLog['sums'] {
   };
 }
 
-function createReading(ask: Ask, kind: Database['kind']) {
+function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
   return async (
     filter: UsageFilter,
     grouping: UsageGrouping,
@@ -86,7 +86,7 @@ function createReading(ask: Ask, kind: Database['kind']) {
       );
       if (segments.length === 0) return { sums: [] };
       const source = subjectSource(kind, owned, filter, segments, group.bucket);
-      return listOf(ask, kind, source, group, most, order, segments);
+      return listOf(askLarge, kind, source, group, most, order, segments);
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
     const needs = {
@@ -106,10 +106,10 @@ function createReading(ask: Ask, kind: Database['kind']) {
     if (segments.length === 0) return { sums: [] };
     const incompleteBefore = await unsummedBefore(ask, start);
     const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey: grouping === 'keyId' });
-    const list = await listOf(ask, kind, source, group, most, order, segments);
+    const list = await listOf(askLarge, kind, source, group, most, order, segments);
     const times =
       percentiles && !needsKeys
-        ? await timesOf(ask, kind, sourceWithBins(kind, filter, segments), group, list.sums)
+        ? await timesOf(askLarge, kind, sourceWithBins(kind, filter, segments), group, list.sums)
         : undefined;
     return {
       ...list,
@@ -130,9 +130,15 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
   };
 }
 
-/** Expression of SQL that rows are grouped by. */
+/** What rows are grouped by. */
 interface Group {
+  /** Expressions of SQL, and how the first is called among the columns of groups. */
   readonly sql: string;
+  readonly columns: string;
+  /** Columns of a group that tell those apart that have the same amounts. */
+  readonly order: string;
+  /** What the group is called, of its columns. */
+  readonly name: string;
   readonly bucket: number | undefined;
   readonly isNumber: boolean;
 }
@@ -140,11 +146,26 @@ interface Group {
 function groupOf(grouping: UsageGrouping, isOwned: boolean): Group {
   if (typeof grouping === 'object') {
     const bucket = Math.max(1, Math.trunc(grouping.bucket));
-    return { sql: `at - at % ${bucket}`, bucket, isNumber: true };
+    return { ...named(`at - at % ${bucket}`), bucket, isNumber: true };
   }
+  if (grouping === 'keyId' && !isOwned) return ofKeys;
   const sql = isOwned ? 'grouped' : (columns[grouping as keyof typeof columns] ?? 'grouped');
-  return { sql, bucket: undefined, isNumber: grouping === 'status' };
+  return { ...named(sql), bucket: undefined, isNumber: grouping === 'status' };
 }
+
+function named(sql: string): Pick<Group, 'sql' | 'columns' | 'order' | 'name'> {
+  return { sql, columns: `${sql} AS name`, order: 'name', name: 'name' };
+}
+
+/** Keys are grouped by their numbers, and only those that are listed are looked up. */
+const ofKeys: Group = {
+  sql: 'key, key_id',
+  columns: 'key, key_id',
+  order: 'key, key_id',
+  name: 'COALESCE(key_id, (SELECT k.key_id FROM usage_keys k WHERE k.id = listed.key))',
+  bucket: undefined,
+  isNumber: false,
+};
 
 function isNamed(filter: UsageFilter): boolean {
   return namedMembers.some((name) => filter[name] !== undefined);
@@ -160,7 +181,7 @@ async function listOf(
   ask: Ask,
   kind: Database['kind'],
   { sql, values }: Source,
-  { sql: group, bucket, isNumber }: Group,
+  { sql: group, columns: grouped, order: place, name, bucket, isNumber }: Group,
   limit: number,
   order: 'cost' | 'calls',
   segments: readonly Segment[],
@@ -170,24 +191,26 @@ async function listOf(
   const sum = sumIn(kind);
   const added = (names: Readonly<Record<string, string>>): string =>
     Object.entries(names)
-      .map(([name, value]) => `${sum(value)} AS ${name}`)
+      .map(([column, value]) => `${sum(value)} AS ${column}`)
       .join(', ');
   const own = ['calls', 'failed', 'refused', 'input', 'output', 'micro_dollars', 'charged_more'];
   const ofGroup = {
-    ...Object.fromEntries(own.map((name) => [name, name])),
+    ...Object.fromEntries(own.map((column) => [column, column])),
     failed: 'failed_calls',
     refused: 'refused_calls',
   };
   // Buckets are bounded by who asks for them.
   const most =
-    bucket === undefined ? ` ORDER BY ${first} DESC, ${second} DESC, name LIMIT ${Math.trunc(limit)}` : '';
+    bucket === undefined
+      ? ` ORDER BY ${first} DESC, ${second} DESC, ${place} LIMIT ${Math.trunc(limit)}`
+      : '';
   // Of many groups the first are found without the others being put in order.
   const rows = await ask(
     `WITH source AS (${sql}),
-     groups AS (SELECT ${group} AS name, ${added(ofGroup)} FROM source GROUP BY ${group}),
+     groups AS (SELECT ${grouped}, ${added(ofGroup)} FROM source GROUP BY ${group}),
      listed AS (SELECT * FROM groups${most})
-     SELECT name, 1 AS listed, 1 AS groups, ${own.join(', ')}, ${countOfFolds(used)} AS folds FROM listed
-     UNION ALL SELECT NULL, 0, COUNT(*), ${own.map((name) => sum(name)).join(', ')}, ${countOfFolds(used)} FROM groups`,
+     SELECT ${name} AS name, 1 AS listed, 1 AS groups, ${own.join(', ')}, ${countOfFolds(used)} AS folds FROM listed
+     UNION ALL SELECT NULL, 0, COUNT(*), ${own.map((column) => sum(column)).join(', ')}, ${countOfFolds(used)} FROM groups`,
     values,
   );
   if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();

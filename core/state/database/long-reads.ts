@@ -18,13 +18,18 @@ export function operatorReads(database: Database): Ask {
   return database.kind === 'postgres' ? numbered(database.read) : database.read;
 }
 
-function numbered(query: PostgresSession['query']): Ask {
+/** As {@link operatorReads}, for statements that add up very many rows. */
+export function largeReads(database: Database): Ask {
+  return database.kind === 'postgres' ? numbered(database.read, true) : database.read;
+}
+
+function numbered(query: PostgresSession['query'], isLarge = false): Ask {
   return (sql, values) => {
     let position = 0;
     return query(
       sql.replaceAll('?', () => `$${(position += 1)}`),
       values,
-      { patience: readPatience },
+      { patience: readPatience, isLarge },
     );
   };
 }

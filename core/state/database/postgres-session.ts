@@ -9,10 +9,11 @@ export interface PostgresSession {
   /**
    * The rows, which are none without SELECT or RETURNING. Rejects with {@link PostgresError}: at once when the server refuses, and when
    * it has been silent for `patience` milliseconds (default: less than a second), because it is down, hangs or waits for a lock.
+   * `isLarge`: the statement adds up very many rows, see `largeRead` in `postgres-server.ts`.
    */
   query(
     sql: string,
     values?: readonly PostgresValue[],
-    options?: { readonly patience?: number },
+    options?: { readonly patience?: number; readonly isLarge?: boolean },
   ): Promise<readonly PostgresRow[]>;
 }

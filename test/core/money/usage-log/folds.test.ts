@@ -1,5 +1,5 @@
 /** Sums of many days are the same whether days were folded or not. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../../../core/model/usage-record.ts';
 import type { UsageFilter, UsageGrouping, UsageLog } from '../../../../core/money/usage-log/index.ts';
 import { Folding } from '../../../../core/money/usage-log/folding.ts';
@@ -67,7 +67,12 @@ const times: readonly (readonly [since: number, until: number])[] = [
   [12 * hour, 30 * day],
   [2 * day + hour, 33 * day + 7 * hour],
   [27 * day, 36 * day],
+  // 30 and 7 days before the time that tests of the latest days have.
+  [8 * day + 12 * hour, 39 * day],
+  [31 * day + 12 * hour, 39 * day],
 ];
+/** A time in the day after the last call. */
+const later = start + 38 * day + 10 * hour;
 
 async function answersOf(log: UsageLog): Promise<readonly unknown[]> {
   const answers: unknown[] = [];
@@ -100,7 +105,15 @@ function foldsSuite(url: () => string | Promise<string>): void {
     );
     await addAll(unfolded);
   });
-  afterEach(() => stores.close());
+  afterEach(() => {
+    vi.useRealTimers();
+    return stores.close();
+  });
+
+  /** Only the time is another: connections need timers. */
+  const setTime = (time: number): void => {
+    vi.useFakeTimers({ toFake: ['Date'], now: time });
+  };
 
   /** A log that folds, as a gateway that starts has it. */
   const folding = (): UsageLog => openUsageLog(stores, { fold: 1 });
@@ -114,6 +127,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
     Number((await ask('SELECT COUNT(*) AS count FROM usage_totals WHERE level = 43'))[0]?.['count']);
 
   test('sums of any time are the same before and after, by everything and however narrowed', async () => {
+    setTime(later);
     const before = await answersOf(unfolded);
     await addAll(folding());
     const [made] = await ask('SELECT COUNT(DISTINCT level) AS count FROM usage_folds WHERE after IS NULL');
@@ -129,6 +143,40 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(await unfolded.sums(asked, 'keyId')).toEqual(before);
     await ask('UPDATE usage_folds SET after = 0 WHERE level = 43');
     expect(await unfolded.sums(asked, 'keyId')).toEqual({ sums: [] });
+  });
+
+  test('the last 30 and 7 days are read from one fold, whatever the hour is, and one day after the other has its own', async () => {
+    setTime(later);
+    await addAll(folding());
+    const asked = [8.5, 31.5].map((since) => ({ since: start + since * day, until: start + 39 * day }));
+    const sums = (): Promise<readonly unknown[]> =>
+      Promise.all(
+        asked.flatMap((filter) =>
+          (['keyId', 'member'] as const).map((by) => unfolded.sums(filter, by, { limit: 3 })),
+        ),
+      );
+    const before = await sums();
+    const latest = [(start + 9 * day) / 60_000, (start + 37 * day) / 60_000].join(' AND ');
+    await ask(`DELETE FROM usage_totals WHERE level = 6 AND start BETWEEN ${latest} - 1`);
+    await ask(`DELETE FROM usage_subject_totals WHERE level = 11 AND start BETWEEN ${latest} - 1`);
+    await ask('DELETE FROM usage_folds WHERE level IN (41, 42, 43, 70, 71, 72)');
+    expect(await sums()).toEqual(before);
+
+    const made = async (): Promise<readonly number[]> =>
+      (await ask('SELECT start FROM usage_folds WHERE level = 48 ORDER BY start')).map(
+        (one) => (Number(one['start']) * 60_000 - start) / day,
+      );
+    expect(await made()).toEqual([9]);
+    setTime(later + day);
+    await addAll(folding());
+    await unfolded.prune({ days: 1_000, records: 1_000_000, sumDays: 1_000 });
+    expect(await made()).toEqual([9, 10]);
+    setTime(later + 2 * day);
+    await addAll(folding());
+    await unfolded.prune({ days: 1_000, records: 1_000_000, sumDays: 1_000 });
+    expect(await made()).toEqual([10, 11]);
+    const left = await ask('SELECT DISTINCT start FROM usage_totals WHERE level = 48');
+    expect(left).toHaveLength(2);
   });
 
   test('folds are the same when they are made of a few sums at a time', async () => {
