@@ -13,7 +13,7 @@ import { countOfFolds, foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { levelFor, segmentsOf, type Folded, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
@@ -44,7 +44,8 @@ class FoldsGone extends Error {}
 
 /** Opens the sums of a log. `askLarge`: for statements that add up very many rows. */
 export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): UsageLog['sums'] {
-  const sums = createReading(ask, askLarge, kind);
+  // An overview is many sums of one time.
+  const sums = createReading(askedOnce(ask), askLarge, kind);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
       try {

@@ -33,3 +33,16 @@ function numbered(query: PostgresSession['query'], isLarge = false): Ask {
     );
   };
 }
+
+/** Returns a function that asks once what several want to know at the same time. */
+export function askedOnce(ask: Ask): Ask {
+  const running = new Map<string, ReturnType<Ask>>();
+  return (sql, values) => {
+    const name = JSON.stringify([sql, values]);
+    const known = running.get(name);
+    if (known !== undefined) return known;
+    const asked = ask(sql, values).finally(() => running.delete(name));
+    running.set(name, asked);
+    return asked;
+  };
+}

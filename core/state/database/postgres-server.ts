@@ -109,8 +109,9 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   async function within<Result>(
     { run, query, pooling }: PostgresConnection,
     work: (session: PostgresSession) => Promise<Result>,
+    settings = '',
   ): Promise<Result> {
-    await run(pooling === 'session' ? 'BEGIN' : beginWith(limits));
+    await run((pooling === 'session' ? 'BEGIN' : beginWith(limits)) + settings);
     let result: Result;
     try {
       result = await work({ query });
@@ -128,10 +129,7 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   const ask: PostgresSession['query'] = (sql, values, options) =>
     connected((connection) => {
       if (options?.isLarge === true)
-        return within(connection, async (session) => {
-          await session.query(largeRead);
-          return session.query(sql, values, options);
-        });
+        return within(connection, (session) => session.query(sql, values, options), largeRead);
       return connection.pooling === 'session'
         ? connection.query(sql, values, options)
         : within(connection, (session) => session.query(sql, values, options));
@@ -176,7 +174,7 @@ export interface PostgresConnection extends PostgresSession {
  * Settings of a transaction that adds up very many rows. The server's compiler takes 80 to 130 ms for the sums of 30 days by key, which it does
  * not win back, and with its usual 4 MB of memory it writes the groups of 50,000 keys to disk (November 2026, PostgreSQL 15).
  */
-const largeRead = "SET LOCAL jit = off; SET LOCAL work_mem = '16MB'";
+const largeRead = "; SET LOCAL jit = off; SET LOCAL work_mem = '16MB'";
 
 /** Begins a transaction that has the timeouts for itself, because the next one may be on another connection of the server. */
 function beginWith({ statement, lock, idleInTransaction }: PostgresLimits): string {
