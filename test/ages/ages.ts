@@ -7,6 +7,7 @@
  * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records yet, and keeps it;
  * `--only-fill` measures nothing, and `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
  * `--times N`: each read N times after one that is not counted, and the median of these.
+ * `--quick`: fills a PostgreSQL with owners, records and sums by few statements, for many millions of calls.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,9 @@ import { parseArgs } from 'node:util';
 import { makePartitions } from '../../core/money/usage-log/partitions.ts';
 import { openDatabase } from '../../core/state/database/index.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { fill } from './fill.ts';
+import { fill, fillKeys } from './fill.ts';
+import { fillOwners } from './owners.ts';
+import { fillQuickly } from './quick.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
 import { fillColdKeys, reportKeys } from './keys.ts';
 import { openStatements, type Age, type Statements } from './statements.ts';
@@ -32,6 +35,7 @@ const { values } = parseArgs({
     members: { type: 'string', default: '0' },
     teams: { type: 'string', default: '100' },
     summed: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
     database: { type: 'string' },
     'only-fill': { type: 'boolean', default: false },
     'only-reads': { type: 'boolean', default: false },
@@ -68,7 +72,7 @@ try {
   const now = isFilled ? Number(newest?.['at']) : Date.now();
   if (!isSqlite && !isFilled) await partition(statements, now);
   const begun = performance.now();
-  if (!isFilled) await fill(statements, isSqlite, age, now);
+  if (!isFilled) await (values.quick ? quickly(statements, now) : fill(statements, isSqlite, age, now));
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
   if (values['only-keys']) await fillColdKeys(statements);
   for (const tree of values['only-fill'] ? [] : trees)
@@ -91,6 +95,12 @@ async function partition(statements: Statements, now: number): Promise<void> {
   } finally {
     await database.close();
   }
+}
+
+async function quickly(statements: Statements, now: number): Promise<void> {
+  await fillKeys(statements, false, age);
+  await fillOwners(statements, false, age, now);
+  await fillQuickly(statements, age, now);
 }
 
 async function report(tree: string, statements: Statements, now: number): Promise<void> {

@@ -17,20 +17,17 @@ const day = 86_400_000;
  * calls. `now`: when the newest call came in, in milliseconds since 1970.
  */
 export async function fill(statements: Statements, isSqlite: boolean, age: Age, now: number): Promise<void> {
-  const { calls, days } = age;
+  const { calls } = age;
   await fillKeys(statements, isSqlite, age);
   if (age.members > 0) await fillOwners(statements, isSqlite, age, now);
   const hasKinds = await statements.run('SELECT kind FROM usage_records LIMIT 1').then(
     () => true,
     () => false,
   );
-  const first = Math.round(now - days * day);
-  const step = (days * day) / calls;
   if (age.isSummed) await fillSums(statements, isSqlite, age, now);
   for (let from = age.isSummed ? Math.max(0, calls - newest) : 0; from < calls; from += batch) {
     const to = from + batch;
-    const numbers = series(isSqlite, from, Math.min(calls, to) - 1);
-    const source = callsOf(isSqlite, numbers, age, `${first} + CAST(n * ${step} AS BIGINT)`);
+    const source = callsIn(isSqlite, from, Math.min(calls, to) - 1, age, now);
     if (isSqlite) await statements.run('BEGIN');
     if (hasKinds) await fillWithKinds(statements, source);
     else {
@@ -39,17 +36,32 @@ export async function fill(statements: Statements, isSqlite: boolean, age: Age, 
         `INSERT INTO usage_details (at, id, details) SELECT at, id, ${detailsOf('model', 'status')} FROM (${source}) AS calls`,
       );
     }
-    await statements.run(
-      `INSERT INTO usage_attempts (at, id, number, channel, model, code, message)
-       SELECT at, id, 0, channel, upstream_model, 'upstream_error', 'The engine is overloaded.' FROM (${source}) AS calls WHERE status = 502`,
-    );
+    await statements.run(attemptsOf(`(${source})`));
     if (isSqlite) await statements.run('COMMIT');
   }
   await statements.run(isSqlite ? 'ANALYZE' : 'VACUUM ANALYZE');
 }
 
+/** The SELECT of calls with these numbers, the first and the last included. */
+export function callsIn(isSqlite: boolean, from: number, last: number, age: Age, now: number): string {
+  const { calls, days } = age;
+  const first = Math.round(now - days * day);
+  return callsOf(
+    isSqlite,
+    series(isSqlite, from, last),
+    age,
+    `${first} + CAST(n * ${(days * day) / calls} AS BIGINT)`,
+  );
+}
+
+/** The statement that writes the failed attempts of calls. */
+export function attemptsOf(source: string): string {
+  return `INSERT INTO usage_attempts (at, id, number, channel, model, code, message)
+    SELECT at, id, 0, channel, upstream_model, 'upstream_error', 'The engine is overloaded.' FROM ${source} AS calls WHERE status = 502`;
+}
+
 /** What records have in common, in versions that write it once. */
-const kindColumns = [
+export const kindColumns = [
   'operation',
   'format',
   'upstream_format',
@@ -60,10 +72,12 @@ const kindColumns = [
   'ended',
 ] as const;
 
+/** What tells kinds apart, as one text. */
+export const wordsOfKind = kindColumns.map((name) => `COALESCE(${name}, '')`).join(` || ' ' || `);
+
 async function fillWithKinds(statements: Statements, source: string): Promise<void> {
-  const kind = kindColumns.map((name) => `COALESCE(${name}, '')`).join(` || ' ' || `);
   await statements.run(
-    `CREATE TEMPORARY TABLE filled AS SELECT *, ${kind} AS words FROM (${source}) AS calls`,
+    `CREATE TEMPORARY TABLE filled AS SELECT *, ${wordsOfKind} AS words FROM (${source}) AS calls`,
   );
   await statements.run(
     'CREATE TEMPORARY TABLE IF NOT EXISTS filled_kinds (id INTEGER PRIMARY KEY, words TEXT UNIQUE)',
@@ -77,19 +91,34 @@ async function fillWithKinds(statements: Statements, source: string): Promise<vo
      SELECT k.id, ${kindColumns.map((name) => `MAX(${name})`).join(', ')}, ${priceOf('MAX(model)')}, MAX(at) / 86400000
      FROM filled f JOIN filled_kinds k ON k.words = f.words WHERE k.id NOT IN (SELECT id FROM usage_kinds) GROUP BY k.id`,
   );
-  const own = columns.filter((name) => !(kindColumns as readonly string[]).includes(name));
   const hasOwners = await statements.run('SELECT owners FROM usage_records LIMIT 1').then(
     () => true,
     () => false,
   );
-  const owned = hasOwners ? ['owners', 'tags', 'end_user'] : [];
   await statements.run(
-    `INSERT INTO usage_records (${[...own, ...owned].join(', ')}, operation, format, model, ended, kind, details)
-     SELECT ${[...own, ...owned].map((name) => `f.${name}`).join(', ')}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END
+    `INSERT INTO usage_records (${insertedColumns(hasOwners)}) SELECT ${insertedValues(hasOwners)}
      FROM filled f JOIN filled_kinds k ON k.words = f.words ORDER BY at`,
   );
   await statements.run('DROP TABLE filled');
 }
+
+const ownedColumns = ['owners', 'tags', 'end_user'];
+const ownColumns = (hasOwners: boolean): readonly string[] => [
+  ...columns.filter((name) => !(kindColumns as readonly string[]).includes(name)),
+  ...(hasOwners ? ownedColumns : []),
+];
+
+/** Columns of records that have a kind. */
+export const insertedColumns = (hasOwners: boolean): string =>
+  `${ownColumns(hasOwners).join(', ')}, operation, format, model, ended, kind, details`;
+
+/** Their values: of a call `f` and its kind `k`. */
+export const insertedValues = (hasOwners: boolean): string =>
+  `${ownColumns(hasOwners)
+    .map((name) => `f.${name}`)
+    .join(
+      ', ',
+    )}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END`;
 
 const columns = [
   'at',
@@ -120,13 +149,18 @@ const columns = [
   'first_bin',
 ] as const;
 
-/** Numbers from 0 to 1 that look like chance, and are the same in every run. */
-const share = (multiplier: number): string => `(((n + 1) * ${multiplier} % 1000003) / 1000003.0)`;
+/** Numbers from 0 to 1 that look like chance, and are the same in every run. In floating point: exact numbers take a server ten times as long. */
+const share = (multiplier: number): string => `(CAST((n + 1) * ${multiplier} % 1000003 AS DOUBLE PRECISION) / 1000003)`;
+
+/** A condition for one of 200,000 calls; others with another number. */
+const rare = (which: number): string => `n % 200000 = ${which}`;
+const byChance = (which: number, value: string, other: string): string =>
+  `CASE WHEN ${rare(which)} THEN ${value} ELSE ${other} END`;
 
 /** Calls with these numbers. A key has one format, a model for most of its calls, and that model has a channel for most of its calls. */
 function callsOf(isSqlite: boolean, numbers: string, { keys, members }: Age, at: string): string {
   const [chance, time] = [share(7_919), share(104_729)];
-  const status = `CASE WHEN ${chance} < 0.94 THEN 200 WHEN ${chance} < 0.97 THEN 429 WHEN ${chance} < 0.985 THEN 502 WHEN ${chance} < 0.995 THEN 400 ELSE 499 END`;
+  const status = `CASE WHEN ${rare(1)} THEN 451 WHEN ${chance} < 0.94 THEN 200 WHEN ${chance} < 0.97 THEN 429 WHEN ${chance} < 0.985 THEN 502 WHEN ${chance} < 0.995 THEN 400 ELSE 499 END`;
   // From 30 ms to a minute and a half; most take a few seconds.
   const ms = `(30.0 + 9000.0 * ${time} * ${time} / (1.1 - ${time}))`;
   const bin = (value: string): string => `CAST(round(ln(1.0 + ${value}) * 25) AS SMALLINT)`;
@@ -139,13 +173,13 @@ function callsOf(isSqlite: boolean, numbers: string, { keys, members }: Age, at:
     '203.0.113.' || (n % 200) AS ip, CASE WHEN n % 50 = 0 THEN 'embed' ELSE 'chat' END AS operation,
     CASE k % 3 WHEN 0 THEN 'chat-completions' WHEN 1 THEN 'messages' ELSE 'responses' END AS format,
     CASE k % 2 WHEN 0 THEN 'chat-completions' ELSE 'messages' END AS upstream_format,
-    'model-' || ${model} AS model, 'vendor-model-' || ${model} || '-20260101' AS upstream_model,
-    'channel-' || ((${model} + CASE WHEN n % 7 = 0 THEN 1 ELSE 0 END) % 5) AS channel, n % 2 AS stream, n % 2 AS pass_through, ${status} AS status,
-    CASE WHEN ${chance} < 0.94 THEN NULL ELSE 'some_error' END AS code, CASE WHEN ${chance} < 0.94 THEN 'complete' ELSE 'error' END AS ended,
+    ${byChance(2, "'model-rare'", `'model-' || ${model}`)} AS model, 'vendor-model-' || ${model} || '-20260101' AS upstream_model,
+    CASE WHEN ${chance} < 0.94 OR ${chance} >= 0.955 THEN 'channel-' || ((${model} + CASE WHEN n % 7 = 0 THEN 1 ELSE 0 END) % 5) END AS channel, n % 2 AS stream, n % 2 AS pass_through, ${status} AS status,
+    CASE WHEN ${chance} < 0.94 AND NOT ${rare(1)} THEN NULL ELSE 'some_error' END AS code, CASE WHEN ${chance} < 0.94 AND NOT ${rare(1)} THEN 'complete' ELSE 'error' END AS ended,
     800 + n % 3000 AS input, n % 900 AS output, n % 700 AS cache_read, 0 AS cache_write, n % 50 AS reasoning, 300 + n % 20000 AS micro_dollars,
     ${ms} AS ms, ${ms} / 3.0 AS first_ms, 1.5 AS gateway_ms, ${bin(ms)} AS ms_bin, ${bin(`${ms} / 3.0`)} AS first_bin,
-    ${owned ? `1 + k % ${members}` : 'NULL'} AS owners, ${owned ? `CASE WHEN n % 4 = 0 THEN '["project-' || k % 200 || '"]' END` : 'NULL'} AS tags,
-    ${owned ? `CASE WHEN n % 10 = 0 THEN 'user-' || n % 2000 END` : 'NULL'} AS end_user
+    ${owned ? `1 + k % ${members}` : 'NULL'} AS owners, ${owned ? byChance(3, `'["project-rare"]'`, `CASE WHEN n % 4 = 0 THEN '["project-' || k % 200 || '"]' END`) : 'NULL'} AS tags,
+    ${owned ? byChance(4, `'user-rare'`, `CASE WHEN n % 10 = 0 THEN 'user-' || n % 2000 END`) : 'NULL'} AS end_user
     FROM (SELECT n, ${key} AS k FROM ${numbers} AS numbers) AS numbers`;
 }
 
