@@ -116,9 +116,7 @@ export const insertedColumns = (hasOwners: boolean): string =>
 export const insertedValues = (hasOwners: boolean): string =>
   `${ownColumns(hasOwners)
     .map((name) => `f.${name}`)
-    .join(
-      ', ',
-    )}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END`;
+    .join(', ')}, '', '', '', '', k.id, CASE WHEN status = 200 THEN NULL ELSE '{' || ${reason} || '}' END`;
 
 const columns = [
   'at',
@@ -150,7 +148,8 @@ const columns = [
 ] as const;
 
 /** Numbers from 0 to 1 that look like chance, and are the same in every run. In floating point: exact numbers take a server ten times as long. */
-const share = (multiplier: number): string => `(CAST((n + 1) * ${multiplier} % 1000003 AS DOUBLE PRECISION) / 1000003)`;
+const share = (multiplier: number): string =>
+  `(CAST((n + 1) * ${multiplier} % 1000003 AS DOUBLE PRECISION) / 1000003)`;
 
 /** A condition for one of 200,000 calls; others with another number. */
 const rare = (which: number): string => `n % 200000 = ${which}`;

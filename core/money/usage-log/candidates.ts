@@ -1,116 +1,167 @@
-/** Finds the index that has few entries for a filter. */
+/** Finds the indexes that have few entries for a filter. */
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, type Source } from './narrowing.ts';
-import { slice } from './questions.ts';
-import type { RecordIndexes } from './record-indexes.ts';
+import { listSlice } from './questions.ts';
+import type { Measured, RecordIndexes } from './record-indexes.ts';
 
-/** Records that an index finds: all that fit a filter are among them. */
+/** Entries of an index: all records of a time that fit a filter are among them. */
 export interface Candidates {
-  /** Conditions of `usage_records`, of which one holds. */
-  readonly oneOf: readonly Source[];
-  /** Its name in SQLite. */
-  readonly index: string;
+  /** Returns the SELECT of entries, with a limit. It is written so that a server cannot take another index, and read more. */
+  select(columns: string, since: number, until: number, limit: number): Source;
+  /** True when its entries come in the order of time, the newest first. */
+  readonly isOrdered: boolean;
+  /** True when the sums know how many there are. */
+  readonly isSummed: boolean;
 }
 
 /** Maximum number of kinds that are looked up together. A filter of more of them is not rare. */
 const mostKinds = 64;
 
 const hour = 3_600_000;
+const day = 24 * hour;
 
 /** Conditions of a filter's names for `usage_kinds`. */
 const named = { model: 'model', channel: 'channel', format: 'format', operation: 'operation' } as const;
 
-/** What the indexes offer for the filter of one question. */
-export interface Offer {
-  /** Returns the candidates of a stretch of time if they are few enough to be read together: those of the index that has the fewest. */
-  few(since: number, until: number): Promise<(Candidates & { readonly count: number }) | undefined>;
-}
-
-/** A condition that an index serves, before its time is known. */
-type Within = (since: number, until: number) => Candidates;
-
-/** Returns what the indexes of the database offer for a filter; undefined where they offer nothing. */
+/** Returns what the indexes of the database offer for a filter. */
 export async function offerFor(
   ask: Ask,
   kind: Database['kind'],
   indexes: RecordIndexes,
   filter: UsageFilter,
-): Promise<Offer | undefined> {
-  const within: Within[] = [];
-  if (filter.keyId !== undefined && kind === 'postgres') within.push(ofKey(filter.keyId));
-  if (await indexes.areMade()) {
-    const kinds = await kindsOf(ask, filter);
-    if (kinds !== undefined) within.push(ofKinds(kinds, kind));
-    if (isOfFailures(filter)) within.push(ofFailures);
-    for (const by of ['ms', 'microDollars'] as const) {
-      const found = indexes.measured(by, filter);
-      if (found !== undefined)
-        within.push((since, until) => ({ oneOf: [timed(found, since, until)], index: found.index }));
-    }
+): Promise<readonly Candidates[]> {
+  const offer: Candidates[] = [];
+  if (filter.keyId !== undefined && kind === 'postgres') offer.push(ofKey(filter.keyId));
+  if (!(await indexes.areMade())) return offer;
+  if (isOfFailures(filter)) offer.push(ofFailures(kind));
+  const kinds = await kindsOf(ask, filter);
+  if (kinds !== undefined) offer.push(kind === 'sqlite' ? ofKindsInSqlite(kinds) : ofKinds(kinds));
+  for (const by of ['ms', 'microDollars'] as const) {
+    const found = indexes.measured(by, filter);
+    if (found !== undefined) offer.push(ofMeasure(kind, found));
   }
-  if (within.length === 0) return undefined;
+  return offer;
+}
+
+/**
+ * Returns the candidates that have the fewest entries for a stretch of time, where these are few enough to be read together, and how many they
+ * are. `looks`: number of entries that were counted.
+ */
+export async function fewest(
+  ask: Ask,
+  offer: readonly Candidates[],
+  since: number,
+  until: number,
+): Promise<{ readonly few?: Candidates; readonly count: number; readonly looks: number }> {
+  if (offer.length === 0) return { count: 0, looks: 0 };
+  const counted = offer.map((one) => one.select('1 AS one', since, until, listSlice + 1));
+  const [row = {}] = await ask(
+    `SELECT ${counted.map(({ sql }, index) => `(SELECT COUNT(*) FROM (${sql}) AS found) AS c${index}`).join(', ')}`,
+    counted.flatMap(({ values }) => values),
+  );
+  const counts = offer.map((_, index) => Number(row[`c${index}`]));
+  const count = Math.min(...counts);
+  const few = offer[counts.indexOf(count)];
   return {
-    async few(since, until) {
-      const found: (Candidates & { readonly count: number })[] = [];
-      for (const one of within) {
-        const candidates = one(since, until);
-        const count = await countOf(ask, kind, candidates);
-        if (count <= slice) found.push({ ...candidates, count });
-      }
-      return found.toSorted((one, other) => one.count - other.count)[0];
-    },
+    count,
+    looks: counts.reduce((sum, one) => sum + one, 0),
+    ...(few !== undefined && count <= listSlice && { few }),
   };
 }
 
-/** Counts candidates, up to one more than are read together. */
-async function countOf(ask: Ask, kind: Database['kind'], { oneOf, index }: Candidates): Promise<number> {
-  const hint = kind === 'sqlite' ? ` INDEXED BY ${index}` : '';
-  // One by one: a server would look up all that several have before it counts.
-  const counts = oneOf.map(
-    ({ sql }) => `SELECT * FROM (SELECT 1 AS one FROM usage_records${hint} WHERE ${sql} LIMIT ?) AS found`,
-  );
-  const [row] = await ask(
-    `SELECT COUNT(*) AS count FROM (${counts.join(' UNION ALL ')}) AS candidates`,
-    oneOf.flatMap(({ values }) => [...values, slice + 1]),
-  );
-  return Number(row?.['count']);
+/**
+ * Days of partitions, where an index is not in the order of time or has another column before it. A server that is told the exact time may read
+ * all records of that time instead.
+ */
+function daysOf(since: number, until: number): readonly number[] {
+  return [Math.floor(since / day) * day, Math.ceil(until / day) * day];
 }
 
-function timed({ sql, values }: Source, since: number, until: number): Source {
-  return { sql: `${sql} AND at >= ? AND at < ?`, values: [...values, since, until] };
-}
+/** All records of a time; SQLite has them in its order without an index. */
+export const ofTime: Candidates = {
+  isOrdered: true,
+  isSummed: true,
+  select: (columns, since, until, limit) => ({
+    sql: `SELECT ${columns} FROM usage_records WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT ?`,
+    values: [since, until, limit],
+  }),
+};
 
 /** The records of a key, which an index of PostgreSQL finds. */
-export function ofKey(keyId: string): Within {
-  // As the index has it; a whole id would make the index three times as large.
-  const source = { sql: 'hashtext(key_id) = hashtext(?)', values: [keyId] };
-  return (since, until) => ({ oneOf: [timed(source, since, until)], index: '' });
+export function ofKey(keyId: string): Candidates {
+  // As the index has it; a whole id would make the index three times as large. Only this index has rows in such an order.
+  const row = '(hashtext(key_id), at)';
+  return {
+    isOrdered: true,
+    isSummed: true,
+    select: (columns, since, until, limit) => ({
+      sql: `SELECT ${columns} FROM usage_records WHERE ${row} >= (hashtext(?), ?) AND ${row} < (hashtext(?), ?) AND at >= ? AND at < ?
+        ORDER BY hashtext(key_id) DESC, at DESC LIMIT ?`,
+      values: [keyId, since, keyId, until, ...daysOf(since, until), limit],
+    }),
+  };
 }
 
-const ofFailures: Within = (since, until) => ({
-  oneOf: [timed({ sql: 'status >= 400', values: [] }, since, until)],
-  index: 'usage_records_failures',
+/** Failures have an index of their own, in the order of time. */
+const ofFailures = (kind: Database['kind']): Candidates => ({
+  isOrdered: true,
+  isSummed: true,
+  select: (columns, since, until, limit) => ({
+    sql: `SELECT ${columns} FROM usage_records${kind === 'sqlite' ? ' INDEXED BY usage_records_failures' : ''}
+      WHERE status >= 400 AND at >= ? AND at < ? ORDER BY at DESC LIMIT ?`,
+    values: [since, until, limit],
+  }),
 });
 
+function ofMeasure(kind: Database['kind'], { sql, values, index, column }: Measured): Candidates {
+  return {
+    isOrdered: false,
+    isSummed: false,
+    select: (columns, since, until, limit) => ({
+      sql: `SELECT ${columns} FROM usage_records${kind === 'sqlite' ? ` INDEXED BY ${index}` : ''}
+        WHERE ${sql} AND at >= ? AND at < ? ORDER BY ${column} DESC LIMIT ?`,
+      values: [...values, ...(kind === 'sqlite' ? [since, until] : daysOf(since, until)), limit],
+    }),
+  };
+}
+
 /** Rows that have their names themselves may fit as well. */
-function ofKinds(kinds: readonly number[], kind: Database['kind']): Within {
-  const ofAny = kinds.map((): string => '?').join(', ');
-  return (since, until) => {
-    const hours =
-      kind === 'sqlite'
-        ? { sql: '', values: [] }
-        : {
-            sql: ` AND at / ${hour} BETWEEN ? AND ?`,
-            values: [since, until].map((at) => Math.floor(at / hour)),
-          };
-    const one = (sql: string, values: readonly number[]): Source =>
-      timed({ sql: sql + hours.sql, values: [...values, ...hours.values] }, since, until);
-    return {
-      oneOf: [...(kinds.length === 0 ? [] : [one(`kind IN (${ofAny})`, kinds)]), one('kind IS NULL', [])],
-      index: 'usage_records_kind',
-    };
+function ofKindsInSqlite(kinds: readonly number[]): Candidates {
+  const of = (condition: string): string =>
+    `SELECT * FROM usage_records INDEXED BY usage_records_kind WHERE ${condition} AND at >= ? AND at < ?`;
+  const parts = [
+    ...(kinds.length === 0 ? [] : [of(`kind IN (${kinds.map(() => '?').join(', ')})`)]),
+    of('kind IS NULL'),
+  ];
+  return {
+    isOrdered: false,
+    isSummed: true,
+    select: (columns, since, until, limit) => ({
+      sql: `SELECT ${columns} FROM (${parts.join(' UNION ALL ')}) LIMIT ?`,
+      values: [...(kinds.length === 0 ? [] : [...kinds, since, until]), since, until, limit],
+    }),
+  };
+}
+
+/** As the index has them: by kind and hour. One kind after the other, because the hours of one are in order. */
+function ofKinds(kinds: readonly number[]): Candidates {
+  return {
+    isOrdered: false,
+    isSummed: true,
+    select(columns, since, until, limit) {
+      const hours = [since, until - 1].map((at) => Math.floor(at / hour));
+      const of = (condition: string): string =>
+        `(SELECT ${columns} FROM usage_records WHERE kind ${condition} AND at / ${hour} BETWEEN ? AND ? AND at >= ? AND at < ?
+          ORDER BY at / ${hour} DESC LIMIT ?)`;
+      const values = [...hours, ...daysOf(since, until), limit];
+      return {
+        sql: `(SELECT found.* FROM unnest(CAST(? AS BIGINT[])) AS kinds (id) CROSS JOIN LATERAL ${of('= kinds.id')} AS found LIMIT ?)
+          UNION ALL ${of('IS NULL')}`,
+        values: [`{${kinds.join(',')}}`, ...values, limit, ...values],
+      };
+    },
   };
 }
 

@@ -53,8 +53,8 @@ export interface LargestUsage {
 }
 
 /**
- * A page of records, newest first and without captured bodies. `next` is the cursor of the following page. One page reads 20,000 records
- * at most: where few of them fit the filter it is shorter than its limit, or empty, and has a cursor all the same.
+ * A page of records, newest first and without captured bodies. `next` is the cursor of the following page. One page reads about 10,000
+ * records and index entries at most: where few of them fit the filter it is shorter than its limit, or empty, and has a cursor all the same.
  */
 export interface UsagePage {
   readonly records: readonly UsageRecord[];

@@ -1,10 +1,14 @@
 /** Lists the longest and the most expensive calls. */
 import { GatewayError } from '../../sdk/errors.ts';
-import { offerFor } from './candidates.ts';
+import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import { fewest, offerFor, ofTime } from './candidates.ts';
+import { readEntries, type Entries, type EntriesAsked } from './entries.ts';
 import type { LargestUsage, UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
-import type { FindNewest, Reading } from './newest.ts';
-import { rangeOf, slice, sliceStart } from './questions.ts';
+import type { FindNewest } from './newest.ts';
+import type { Reading } from './reading.ts';
+import { listSlice, rangeOf, sliceStart } from './questions.ts';
 import { indexed } from './record-indexes.ts';
 import { measureColumns } from './selecting.ts';
 
@@ -37,17 +41,27 @@ interface Asked {
  * index of the measure, so many entries at most, and goes on there with the next page.
  */
 export function createLargest(reading: Reading, findNewest: FindNewest): UsageLog['largest'] {
-  const { ask, kind, indexes, slices } = reading;
-  const most = slices * slice;
+  const { ask, indexes, slices } = reading;
+  const most = slices * listSlice;
   return async (filter, by, limit, after) => {
     const { start, end } = rangeOf(filter);
     if (start >= end) return { records: [] };
     const place = after === undefined ? first : placeOf(after);
     const asked: Asked = { filter, by, limit, place, start, end };
-    const few = await (await offerFor(ask, kind, indexes, filter))?.few(start, end);
-    if (few !== undefined) return pageOf(await selectOf(reading, asked, { among: few }), asked);
-    const since = await sliceStart(ask, end, start, most);
-    if (since > start && (await indexes.areMade()) && place.value >= indexes.floor(by)) {
+    const hasIndex = (await indexes.areMade()) && place.value >= indexes.floor(by);
+    const isOfAll = hasIndex && indexes.floor(by) === Number.NEGATIVE_INFINITY;
+    if (hasIndex) {
+      // Most filters have enough records among the largest.
+      const looks = Math.max(fewestLooks, 2 * limit);
+      const { records, count, least } = await entriesOf(reading, asked, looks);
+      const page = pageOf(records, asked);
+      if (page.next !== undefined || (isOfAll && count <= looks)) return page;
+      if (count > looks && records.length === limit) return { ...page, ...restOf(least) };
+    }
+    const few = await fewOf(reading, asked);
+    if (few !== undefined) return few;
+    const since = isOfAll ? end : await sliceStart(ask, end, start, most);
+    if (since > start && hasIndex) {
       const page = await walk(reading, findNewest, asked, most);
       if (page.next !== undefined) return page;
       const floor = indexes.floor(by);
@@ -64,11 +78,36 @@ export function createLargest(reading: Reading, findNewest: FindNewest): UsageLo
   };
 }
 
+/** Compares the records of an index that has few entries for the filter, if any has. */
+async function fewOf(reading: Reading, asked: Asked): Promise<LargestUsage | undefined> {
+  const { ask, kind, indexes } = reading;
+  const { filter, start, end } = asked;
+  const offer = await offerFor(ask, kind, indexes, filter);
+  const few = offer.length === 1 ? offer[0] : (await fewest(ask, offer, start, end)).few;
+  if (few === undefined) return undefined;
+  const entries = few.select('*', start, end, listSlice + 1);
+  const { records, count } = await readFew(reading, asked, entries, listSlice);
+  return count > listSlice ? undefined : pageOf(records, asked);
+}
+
 /** Compares all records since a time. */
 async function compare(reading: Reading, asked: Asked, since: number): Promise<LargestUsage> {
-  const page = pageOf(await selectOf(reading, { ...asked, start: since }), asked);
+  const most = Number.MAX_SAFE_INTEGER - 1;
+  const all = ofTime.select('*', since, asked.end, most);
+  const page = pageOf((await readFew(reading, { ...asked, start: since }, all, most)).records, asked);
   return since > asked.start ? { ...page, comparedSince: since } : page;
 }
+
+/** Returns the cursor of the records from a value on that no entry before it has. */
+function restOf(value: number): { readonly next: string } {
+  return nextOf({ value, at: Number.MAX_SAFE_INTEGER, id: '' });
+}
+
+/** Number of entries of the index of a measure that are looked up at first. */
+const fewestLooks = 300;
+
+/** Maximum number of entries of the index of a measure that are looked up: records that are far apart cost more than those of one time. */
+const looksOf = (most: number): number => Math.ceil(most / 4);
 
 /** Reads the next entries of the index of a measure, and those of their records that fit the filter. */
 async function walk(
@@ -77,38 +116,55 @@ async function walk(
   asked: Asked,
   most: number,
 ): Promise<LargestUsage> {
-  const { ask, kind } = reading;
-  const { by, limit, place, start, end } = asked;
+  const looks = looksOf(most);
+  const { records, count, least, greatest } = await entriesOf(reading, asked, looks);
+  const isAll = count <= looks;
+  if (!isAll && least === greatest) return equals(findNewest, asked, least);
+  const page = pageOf(records, asked);
+  return page.next !== undefined || isAll ? page : { ...page, ...restOf(least) };
+}
+
+/** Reads so many entries of the index of a measure, and one more. */
+function entriesOf({ ask, kind }: Reading, asked: Asked, looks: number): Promise<Entries> {
+  const { filter, by, place, start, end } = asked;
   const column = measureColumns[by];
+  const [least, greatest] =
+    by === 'ms' ? [filter.minMs, filter.maxMs] : [filter.minMicroDollars, filter.maxMicroDollars];
+  const isBelow = greatest === undefined || place.value <= greatest;
   // Whole partitions, so that the index alone says what comes next.
   const days = kind === 'sqlite' ? [] : [Math.floor(start / day) * day, Math.ceil(end / day) * day];
   const hint = kind === 'sqlite' ? ` INDEXED BY usage_records_${column}` : '';
-  const { since: _since, until: _until, ...narrow } = asked.filter;
-  const isNarrow = Object.values(narrow).some((value) => value !== undefined);
-  // To look up the records of entries costs more than to read records in their order.
-  for (const looks of isNarrow ? [slice] : [Math.min(most, 4 * limit), most]) {
-    const [row] = await ask(
-      `SELECT COUNT(*) AS looks, MIN(value) AS least, MAX(value) AS greatest FROM (
-         SELECT ${column} AS value FROM usage_records${hint}
-         WHERE ${indexed(kind, by)} AND ${column} ${place.at === 0 ? '<' : '<='} ?${days.length === 0 ? '' : ' AND at >= ? AND at < ?'}
-         ORDER BY ${column} DESC LIMIT ?) AS entries`,
-      [place.value, ...days, looks + 1],
-    );
-    const [count, least, greatest] = ['looks', 'least', 'greatest'].map((name) => Number(row?.[name] ?? 0));
-    if (count === undefined || least === undefined) break;
-    const isAll = count <= looks;
-    if (!isAll && least === greatest) {
-      if (looks < most && !isNarrow) continue;
-      return equals(findNewest, asked, least);
-    }
-    const lowest = { sql: `${indexed(kind, by)} AND ${column} ${isAll ? '>=' : '>'} ?`, values: [least] };
-    const records = count === 0 ? [] : await selectOf(reading, asked, { only: lowest });
-    const page = pageOf(records, asked);
-    if (page.next !== undefined || isAll) return page;
-    if (looks < most && !isNarrow && records.length < limit) continue;
-    return { ...page, ...nextOf({ value: least, at: Number.MAX_SAFE_INTEGER, id: '' }) };
-  }
-  return { records: [] };
+  const entries = {
+    sql: `SELECT * FROM usage_records${hint} WHERE ${indexed(kind, by)} AND ${column} ${isBelow && place.at === 0 ? '<' : '<='} ?
+      ${least === undefined ? '' : `AND ${column} >= ?`} ${days.length === 0 ? '' : 'AND at >= ? AND at < ?'} ORDER BY ${column} DESC LIMIT ?`,
+    values: [isBelow ? place.value : greatest, ...(least === undefined ? [] : [least]), ...days, looks + 1],
+  };
+  return read(ask, asked, { entries, looks, edge: column });
+}
+
+/** Reads entries of another index, which has few of them. */
+function readFew({ ask }: Reading, asked: Asked, entries: Source, looks: number): Promise<Entries> {
+  return read(ask, asked, { entries, looks, edge: undefined });
+}
+
+function read(
+  ask: Ask,
+  asked: Asked,
+  entries: Pick<EntriesAsked, 'entries' | 'looks' | 'edge'>,
+): Promise<Entries> {
+  const { filter, by, limit, start, end } = asked;
+  const column = measureColumns[by];
+  const behind = behindOf(asked);
+  return readEntries(ask, {
+    ...entries,
+    filter: { ...filter, since: start, until: end },
+    only: {
+      sql: `${column} IS NOT NULL${behind === undefined ? '' : ` AND ${behind.sql}`}`,
+      values: behind?.values ?? [],
+    },
+    order: [column, 'at'],
+    limit: limit + 1,
+  });
 }
 
 /** Lists the records of a value that very many have, by time. */
@@ -128,35 +184,17 @@ async function equals(
   return { records, ...nextOf({ value, at: unread ?? 0, id: '' }) };
 }
 
-/** Selects the records behind the place that was asked for, one more than the page has. */
-function selectOf(
-  { select }: Reading,
-  { filter, by, limit, place, start, end }: Asked,
-  more: { readonly only?: Source; readonly among?: Parameters<Reading['select']>[0]['among'] } = {},
-) {
+/** The condition for records behind the place that was asked for. */
+function behindOf({ by, place }: Asked): Source | undefined {
+  if (place === first) return undefined;
   const column = measureColumns[by];
-  const behind =
-    place === first
-      ? undefined
-      : {
-          sql: `${column} <= ? AND (${column} < ? OR (at, id) < (?, ?))`,
-          values: [place.value, place.value, place.at, place.id],
-        };
-  const parts = [behind, more.only].filter((part) => part !== undefined);
-  const only = {
-    sql: parts.map(({ sql }) => sql).join(' AND '),
-    values: parts.flatMap(({ values }) => values),
+  return {
+    sql: `${column} <= ? AND (${column} < ? OR (at, id) < (?, ?))`,
+    values: [place.value, place.value, place.at, place.id],
   };
-  return select({
-    filter: { ...filter, since: start, until: end },
-    limit: limit + 1,
-    order: by,
-    among: more.among,
-    ...(parts.length > 0 && { only }),
-  });
 }
 
-function pageOf(found: Awaited<ReturnType<Reading['select']>>, { by, limit }: Asked): LargestUsage {
+function pageOf(found: readonly UsageRecord[], { by, limit }: Asked): LargestUsage {
   const records = found.slice(0, limit);
   const last = records.at(-1);
   if (found.length <= limit || last === undefined) return { records };

@@ -4,7 +4,7 @@ import type { Ask } from '../../state/database/long-reads.ts';
 import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import { subjectHours } from './subject-hours.ts';
-import { slice } from './questions.ts';
+import { listSlice } from './questions.ts';
 import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
@@ -17,6 +17,14 @@ const summed = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;
 export async function knowsHours(ask: Ask, filter: UsageFilter): Promise<boolean> {
   if (summed.every((name) => filter[name] === undefined)) return false;
   return (await ask('SELECT 1 FROM usage_summing', [])).length === 0;
+}
+
+/** True when there are more calls of a filter's names and outcome in the last week of a time than are read together. */
+export async function hasMany(ask: Ask, filter: UsageFilter, until: number): Promise<boolean> {
+  const latest = Math.floor(Math.min(until, Date.now()) / day) * day;
+  const sums = totalsIn({ level: 4, since: latest - 7 * day, until }, filter, ['calls']);
+  const [row] = await ask(`SELECT SUM(calls) AS calls FROM (${sums.sql}) AS sums`, sums.values);
+  return Number(row?.['calls'] ?? 0) > listSlice;
 }
 
 /** True for a filter that names an owner, a tag or an end user. No index of records is by these. */
@@ -55,9 +63,14 @@ export async function* matchingHours(
     return rows.map((row) => ({ start: Number(row['start']), calls: Number(row['calls']) }));
   };
   const isOfKey = filter.keyId !== undefined;
-  // Days first, of which there are fewer sums than of hours. The index by keys has hours alone: the latest first, which are enough for most.
-  const stretches = isOfKey ? ofWeeks(from, until) : await hoursOf(4, Math.floor(since / day) * day, until);
-  for (const stretch of stretches) {
+  // Days first, of which there are fewer sums than of hours. The index by keys has hours alone. The latest are enough for most.
+  async function* stretches(): AsyncGenerator<Found> {
+    for (const week of ofWeeks(isOfKey ? from : Math.floor(since / day) * day, until)) {
+      if (isOfKey) yield week;
+      else yield* await hoursOf(4, week.start, week.end ?? until);
+    }
+  }
+  for await (const stretch of stretches()) {
     const [first, end] = isOfKey
       ? [stretch.start, stretch.end ?? until]
       : [Math.max(from, stretch.start), Math.min(until, stretch.start + day)];
@@ -87,10 +100,15 @@ function ofWeeks(since: number, until: number): readonly Found[] {
     .filter(({ start, end }) => start < end);
 }
 
-/** A stretch of time in which there are records of a filter. */
+/** A stretch of time. */
 export interface Stretch {
   readonly since: number;
   readonly until: number;
+}
+
+/** Hours that have records of a filter. `runs`: those of them that follow each other, the latest first. */
+export interface Joined extends Stretch {
+  readonly runs: readonly Stretch[];
 }
 
 /** Maximum number of hours that are joined. */
@@ -103,21 +121,27 @@ const mostJoined = 24;
 export async function* joinedHours(
   hours: AsyncIterable<MatchingHour>,
   wanted: number | undefined,
-): AsyncGenerator<Stretch> {
-  let current: (Stretch & { readonly calls: number }) | undefined;
+): AsyncGenerator<Joined> {
+  let runs: Stretch[] = [];
+  let joined = 0;
   for await (const { start, calls } of hours) {
-    if (current !== undefined) {
-      const isNear =
-        wanted === undefined
-          ? current.since === start + hour && current.until - start <= mostJoined * hour
-          : current.calls < wanted && current.calls + calls <= slice;
-      if (isNear) {
-        current = { since: start, until: current.until, calls: current.calls + calls };
-        continue;
-      }
-      yield current;
+    const [first, last] = [runs[0], runs.at(-1)];
+    const isNext = last?.since === start + hour;
+    const isNear =
+      wanted === undefined
+        ? isNext && (first?.until ?? 0) - start <= mostJoined * hour
+        : joined < wanted && joined + calls <= listSlice;
+    if (!isNear && runs.length > 0) {
+      yield joinedOf(runs);
+      [runs, joined] = [[], 0];
     }
-    current = { since: start, until: start + hour, calls };
+    if (isNear && isNext) runs[runs.length - 1] = { since: start, until: last.until };
+    else runs.push({ since: start, until: start + hour });
+    joined += calls;
   }
-  if (current !== undefined) yield current;
+  if (runs.length > 0) yield joinedOf(runs);
+}
+
+function joinedOf(runs: readonly Stretch[]): Joined {
+  return { since: runs.at(-1)?.since ?? 0, until: runs[0]?.until ?? 0, runs };
 }

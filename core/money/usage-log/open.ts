@@ -47,7 +47,7 @@ export function openUsageLog(
     return (await addOwned()) || hasMore;
   };
 
-  const select = createSelect(ask, database.kind);
+  const select = createSelect(ask);
   const indexes = createRecordIndexes(database.kind, ask);
   const reading = { ask, kind: database.kind, indexes, select, slices };
   const newest = createNewest(reading);

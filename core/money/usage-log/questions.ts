@@ -4,11 +4,14 @@ import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, ofClass, ownedNarrowing } from './narrowing.ts';
 
-/** How many records are looked at together. */
+/** How many records are looked at together by what reads all of a time. */
 export const slice = 5_000;
 
-/** Maximum number of slices that one page reads: 20,000 records, which take a database some tens of milliseconds. */
-export const maxSlices = 4;
+/** How many records, or entries of an index, lists look at together. */
+export const listSlice = 1_250;
+
+/** Maximum number of slices that one page of a list reads: 10,000 records and entries, which take a database some tens of milliseconds. */
+export const maxSlices = 8;
 
 /** Position in the order of time: that of a record, or, with an empty id, before all records of a millisecond. */
 export interface Cursor {
@@ -106,7 +109,7 @@ export async function sliceEnd(ask: Ask, since: number, end: number): Promise<nu
 }
 
 /** Where a slice of time begins that holds so many records and ends before `until`. */
-export async function sliceStart(ask: Ask, until: number, start: number, records = slice): Promise<number> {
+export async function sliceStart(ask: Ask, until: number, start: number, records: number): Promise<number> {
   const [row] = await ask(
     'SELECT at FROM usage_records WHERE at < ? AND at >= ? ORDER BY at DESC LIMIT 1 OFFSET ?',
     [until, start, records],

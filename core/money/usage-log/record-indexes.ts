@@ -18,6 +18,8 @@ const columns = { ms: 'ms', microDollars: 'micro_dollars' } as const;
 
 /** A condition that an index of a measure serves. */
 export interface Measured extends Source {
+  readonly column: string;
+  /** Its name in SQLite. */
   readonly index: string;
 }
 
@@ -58,6 +60,7 @@ export function createRecordIndexes(kind: Database['kind'], ask: Ask): RecordInd
       return {
         sql: `${indexed(kind, by)} AND ${columns[by]} >= ?${most === undefined ? '' : ` AND ${columns[by]} <= ?`}`,
         values: [least, ...(most === undefined ? [] : [most])],
+        column: columns[by],
         index: `usage_records_${columns[by]}`,
       };
     },

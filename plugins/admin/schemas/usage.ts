@@ -181,7 +181,7 @@ export const usagePage = z.object({
     .string()
     .optional()
     .describe(
-      'Cursor of the next page; absent on the last. One page reads 20,000 records at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
+      'Cursor of the next page; absent on the last. One page reads about 10,000 records and index entries at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
     ),
   searchedSince: time
     .optional()

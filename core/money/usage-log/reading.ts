@@ -1,0 +1,14 @@
+/** What lists of records are read with. */
+import type { Database } from '../../state/database/index.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
+import type { RecordIndexes } from './record-indexes.ts';
+import type { Select } from './selecting.ts';
+
+/** What lists are read with. `slices`: maximum number of slices of records that one page reads. */
+export interface Reading {
+  readonly ask: Ask;
+  readonly kind: Database['kind'];
+  readonly indexes: RecordIndexes;
+  readonly select: Select;
+  readonly slices: number;
+}
