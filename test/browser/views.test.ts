@@ -231,21 +231,31 @@ describe.skipIf(skipped !== undefined)(`the usage log of the dashboard ${skipped
   // What the admin API says of a log with more records than one page reads: it takes too long to write them here.
   test('leads on to older calls where a page found none, and says which calls an order left out', async () => {
     const { page } = await dashboard.openAnother();
+    const searches: number[] = [];
     await page.route(/\/api\/admin\/usage\?/, async (route) => {
       const url = new URL(route.request().url());
       if (url.searchParams.get('sort') === 'cost') {
         const response = await route.fetch();
         await route.fulfill({ response, json: { ...(await response.json()), comparedSince: Date.now() } });
-      } else if (url.searchParams.get('after') === '5.') {
+      } else if (url.searchParams.get('after') === '1.') {
         url.searchParams.delete('after');
         await route.continue({ url: url.href });
-      } else await route.fulfill({ json: { records: [], next: '5.', searchedSince: 5 } });
+      } else {
+        // Six pages without a record, of which the last waits for a click.
+        const searchedSince = Number.parseInt(url.searchParams.get('after') ?? '7', 10) - 1;
+        searches.push(searchedSince);
+        await route.fulfill({ json: { records: [], next: `${searchedSince}.`, searchedSince } });
+      }
     });
     await goTo(page, 'Usage log');
     await page.getByText('No recent call fits this filter').waitFor();
     await page.getByText(/^Searched back to /).waitFor();
-    await page.getByRole('button', { name: 'Search older calls' }).click();
+    const goOn = page.getByRole('button', { name: 'Search older calls' });
+    await expect.poll(() => goOn.isEnabled()).toBe(true);
+    expect(new Set(searches)).toEqual(new Set([6, 5, 4, 3, 2]));
+    await goOn.click();
     await expect.poll(() => calls(page).count()).toBeGreaterThan(2);
+    expect(searches.at(-1)).toBe(1);
     expect(await page.getByText('were not compared').count()).toBe(0);
     await page.getByLabel('Order').selectOption({ label: 'Most expensive first' });
     await page.getByText('were not compared').waitFor();

@@ -6,7 +6,8 @@ import { Breakable, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
-import { Await, Empty, More, MoreButton } from '../parts/states.tsx';
+import { GoOn, useSearch } from '../parts/search-on.tsx';
+import { Await, Empty, More } from '../parts/states.tsx';
 import { count, duration, exactly, money, when } from '../parts/text.ts';
 import { SearchBox } from '../parts/typed.tsx';
 import { CallDetail } from './call-detail.tsx';
@@ -153,14 +154,15 @@ export function UsageLog() {
   const wish = useMemo(() => wishOf(query, now), [query, now]);
   const call = query.get('call');
   const sort = orderOf(query);
+  const limit = sort === 'time' ? pageSize : sortedPageSize;
   const usage = useInfiniteQuery({
     queryKey: ['usage', wish, sort],
-    queryFn: ({ pageParam }) =>
-      api.usage({ ...wish, sort, limit: sort === 'time' ? pageSize : sortedPageSize }, pageParam),
+    queryFn: ({ pageParam }) => api.usage({ ...wish, sort, limit }, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
   });
+  const search = useSearch(usage, Number(limit), wish);
   const inFilter = usage.data?.pages
     .flatMap((page) => page.records)
     .find(({ keyId }) => keyId === query.get('keyId'));
@@ -206,8 +208,7 @@ export function UsageLog() {
             ].filter((note) => note !== false);
             return records.length === 0 && (usage.hasNextPage || notes.length > 0) ? (
               <Empty title="No recent call fits this filter">
-                <MoreButton query={usage} label="Search older calls" />
-                {notes.length > 0 && <p>{notes.join(' ')}</p>}
+                <GoOn search={search} notes={notes.join(' ')} />
               </Empty>
             ) : records.length === 0 ? (
               <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
@@ -225,15 +226,26 @@ export function UsageLog() {
                   rows={records}
                   rowId={({ id }) => id}
                   sortable={false}
-                  onEnd={() => void (usage.hasNextPage && !usage.isFetching && usage.fetchNextPage())}
+                  onEnd={() =>
+                    void (usage.hasNextPage && !search.isShort && !usage.isFetching && usage.fetchNextPage())
+                  }
                   order={{
                     current: sort,
                     choose: (next) => changeQuery({ sort: next === 'time' ? undefined : next }, 'replace'),
                   }}
                   onOpen={({ id }) => changeQuery({ call: id })}
                 />
-                <More query={usage} count={records.length} one="call" many="calls">
-                  {notes.join(' ')}
+                <More
+                  query={{
+                    hasNextPage: usage.hasNextPage && !search.isShort,
+                    isFetchingNextPage: usage.isFetchingNextPage,
+                    fetchNextPage: usage.fetchNextPage,
+                  }}
+                  count={records.length}
+                  one="call"
+                  many="calls"
+                >
+                  <GoOn search={search} notes={notes.join(' ')} />
                 </More>
               </>
             );
