@@ -5,6 +5,7 @@ import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
 import { strictOptions } from './config/strict-options.ts';
 import type { Handler, Next, WholeEndpoint } from './sdk/define.ts';
+import { createCallTools } from './config/call-tools.ts';
 import type { AdminCheck, AdminRoute, InternalTools } from './config/internal-tools.ts';
 import { administered } from './config/administered.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
@@ -139,6 +140,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const watchers: WatchPlugins[] = [];
   const serverCallers: ((call: Call) => boolean)[] = [];
   const counters = new PluginCounters();
+  const callTools = createCallTools(format, { ...surroundings, notices });
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const schema = strictOptions(entry.spec.options);
@@ -185,6 +187,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         metrics: counters.of(name),
         counters,
         fetchClientUrl,
+        ...callTools,
         callsMcpServers: (isCalled) => serverCallers.push(isCalled),
         areMcpServersCalled: (call) => serverCallers.some((isCalled) => isCalled(call)),
         format,

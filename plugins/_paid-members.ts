@@ -1,5 +1,5 @@
+import { paidMembers, type PaidMember } from './_find-paid-members.ts';
 import { GatewayError, matchesModel, type ApiKey, type JsonObject } from 'sluice';
-import { paidMembers, type PaidMember } from 'sluice/internal';
 
 /** True for a key with a budget in dollars. */
 export function hasDollarBudget({ budgets }: Pick<ApiKey, 'budgets'>): boolean {

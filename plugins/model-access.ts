@@ -22,7 +22,7 @@ import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
  *
  * Some providers choose models by themselves where a request names several (`routingFields` of their channels): a key that names models, or
  * has a budget in dollars, gets 403 for that. The same holds for tools and members by which a provider runs a further model, see
- * `core/models/hosted-tools.ts`: those models are checked as the model of the call is, also in messages of sessions.
+ * `_hosted-tools.ts`: those models are checked as the model of the call is, also in messages of sessions.
  */
 export default definePlugin({
   name: 'model-access',

@@ -10,9 +10,10 @@ import {
   wrongValue,
   estimateInput,
   wordBytes,
+  type Call,
   type GatewayEvent,
+  type Next,
 } from 'sluice';
-import { isSingleChoice, type Call, type InternalTools, type Next } from 'sluice/internal';
 import { JoinedReplies, type Part } from './_joined-replies.ts';
 
 const options = z.strictObject({
@@ -37,13 +38,13 @@ export default definePlugin({
   stage: 'translate',
   before: ['translation'],
   options,
-  setup(chosen, tools: InternalTools) {
-    return function parallelChoices(call: Call, next) {
+  setup(chosen, { isSingleChoice }) {
+    return function parallelChoices(call, next) {
       const { target } = call;
       if (target === undefined || call.operation !== 'chat' || call.edits.codec !== undefined)
         return next(call);
       const { choices = 1 } = chatOutlineOf(call).settings;
-      if (choices <= 1 || !isSingleChoice(call, target, tools.format)) return next(call);
+      if (choices <= 1 || !isSingleChoice(call, target)) return next(call);
       if (choices > chosen.most)
         throw wrongValue(call.codec.settingPath('choices'), `at most ${chosen.most} for this model`);
       const replies = new ParallelReplies(call, next, choices, chosen);

@@ -8,7 +8,10 @@ import type { Services } from '../sdk/author/services.ts';
 import type { FetchClientUrl } from '../sdk/author/client-url.ts';
 import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
 import type { PluginCounters } from '../sdk/counters.ts';
-import type { Call } from '../sdk/call.ts';
+import type { Call, Target } from '../sdk/call.ts';
+import type { Codec } from '../sdk/codec.ts';
+import type { GatewayError } from '../sdk/errors.ts';
+import type { AttemptEvent } from '../model/event.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { Download } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
@@ -27,6 +30,7 @@ import type { Reads } from '../sdk/author/plugin.ts';
 import type { FetchMedia } from '../upstream/guarded/media.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
+import type { Sealer } from '../sdk/sealer.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
@@ -75,6 +79,14 @@ export interface InternalTools {
   readonly counters: PluginCounters;
   /** Sends requests to URLs that clients gave. */
   readonly fetchClientUrl: FetchClientUrl;
+  /** Opens the sealer of the database. */
+  readonly openSealer: () => Promise<Sealer>;
+  /** Returns the codec for chats of a format. */
+  readonly chatCodec: (format: string) => Codec | undefined;
+  /** True where a provider gives one answer for each request: see `PluginTools.isSingleChoice`. */
+  readonly isSingleChoice: (call: Call, target: Target) => boolean;
+  /** Reports a failure that a plugin has recovered from: see `PluginTools.reportFailure`. */
+  readonly reportFailure: (target: Target, error: GatewayError) => AttemptEvent;
   /** Declares for which calls a plugin calls the MCP servers of the request. */
   readonly callsMcpServers: (isCalled: (call: Call) => boolean) => void;
   /** True for a call whose MCP servers a plugin calls. */

@@ -59,6 +59,7 @@ export { foldName } from './member-names.ts';
 export { chatFormats, formatFor, targetIn } from './spoken-format.ts';
 export { requirePackage } from './optional-package.ts';
 export { addReplyHeaders, addReplyTrailers, type ReplyTrailers } from './reply-headers.ts';
+export type { Sealer } from './sealer.ts';
 export { addUpstreamHeaders } from './upstream-headers.ts';
 
 // Streams

@@ -72,8 +72,6 @@ export { sumUnits } from '../model/usage.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.ts';
 export { reservedAt } from '../money/ledger/periods.ts';
-export { tierIn } from '../models/hosted-tools.ts';
-export { paidMembers, type PaidMember } from '../models/paid-members.ts';
 export { thinksAtAll } from '../models/profile.ts';
 export { noPriceError, noTierPriceError, type Prices } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
@@ -89,7 +87,7 @@ export type {
 } from '../money/usage-log/index.ts';
 export type { Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
-export { codecFor, isSingleChoice } from '../routing/target.ts';
+export { codecFor } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
 export { type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
@@ -120,7 +118,6 @@ export {
 } from '../state/responses/index.ts';
 export { openResponseStore } from '../state/responses/open.ts';
 export { AuditLog } from '../state/audit-log.ts';
-export { openSealer, type Sealer } from '../state/sealer.ts';
 export { FollowedEntries } from '../state/followed-entries.ts';
 export { whileLocked } from '../state/lock.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';

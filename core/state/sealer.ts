@@ -2,22 +2,9 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { env } from '../settings/environment.ts';
 import { hideSecret } from '../log.ts';
 import { parseObject } from '../json/parse.ts';
-import type { JsonObject } from '../model/json.ts';
+import type { Sealer } from '../sdk/sealer.ts';
 import { row, rows, sqlOf } from './database/sql.ts';
 import type { Stores } from './stores.ts';
-
-/**
- * Locks what is given to clients to keep: only a gateway on the same database can read it, for the owner it was made for, and nobody can
- * change it.
- */
-export interface Sealer {
-  /** Text that is safe in JSON and in headers. `purpose` keeps one kind of sealed text from passing for another. */
-  seal(purpose: string, owner: string, value: JsonObject): string;
-  /** Undefined when the text is no seal of this gateway, for this purpose and this owner. */
-  open(purpose: string, owner: string, text: string): JsonObject | undefined;
-  /** True for text that only a gateway can have made, whether or not this one can open it: it is never a provider's own. */
-  made(text: string): boolean;
-}
 
 /** Tells a seal from a provider's own blob. The digit is the version of what follows. */
 const prefix = 'slc1.';

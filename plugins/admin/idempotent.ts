@@ -1,8 +1,8 @@
 /** Makes repeated requests with the same `idempotency-key` create one thing. */
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as pass } from 'node:timers/promises';
-import { GatewayError, toGatewayError, type JsonObject } from 'sluice';
-import { entriesOf, openSealer, type InternalTools, type Sealer, type Stores } from 'sluice/internal';
+import { GatewayError, toGatewayError, type JsonObject, type Sealer } from 'sluice';
+import { entriesOf, type InternalTools, type Stores } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 
 const namespace = 'admin-idempotent';
@@ -62,12 +62,14 @@ export class IdempotentCreates {
   readonly #stores: Stores;
   readonly #kept;
   readonly #upkeep: InternalTools['upkeep'];
+  readonly #openSealer: InternalTools['openSealer'];
   #sealer: Promise<Sealer> | undefined;
   #counts: Counts | undefined;
   /** The count that runs, which all who need one wait for. */
   #counting: Promise<Counts> | undefined;
 
-  constructor({ stores, upkeep }: Pick<InternalTools, 'stores' | 'upkeep'>) {
+  constructor({ stores, upkeep, openSealer }: Pick<InternalTools, 'stores' | 'upkeep' | 'openSealer'>) {
+    this.#openSealer = openSealer;
     this.#stores = stores;
     this.#kept = stores.namespace<Kept>(namespace);
     this.#upkeep = upkeep;
@@ -197,7 +199,7 @@ export class IdempotentCreates {
   }
 
   #open(): Promise<Sealer> {
-    this.#sealer ??= openSealer(this.#stores).catch((error: unknown) => {
+    this.#sealer ??= this.#openSealer().catch((error: unknown) => {
       this.#sealer = undefined;
       throw error;
     });

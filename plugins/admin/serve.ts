@@ -77,7 +77,7 @@ export function createServe(
     log,
     apiKeys,
     ...tools
-  }: Pick<InternalTools, 'settings' | 'log' | 'apiKeys' | 'stores' | 'upkeep'>,
+  }: Pick<InternalTools, 'settings' | 'log' | 'apiKeys' | 'stores' | 'upkeep' | 'openSealer'>,
   actorOf: ActorOf,
 ) {
   const creates = new IdempotentCreates(tools);

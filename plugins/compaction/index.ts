@@ -1,7 +1,6 @@
 /** Compacts long conversations for clients that ask for it, with models of every format. */
 import { z } from 'zod';
-import { definePlugin, chatFormats } from 'sluice';
-import { openSealer, type Call, type InternalTools } from 'sluice/internal';
+import { definePlugin, chatFormats, type Call } from 'sluice';
 import { compact } from './compact.ts';
 import { create } from './create.ts';
 import { itemsOf } from './items.ts';
@@ -25,12 +24,12 @@ export default definePlugin({
   stage: 'translate',
   before: ['continuation', 'learned-refusals', 'parallel-choices', 'translation', 'reasoning-vault'],
   options,
-  async setup({ threshold, share }, { stores, format: formatNamed }: InternalTools) {
-    const sealer = await openSealer(stores);
-    return function compaction(call: Call, next) {
+  async setup({ threshold, share }, { openSealer, chatCodec }) {
+    const sealer = await openSealer();
+    return function compaction(call, next) {
       if (call.codec.format !== format || !concerns(call)) return next(call);
       const { target } = call;
-      const codec = formatNamed(format)?.codecs.chat;
+      const codec = chatCodec(format);
       if (target === undefined || codec === undefined) return next(call);
       const written = itemsOf(call.body);
       const items = opened(written, {

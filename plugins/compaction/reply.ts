@@ -1,7 +1,6 @@
 /** Writes replies that hold a compaction. */
 import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
-import { sumUsage, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
-import type { Call } from 'sluice/internal';
+import { sumUsage, type Call, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
 import type { Item } from './items.ts';
 import { written } from './usage.ts';
 

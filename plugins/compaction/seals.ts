@@ -1,6 +1,5 @@
 /** Seals a compacted context, so that only the gateway can read it. */
-import { GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
-import type { Sealer } from 'sluice/internal';
+import { GatewayError, isObject, type JsonObject, type JsonValue, type Sealer } from 'sluice';
 import type { Item } from './items.ts';
 
 const purpose = 'compaction';

@@ -4,12 +4,13 @@ import {
   gathered,
   GatewayError,
   chatOf,
+  type Call,
   type GatewayEvent,
   type JsonObject,
+  type Next,
   type Usage,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import type { Call, Next } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { transcript } from './transcript.ts';
 

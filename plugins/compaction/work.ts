@@ -3,12 +3,15 @@ import {
   caller,
   GatewayError,
   chatFormats,
+  type Call,
   type GatewayEvent,
   type JsonObject,
+  type Next,
+  type Sealer,
+  type Target,
   type Usage,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import type { Call, Next, Sealer, Target } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { suffixOf } from './reply.ts';
 import { compactionItem, type Compacted } from './seals.ts';

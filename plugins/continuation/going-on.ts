@@ -1,5 +1,13 @@
-import { chatOf, countTokens, estimateTokens, formatFor, type Message, type Usage } from 'sluice';
-import type { Call, Target } from 'sluice/internal';
+import {
+  chatOf,
+  countTokens,
+  estimateTokens,
+  formatFor,
+  type Call,
+  type Message,
+  type Target,
+  type Usage,
+} from 'sluice';
 import type { Parts } from './parts.ts';
 
 /** The same request with the beginning of its answer as its last turn, and with as much less to say. */

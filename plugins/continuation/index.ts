@@ -7,10 +7,13 @@ import {
   definePlugin,
   startWithEvents,
   toGatewayError,
-  type GatewayEvent,
   type AttemptEvent,
+  type Call,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Target,
 } from 'sluice';
-import { failureCause, type Call, type InternalTools, type Next, type Target } from 'sluice/internal';
 import { goingOn, usedBy } from './going-on.ts';
 import { Parts } from './parts.ts';
 
@@ -34,8 +37,8 @@ export default definePlugin({
   before: ['learned-refusals', 'reasoning-vault', 'parallel-choices', 'translation'],
   whenListed: true,
   options,
-  setup({ most, pause }, tools: InternalTools) {
-    return async function continuation(call: Call, next) {
+  setup({ most, pause }, tools) {
+    return async function continuation(call, next) {
       const { target } = call;
       if (target === undefined || !canGoOn(call, target)) return next(call);
       // Only what is understood can be gone on from.
@@ -59,7 +62,7 @@ function canGoOn(call: Call, { traits }: Target): boolean {
 interface Going {
   readonly most: number;
   readonly pause: number;
-  readonly tools: InternalTools;
+  readonly tools: PluginTools;
 }
 
 /** One answer, and the requests for its parts. */
@@ -91,23 +94,14 @@ class Continuation {
     const error = toGatewayError(thrown);
     if (this.#cut === undefined || this.#parts.began) this.#cut = thrown;
     const { most, pause, tools } = this.#going;
-    const { channel, model } = this.#target;
+    const { channel } = this.#target;
     const mayPass = error.origin === 'upstream' && error.retryable && error.retryAfter === undefined;
     if (!mayPass || !this.#parts.canGoOn || this.#asked >= most) return throwError(() => this.#cut);
     this.#asked += 1;
     const told = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#asked };
     tools.log.warn(told, 'an answer broke in its middle: it is continued');
     // The attempt goes on and may end well: that its provider failed must be known all the same.
-    tools.health.enter(this.#target)?.failed(error);
-    tools.notices.emit('attempt-failed', { channel: channel.id, model, error });
-    const cause = failureCause(error);
-    const failed: AttemptEvent = {
-      type: 'attempt',
-      channel: channel.id,
-      model,
-      failure: error.code,
-      ...(cause === undefined ? {} : { cause }),
-    };
+    const failed = tools.reportFailure(this.#target, error);
     return timer(pause * this.#asked).pipe(
       concatMap(() => this.#goOn(failed)),
       // Of a request that is refused there is no stream; what breaks a stream is caught where it is followed.

@@ -1,4 +1,5 @@
 /** Reads and writes the lines of batch files. */
+import type { PaidMember } from '../_find-paid-members.ts';
 import { GatewayError, type JsonObject } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
@@ -13,7 +14,6 @@ import {
   type BodyLimits,
   type ByteBudget,
   type InternalTools,
-  type PaidMember,
 } from 'sluice/internal';
 import { membersOfBatch } from '../_paid-members.ts';
 import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';

@@ -1,11 +1,6 @@
+import type { PaidMember } from '../_find-paid-members.ts';
 import { caller, GatewayError, isObject, wrongValue, type JsonObject } from 'sluice';
-import {
-  refusedAddress,
-  type Call,
-  type NamedAddress,
-  type PaidMember,
-  type ProviderObject,
-} from 'sluice/internal';
+import { refusedAddress, type Call, type NamedAddress, type ProviderObject } from 'sluice/internal';
 import { boundBy, checkMembers } from '../_paid-members.ts';
 import type { Around } from './around.ts';
 import { unusableFile } from './batch-file.ts';

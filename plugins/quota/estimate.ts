@@ -4,9 +4,10 @@ import {
   estimateInput as estimateChat,
   formatFor,
   type Modality,
+  type PluginTools,
   type Units,
 } from 'sluice';
-import { isSingleChoice, plainMember, type Call, type Format, type Target } from 'sluice/internal';
+import { plainMember, type Call, type Target } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**
@@ -53,13 +54,13 @@ export function estimateTokens(call: Call, usual: number, requests: number): num
 export function requestsFor(
   call: Call,
   targets: readonly Target[],
-  formatNamed: (name: string) => Format | undefined,
+  isSingleChoice: PluginTools['isSingleChoice'],
 ): number {
   if (call.operation === 'tool') return 1;
   const { outline: request } = call;
   if (!isChat(request)) return 1;
   const { choices = 1 } = request.settings;
-  return choices > 1 && targets.some((target) => isSingleChoice(call, target, formatNamed)) ? choices : 1;
+  return choices > 1 && targets.some((target) => isSingleChoice(call, target)) ? choices : 1;
 }
 
 /** Output tokens of a call. */
@@ -90,7 +91,7 @@ export function boundOf(
   call: Call,
   targets: readonly Target[],
   assumed: number,
-  formatNamed: (name: string) => Format | undefined,
+  isSingleChoice: PluginTools['isSingleChoice'],
   callsServers = false,
 ): Bound {
   const { outline: request, codec } = call;
@@ -111,7 +112,7 @@ export function boundOf(
   });
   const input = mostInput(needs, call.leftOut, targets);
   return {
-    requests: requestsFor(call, targets, formatNamed),
+    requests: requestsFor(call, targets, isSingleChoice),
     input: within(summarises(call) ? 2 * input + summaryInstructions : input),
     output: mostOutput(call, needs, targets, assumed),
     units: searchContextOf(call),

@@ -73,7 +73,7 @@ export default definePlugin({
         call,
         catalog.targets(call.model),
         assumedOutput,
-        tools.format,
+        tools.isSingleChoice,
         tools.areMcpServersCalled(call),
       );
 

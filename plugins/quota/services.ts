@@ -1,14 +1,8 @@
+import { paidMembers, type PaidMember } from '../_find-paid-members.ts';
 import { isObject, formatFor, type GatewayEvent, type JsonObject, type JsonValue, type Units } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import {
-  paidMembers,
-  tierIn,
-  WholeBytes,
-  type Call,
-  type CallEdits,
-  type PaidMember,
-  type Target,
-} from 'sluice/internal';
+import { tierIn } from '../_hosted-tools.ts';
+import { WholeBytes, type Call, type CallEdits, type Target } from 'sluice/internal';
 import { toolCallLimit } from '../_paid-members.ts';
 
 /** Uses of services, by their names. */

@@ -81,12 +81,12 @@ export type Limiter = (
 
 /** Returns a function that runs calls within limits, counted by the rates of the gateway. */
 export function createLimiter(tools: PluginTools, { output, targets, origin }: LimiterOptions): Limiter {
-  const { rates, format } = tools as PluginTools & InternalTools;
+  const { rates, isSingleChoice } = tools as PluginTools & InternalTools;
   const options: LimitOptions = {
     rates,
     output,
     origin,
-    requests: (call) => requestsFor(call, targets(call) as readonly WholeTarget[], format),
+    requests: (call) => requestsFor(call, targets(call) as readonly WholeTarget[], isSingleChoice),
   };
   return (call, next, limited) => runLimited(call as PublicCall & Call, next, limited, options);
 }

@@ -17,6 +17,7 @@ import moderations from '../../core/formats/moderations/index.ts';
 import rerank from '../../core/formats/rerank/index.ts';
 import responses from '../../core/formats/responses/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
+import { isSingleChoice } from '../../core/routing/target.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import { boundOf as boundWith, estimateInput, type Bound } from '../../plugins/quota/estimate.ts';
 import { anyCharacter } from '../support/characters.ts';
@@ -30,7 +31,9 @@ const formats: Readonly<Record<string, Format>> = Object.fromEntries(
   [chatCompletions, messages, generateContent, responses, textCompletions].map((one) => [one.name, one]),
 );
 const boundOf = (call: Call, among: readonly Target[], output: number): Bound =>
-  boundWith(call, among, output, (name) => formats[name]);
+  boundWith(call, among, output, (own, target) =>
+    isSingleChoice(own as Call, target as Target, (name) => formats[name]),
+  );
 
 function callOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams = {}): Call {
   return firstView(exchangeOf(format, operation, body, params));

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { Affinity } from '../call.ts';
 import type { CallKey } from '../call-key.ts';
-import type { Codec } from '../codec.ts';
 import type { Operation } from '../format.ts';
 import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
+import type { Codec } from '../codec.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { SocketMessage } from '../../model/realtime.ts';
 import type { GatewayRequest } from '../../model/request.ts';
@@ -31,6 +31,8 @@ export interface Wire {
   readonly ip: string;
   /** The client's own bytes; empty before the body was read. */
   readonly bytes: Buffer;
+  /** The parsed body as the client sent it, without edits; undefined before it was read. */
+  readonly body: JsonObject | undefined;
 }
 
 /**
@@ -70,6 +72,17 @@ export interface CallEdits {
   readonly messages?: readonly Message[];
   /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
   readonly body?: JsonObject;
+  /**
+   * Codec that reads `body` in place of the client's own, for a chat that a plugin has the channel of the call answer. Its response comes as
+   * events. `tools.chatCodec` returns the codec of a format.
+   *
+   * @example
+   * const codec = tools.chatCodec('responses');
+   * const summary = codec && (await next(call.with({ codec, body, decoded: true })));
+   */
+  readonly codec?: Codec;
+  /** True: the channel streams its response to a call with a `codec` of its own. Default false. */
+  readonly stream?: boolean;
   /** The reply must come as events, so that nothing passes through. */
   readonly decoded?: boolean;
   /** Which channel, or which of its keys, is asked first, or alone. */
@@ -153,6 +166,19 @@ export interface Call {
    * (a background response) ends when its work is done. Errors that the callback throws are logged. Calls made with `tools.calls` have none.
    */
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  /**
+   * Returns a view of the call for requests that may be given up while the call goes on: `signal` and `onEnd` of the view fire then, or when
+   * the call ends. The plugin that asks for the view calls `end` once, also after a response that was read to its end.
+   *
+   * @example
+   * const attempt = call.attempt();
+   * try {
+   *   return await gathered(attempt.call, await next(attempt.call));
+   * } finally {
+   *   attempt.end();
+   * }
+   */
+  attempt(): { readonly call: Call; end(): void };
   /** A view of the call for the plugins behind, with these changes made. */
   with(edits: CallEdits): Call;
   /** What was left under a key, by whichever plugin. */

@@ -1,8 +1,10 @@
 import type { Keyv } from 'keyv';
 import type { Observable } from 'rxjs';
-import type { GatewayEvent } from '../../model/event.ts';
+import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
+import type { Codec } from '../codec.ts';
+import type { GatewayError } from '../errors.ts';
 import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
 import type { Catalog, Health } from './catalog.ts';
@@ -12,6 +14,7 @@ import type { Operations } from './operations.ts';
 import type { Services } from './services.ts';
 import type { FetchClientUrl } from './client-url.ts';
 import type { AdminRouteHandler, RouteHandler } from './routes.ts';
+import type { Sealer } from '../sealer.ts';
 import type { VectorLimits, VectorStore } from './vectors.ts';
 
 /**
@@ -200,6 +203,30 @@ export interface PluginTools {
    * for what the provider would read of them, because each request that the plugin sends has a reservation of its own.
    */
   callsMcpServers(isCalled: (call: Call) => boolean): void;
+  /**
+   * Opens the sealer of the gateway's database, for state that clients keep and send back. Rejects where the database fails, or where the
+   * secret of the operator (`SLUICE_SECRET`) is too short.
+   *
+   * @example
+   * const sealer = await tools.openSealer();
+   * const position = sealer.open('my-plugin cursor', call.get(caller)?.id ?? '', text)?.position;
+   */
+  openSealer(): Promise<Sealer>;
+  /** Returns the codec for chats of a format; undefined where the format has none. For `CallEdits.codec`. */
+  chatCodec(format: string): Codec | undefined;
+  /**
+   * Returns true where the provider of the target gives one answer for each request, so that a chat with several answers (`n`) takes several
+   * requests.
+   */
+  isSingleChoice(call: Call, target: Target): boolean;
+  /**
+   * Reports that a target failed in an attempt that the plugin goes on with, in the translate stage: circuit breakers and metrics count the
+   * failure. Returns the event that names the failed attempt in the response.
+   *
+   * @example
+   * return startWithEvents([tools.reportFailure(target, error)], await next(call));
+   */
+  reportFailure(target: Target, error: GatewayError): AttemptEvent;
   /**
    * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.

@@ -24,6 +24,7 @@ import { openServices } from '../../upstream/services.ts';
 import type { CallOutcome } from '../author/outcome.ts';
 import type { WatchPlugins } from '../author/plugin-time.ts';
 import type { Handler, Next, PluginEntry, PluginSpec } from '../define.ts';
+import { createCallTools } from '../../config/call-tools.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
 import { toGatewayError, type GatewayError } from '../errors.ts';
 import { PluginCounters } from '../counters.ts';
@@ -187,6 +188,7 @@ export async function testPlugins(
     metrics: counters.of('test'),
     counters,
     fetchClientUrl: createFetchClientUrl(settings.fetch),
+    ...createCallTools(formatNamed, { ...surroundings, notices }),
     callsMcpServers: () => {},
     areMcpServersCalled: () => false,
     download: notInTests,

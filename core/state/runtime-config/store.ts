@@ -4,7 +4,8 @@ import { parseObject } from '../../json/parse.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { row, rows, sqlOf, type Work } from '../database/sql.ts';
 import { whileLocked } from '../lock.ts';
-import { openSealer, type Sealer } from '../sealer.ts';
+import type { Sealer } from '../../sdk/sealer.ts';
+import { openSealer } from '../sealer.ts';
 import type { Stores } from '../stores.ts';
 import {
   runtimeLimits,

@@ -1,7 +1,8 @@
 /** Invitations, passwords and second factors of users. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { hashPassword, matchesPassword } from '../password-hash.ts';
-import { openSealer, type Sealer } from '../sealer.ts';
+import type { Sealer } from '../../sdk/sealer.ts';
+import { openSealer } from '../sealer.ts';
 import type { Stores } from '../stores.ts';
 import { UserMistake, type User } from './index.ts';
 import type { StoredUsers } from './open.ts';

@@ -1,7 +1,6 @@
 /** A sign-in on its way through the browser: a sealed cookie of ten minutes, which counts once. */
 import { hash } from 'node:crypto';
-import type { RouteContext, Stores } from 'sluice';
-import type { Sealer } from 'sluice/internal';
+import type { RouteContext, Stores, Sealer } from 'sluice';
 import type { FlowSecrets } from './provider.ts';
 import { SignInRefused } from './problems.ts';
 

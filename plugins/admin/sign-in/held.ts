@@ -1,6 +1,6 @@
 /** Record of a session that began at a provider: its subject there, and the sealed tokens to ask and to sign out with. */
-import type { Stores } from 'sluice';
-import { entriesOf, type Sealer } from 'sluice/internal';
+import type { Stores, Sealer } from 'sluice';
+import { entriesOf } from 'sluice/internal';
 import type { Proved } from './provider.ts';
 
 const namespace = 'sign-in-sessions';

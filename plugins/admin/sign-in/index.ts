@@ -1,6 +1,6 @@
 /** Signing in to the admin API and the page at providers of identities. */
 import { GatewayError, type RouteContext, type Services } from 'sluice';
-import { createClientAddress, openSealer, readBytes, type InternalTools, type Users } from 'sluice/internal';
+import { createClientAddress, readBytes, type InternalTools, type Users } from 'sluice/internal';
 import { networkOf } from '../../_failures.ts';
 import { userActor } from '../access/actor.ts';
 import type { Audit } from '../audit.ts';
@@ -47,7 +47,7 @@ export async function openSignIn(parts: SignInParts, tools: InternalTools): Prom
   const oidc = await loadOidc();
   const http: Services = tools.http;
   const providers = new Map(listed.map((one) => [one.id, new Provider(one, publicUrl, oidc, http)]));
-  const sealer = await openSealer(tools.stores);
+  const sealer = await tools.openSealer();
   const held = new HeldSessions(tools.stores, sealer, tools.settings.members.lifetime);
   const people = { users: parts.users, owners: tools.apiKeys.owners, log: tools.log };
   const around: Around = { ...parts, tools, providers, held, people, flows: new Flows(sealer, tools.stores) };

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
+import { openSealer } from '../../../core/state/sealer.ts';
 import { openStores } from '../../../core/state/stores.ts';
 import type { Actor } from '../../../plugins/admin/access/actor.ts';
 import { IdempotentCreates } from '../../../plugins/admin/idempotent.ts';
@@ -27,7 +28,11 @@ test('one busy token, and one organisation, leave room for requests of others', 
       row(2_000 + index, [`token t${index % 3}`, 'organisation org_a']),
     ),
   ]);
-  const creates = new IdempotentCreates({ stores, upkeep: { set: () => {} } as never });
+  const creates = new IdempotentCreates({
+    stores,
+    upkeep: { set: () => {} } as never,
+    openSealer: () => openSealer(stores),
+  });
   const run = (by: Actor) =>
     creates.run({ actor: by, operation: 'createKey', key: 'k', body: {} }, () => ({ made: true }));
   await expect(run(actor('busy'))).rejects.toThrow('You have sent more than 2000 requests');
@@ -47,7 +52,11 @@ async function busy(sent: number) {
   });
   const rows = Array.from({ length: sent }, (_, index) => row(index));
   await kept.setMany(rows);
-  const creates = new IdempotentCreates({ stores, upkeep: { set: () => {} } as never });
+  const creates = new IdempotentCreates({
+    stores,
+    upkeep: { set: () => {} } as never,
+    openSealer: () => openSealer(stores),
+  });
   const run = async (key: string, create = (): object => ({ made: true })): Promise<string> => {
     const by = actor('busy');
     return creates.run({ actor: by, operation: 'createKey', key, body: {} }, create).then(

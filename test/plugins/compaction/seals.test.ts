@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { openSealer, type Sealer } from '../../../core/state/sealer.ts';
+import type { Sealer } from '../../../core/sdk/sealer.ts';
+import { openSealer } from '../../../core/state/sealer.ts';
 import { openStores } from '../../../core/state/stores.ts';
 import type { Item } from '../../../plugins/compaction/items.ts';
 import { asContext, compactionItem, isSummary, opened } from '../../../plugins/compaction/seals.ts';

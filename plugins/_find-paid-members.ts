@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
-import { GatewayError } from '../sdk/errors.ts';
-import { foldName } from '../sdk/member-names.ts';
+/** Finds what a request asks for besides the tokens of its model: hosted tools, other models, service tiers. */
+import { foldName, GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
 import {
   isLarge,
   memberRowOf,
@@ -9,7 +8,7 @@ import {
   toolRowOf,
   type PaidKind,
   type ToolRow,
-} from './hosted-tools.ts';
+} from './_hosted-tools.ts';
 
 /** Members in which nothing asks for a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
 const ignored = new Set(

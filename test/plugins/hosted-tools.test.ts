@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { memberRowOf, toolRowOf, toolRows } from '../../../core/models/hosted-tools.ts';
-import { paidMembers } from '../../../core/models/paid-members.ts';
-import { foldName } from '../../../core/sdk/member-names.ts';
-import { sdkMembers } from '../../support/sdk-members.ts';
-import { literalTypes } from '../../support/sdk-tools.ts';
+import { memberRowOf, toolRowOf, toolRows } from '../../plugins/_hosted-tools.ts';
+import { paidMembers } from '../../plugins/_find-paid-members.ts';
+import { foldName } from '../../core/sdk/member-names.ts';
+import { sdkMembers } from '../support/sdk-members.ts';
+import { literalTypes } from '../support/sdk-tools.ts';
 
 /** Members called `model`, or something like it, that no row of the table reads. */
 interface Exception {
@@ -21,7 +21,7 @@ interface Sdk {
   readonly exceptions: readonly Exception[];
 }
 
-const packages = join(import.meta.dirname, '../../../node_modules');
+const packages = join(import.meta.dirname, '../../node_modules');
 
 function declarations(folder: string, keep: RegExp): readonly string[] {
   return readdirSync(join(packages, folder), { recursive: true, encoding: 'utf8' })

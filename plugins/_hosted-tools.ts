@@ -1,5 +1,4 @@
-import { isObject, type JsonValue } from '../model/json.ts';
-import { foldName } from '../sdk/member-names.ts';
+import { foldName, isObject, type JsonValue } from 'sluice';
 
 /**
  * Cost of a tool or a member of a request besides the tokens of the call:

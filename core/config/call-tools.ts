@@ -1,0 +1,29 @@
+/** Tools of plugins that are made from the formats, the health of targets and the database. */
+import { createFailureReports } from '../routing/report-failure.ts';
+import { isSingleChoice } from '../routing/target.ts';
+import type { Format } from '../sdk/format.ts';
+import type { Health } from '../sdk/health.ts';
+import type { Notices } from '../sdk/notices.ts';
+import { openSealer } from '../state/sealer.ts';
+import type { Stores } from '../state/stores.ts';
+import type { InternalTools } from './internal-tools.ts';
+
+/** The parts of a gateway from which {@link createCallTools} makes tools. */
+export interface CallToolParts {
+  readonly stores: Stores;
+  readonly health: Health;
+  readonly notices: Notices;
+}
+
+/** Returns the tools that are alike for all plugins of a gateway. */
+export function createCallTools(
+  format: (name: string) => Format | undefined,
+  { stores, health, notices }: CallToolParts,
+): Pick<InternalTools, 'openSealer' | 'chatCodec' | 'isSingleChoice' | 'reportFailure'> {
+  return {
+    openSealer: () => openSealer(stores),
+    chatCodec: (name) => format(name)?.codecs.chat,
+    isSingleChoice: (call, target) => isSingleChoice(call, target, format),
+    reportFailure: createFailureReports(health, notices),
+  };
+}
