@@ -158,32 +158,69 @@ const firstByte: Figure = {
   },
 };
 
-/** Twice the small calls that it can take. */
+/** Shares of what a target can take at which {@link overload} sends calls, and how often and for how many seconds. */
+const loadShares = [0.5, 1, 2];
+const overloadRounds = 3;
+const overloadSeconds = 3;
+
+/**
+ * Small calls at fixed rates, beside the raw proxy in interleaved rounds, over kept connections and with a new connection for each call. The
+ * lag of the clients tells whether they were the bottleneck.
+ */
 const overload: Figure = {
   name: 'overload',
   group: 'figures',
   async run(stage, trees, options) {
+    const targets = [await stage.raw()];
+    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...options }));
     const rows: Row[] = [];
-    for (const tree of trees) {
-      const target = await stage.sluice({ ...tree, ...options });
-      const shot = shotOf(target, 'small');
-      await stage.load.ask('closed', { shot, concurrency: 64, seconds: 3 });
-      const most = await stage.load.ask<Done>('closed', { shot, concurrency: 64, seconds: 2 });
-      const perSecond = (2 * most.replies) / most.seconds;
-      const seconds = 5;
-      const rated = await stage.load.ask<Rated>('rate', { shot, perSecond, seconds, most: 5_000 });
-      const { served, refused, unsent, servedAfter, refusedAfter } = rated;
-      rows.push([
-        `small calls, ${digits(perSecond)} in a second: twice what it can take`,
-        target.name,
-        `${digits(served / seconds)} served in a second after p50 ${milliseconds(servedAfter.p50)}, p99 ${milliseconds(servedAfter.p99)}; ${refused} refused${refused > 0 ? ` after p50 ${milliseconds(refusedAfter.p50)}` : ''}; ${unsent} not sent, 5,000 being open`,
-        '',
-      ]);
-      await target.end();
+    for (const newConnections of [false, true]) {
+      const shots = targets.map((target) => shotOf(target, 'small', { newConnections }));
+      const most: number[] = [];
+      for (const shot of shots) {
+        await stage.load.ask('closed', { shot, concurrency: 64, seconds: 3 });
+        const done = await stage.load.ask<Done>('closed', { shot, concurrency: 64, seconds: 2 });
+        most.push(done.replies / done.seconds);
+      }
+      for (const share of loadShares) {
+        const rated = targets.map((): Rated[] => []);
+        for (let round = 0; round < overloadRounds; round += 1)
+          for (const [index, shot] of shots.entries()) {
+            const load = {
+              shot,
+              perSecond: share * (most[index] ?? 0),
+              seconds: overloadSeconds,
+              most: 5_000,
+            };
+            rated[index]?.push(await stage.load.ask<Rated>('rate', load));
+          }
+        const title = `small calls, ${share} x capacity, ${newConnections ? 'new' : 'kept'} connections`;
+        for (const [index, { name }] of targets.entries())
+          rows.push([index === 0 ? title : '', name, overloadText(most[index] ?? 0, rated[index] ?? []), '']);
+      }
     }
+    for (const target of targets) await target.end();
     return rows;
   },
 };
+
+function overloadText(capacity: number, rounds: readonly Rated[]): string {
+  const median = (value: (one: Rated) => number): number => spread(rounds.map(value)).median;
+  const time = (value: (one: Rated) => number): string => milliseconds(median(value));
+  const sum = (value: (one: Rated) => number): number => rounds.reduce((all, one) => all + value(one), 0);
+  const refused = sum((one) => one.refused);
+  const refusals =
+    refused === 0
+      ? '0 refused'
+      : `${refused} refused after p99 ${time(({ refusedAfter }) => refusedAfter.p99)}`;
+  return [
+    `capacity ${digits(capacity)}/s`,
+    `${sum((one) => one.served)} served after p50 ${time(({ servedAfter }) => servedAfter.p50)}, p99 ${time(({ servedAfter }) => servedAfter.p99)}`,
+    refusals,
+    `${sum((one) => one.unsent)} not sent, 5,000 being open`,
+    `lag of clients p99 ${time(({ clientLag }) => clientLag)}`,
+  ].join('; ');
+}
 
 /** `npm start` in the tree, until a call is answered, and what its two processes hold some seconds later. */
 const startAndIdle: Figure = {

@@ -1,4 +1,5 @@
 /** The clients: send requests as they are told, check every reply, count, and measure how long it took. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type Dispatcher } from 'undici';
 import { answering } from './answering.ts';
@@ -23,6 +24,8 @@ export interface Shot {
   readonly atLeast?: number;
   /** How it is written and sent, where that is not the ordinary way. */
   readonly manner?: Manner;
+  /** Each call has a connection of its own. */
+  readonly newConnections?: boolean;
 }
 
 /** As many replies as fit in the time, with so many requests open at once. */
@@ -57,13 +60,18 @@ export interface Done {
   readonly failures: readonly string[];
 }
 
-/** How a {@link RateLoad} came out; times in milliseconds. */
+/**
+ * How a {@link RateLoad} came out; times in milliseconds, from when a call was due, so that what keeps the clients from sending counts
+ * too.
+ */
 export interface Rated {
   readonly served: number;
   readonly refused: number;
   readonly unsent: number;
   readonly servedAfter: Delays;
   readonly refusedAfter: Delays;
+  /** 99th percentile of the delay of the clients' own event loop. */
+  readonly clientLag: number;
 }
 
 /** How long the first byte of streams took, and each delta from the provider to here; milliseconds. */
@@ -75,11 +83,14 @@ export interface Timed {
 
 const pools = new Map<string, Pool>();
 
-function poolOf(url: string): Pool {
-  let pool = pools.get(url);
+function poolOf({ url, newConnections = false }: Shot): Pool {
+  const name = `${url} ${newConnections}`;
+  let pool = pools.get(name);
   if (pool === undefined) {
-    pool = new Pool(url, { headersTimeout: 60_000, bodyTimeout: 60_000 });
-    pools.set(url, pool);
+    // Without pipelining undici closes a connection after its call.
+    const pipelining = newConnections ? 0 : 1;
+    pool = new Pool(url, { headersTimeout: 60_000, bodyTimeout: 60_000, pipelining });
+    pools.set(name, pool);
   }
   return pool;
 }
@@ -96,7 +107,7 @@ function send(
   return new Promise((resolve, reject) => {
     let status = 0;
     let problem = '';
-    poolOf(shot.url).dispatch(
+    poolOf(shot).dispatch(
       { ...requestOf(shot), method: 'POST' },
       {
         onRequestStart: (controller) => onController?.(controller),
@@ -187,6 +198,8 @@ async function rate({ shot, perSecond, seconds, most }: RateLoad): Promise<Rated
   const refused: number[] = [];
   let unsent = 0;
   const running = new Set<Promise<void>>();
+  const lag = monitorEventLoopDelay({ resolution: 1 });
+  lag.enable();
   const begin = performance.now();
   for (let started = 0; started < perSecond * seconds;) {
     const due = Math.min(perSecond * seconds, ((performance.now() - begin) / 1000) * perSecond);
@@ -195,9 +208,9 @@ async function rate({ shot, perSecond, seconds, most }: RateLoad): Promise<Rated
         unsent += 1;
         continue;
       }
-      const sent = performance.now();
+      const dueAt = begin + (started * 1000) / perSecond;
       const one: Promise<void> = read(shot).then((problem) => {
-        (problem === undefined ? served : refused).push(performance.now() - sent);
+        (problem === undefined ? served : refused).push(performance.now() - dueAt);
         running.delete(one);
       });
       running.add(one);
@@ -205,12 +218,14 @@ async function rate({ shot, perSecond, seconds, most }: RateLoad): Promise<Rated
     await pause(1);
   }
   await Promise.all(running);
+  lag.disable();
   return {
     served: served.length,
     refused: refused.length,
     unsent,
     servedAfter: delays(served),
     refusedAfter: delays(refused),
+    clientLag: lag.percentile(99) / 1e6,
   };
 }
 
