@@ -59,6 +59,8 @@ export interface Surroundings {
 export interface ProcessLines {
   readonly rates?: RatesLine;
   readonly health?: HealthLine;
+  /** Longest time that a new connection waited for this process, in milliseconds, since it was last asked for. */
+  readonly waited?: () => number;
 }
 
 /** Opens all that stands on the stores. */
@@ -111,7 +113,12 @@ export function openSurroundings(
     rates,
     health: ownHealth,
     load: new TargetLoads(),
-    overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
+    overload: new Overload(
+      overload,
+      limits.body,
+      log,
+      processGauges(1 / processes.workers, processes.waited),
+    ),
     processes,
     detached: new DetachedCalls(),
     upkeep,

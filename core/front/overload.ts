@@ -18,7 +18,7 @@ export interface ProcessLoad {
   readonly bodies: number;
   /** Budget of those bytes, for code that holds a body. */
   readonly bodyBudget: ByteBudget;
-  /** Milliseconds by which the event loop was late when it was last looked at. */
+  /** Milliseconds by which calls came late when it was last looked at: the event loop, or new connections that had to wait for it. */
   readonly lag: number;
   /** Share of the memory that is full, 0 to 1. */
   readonly memory: number;
@@ -32,6 +32,8 @@ export interface Gauges {
   now(): number;
   /** Share of the memory that is full, 0 to 1. */
   memory(): number;
+  /** Longest time that a new connection waited for this process, in milliseconds, since it was last asked for. */
+  waited(): number;
 }
 
 /** How often the event loop is looked at, and how many looks lie between two at the memory. */
@@ -45,8 +47,8 @@ const recovery = 0.05;
 const tellEvery = 10_000;
 
 /**
- * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop that comes late, or
- * memory that is nearly full. A call that may run costs one comparison.
+ * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop or new connections that
+ * come late, or memory that is nearly full. A call that may run costs one comparison.
  */
 export class Overload implements ProcessLoad {
   readonly bodyBudget: ByteBudget;
@@ -67,6 +69,14 @@ export class Overload implements ProcessLoad {
   #lag = 0;
   #memory: number;
   #strain: ProcessLoad['strain'];
+  /**
+   * The calls that the event loop has found together: when it came to the first and to the last so far, and the longest time between two of
+   * them. Undefined between such turns.
+   */
+  #turn: { readonly began: number; before: number; longest: number } | undefined;
+  readonly #endTurn = (): void => {
+    this.#turn = undefined;
+  };
   #toldAt = -Infinity;
 
   /** `largestBody`: bytes of the largest body that is accepted, for which there is always room. */
@@ -128,9 +138,27 @@ export class Overload implements ProcessLoad {
 
   /** True: the call runs, and {@link leave} must follow. False: it may {@link wait}. */
   enter(): boolean {
-    if (this.#running >= this.#most) return false;
+    if (this.#running >= this.#most || this.#isLate()) return false;
     this.#running += 1;
     return true;
+  }
+
+  /**
+   * True for a call that has waited too long in its socket's buffer. Node reads what all sockets have before it does anything else: with 5,000
+   * connections it began the last call of such a turn 4.9 s after the first (November 2026, two busy cores), and no timer ran meanwhile.
+   */
+  #isLate(): boolean {
+    const now = this.#gauges.now();
+    const turn = this.#turn;
+    if (turn === undefined) {
+      this.#turn = { began: now, before: now, longest: 0 };
+      setImmediate(this.#endTurn);
+      return false;
+    }
+    // One long pause is no load: a large body was parsed.
+    turn.longest = Math.max(turn.longest, now - turn.before);
+    turn.before = now;
+    return now - turn.began - turn.longest > this.#settings.lag;
   }
 
   /** A call that entered has ended: the one that has waited longest takes its place. */
@@ -145,7 +173,7 @@ export class Overload implements ProcessLoad {
    * too long, or when the call has ended.
    */
   wait(call: Call, entered: () => void): Promise<void> {
-    if (this.#strain !== undefined) {
+    if (this.#strain !== undefined || (this.#turn !== undefined && this.#isLate())) {
       const sentence = 'The gateway has more to do than it can: try again in a few seconds.';
       return Promise.reject(this.#refusal(sentence, 5));
     }
@@ -176,21 +204,22 @@ export class Overload implements ProcessLoad {
     const { lag: mostLag, memory: mostMemory } = this.#settings;
     const now = this.#gauges.now();
     const before = this.#lag;
-    this.#lag = Math.max(0, now - this.#lookedAt - lookEvery);
+    this.#lag = Math.max(0, now - this.#lookedAt - lookEvery, this.#gauges.waited());
     this.#lookedAt = now;
+    this.#endTurn();
     this.#looks = (this.#looks + 1) % looksPerMemory;
     if (this.#looks === 0) this.#memory = this.#gauges.memory();
     // One long pause is no load: the machine slept, or a large body was parsed.
     const isLate = this.#lag > mostLag && (before > mostLag || this.#strain === 'lag');
     const isFull = this.#memory > mostMemory - (this.#strain === 'memory' ? recovery : 0);
-    this.#turn(isFull ? 'memory' : isLate ? 'lag' : undefined);
+    this.#strainBy(isFull ? 'memory' : isLate ? 'lag' : undefined);
   }
 
   close(): void {
     clearInterval(this.#looking);
   }
 
-  #turn(strain: ProcessLoad['strain']): void {
+  #strainBy(strain: ProcessLoad['strain']): void {
     if (strain === this.#strain) return;
     this.#strain = strain;
     this.#most = strain === undefined ? this.#settings.running : 0;
@@ -228,12 +257,13 @@ export class Overload implements ProcessLoad {
 }
 
 /** Measures this process, which has this share of the machine's memory where that is limited: 0.5 for one of two workers. */
-export function processGauges(share: number): Gauges {
+export function processGauges(share: number, waited: () => number = () => 0): Gauges {
   // Without a limit there is a number beyond all memory, or none.
   const limit = process.constrainedMemory() * share;
   const isLimited = limit > 0 && limit < Number.MAX_SAFE_INTEGER;
   return {
     now: () => performance.now(),
+    waited,
     memory() {
       const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
       return Math.max(used / most, isLimited ? process.memoryUsage.rss() / limit : 0);

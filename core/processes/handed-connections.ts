@@ -1,30 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
-
-/** A connection that the primary process has accepted. */
-interface Handle {
-  close(): void;
-}
-
-/** Worker processes that listen on one port, as node:cluster counts them, with what each is offered. */
-type Listeners = Map<ChildProcess, Hand>;
-
-/** A connection on its way to a worker. */
-interface Offer {
-  readonly handle: Handle;
-  readonly listeners: Listeners | undefined;
-}
-
-/** Messages of node:cluster and of handles that matter here. `seq` numbers a message, and `ack` repeats the number in its response. */
-interface InternalMessage {
-  readonly cmd?: unknown;
-  readonly act?: unknown;
-  readonly seq?: unknown;
-  readonly ack?: unknown;
-  readonly accepted?: unknown;
-  /** Name of the port. */
-  readonly key?: unknown;
-  readonly errno?: unknown;
-}
+import {
+  closeForGood,
+  isHandle,
+  keepOpen,
+  Port,
+  type HandingMessage,
+  type Taker,
+  type Waiting,
+} from './waiting-connections.ts';
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
@@ -41,29 +24,43 @@ export interface Part {
 /** Minimum time between two reports of lost connections, in milliseconds. */
 const reportInterval = 10_000;
 
-/** Listeners by the name of their port. An entry is removed with its last worker, as node:cluster closes the port then. */
-const ports = new Map<unknown, Listeners>();
-
-/** Connections that did not arrive at a worker. */
-const failedOnce = new WeakSet<Handle>();
+/** Ports by their names. One is removed with its last worker, as node:cluster closes it then. */
+const ports = new Map<unknown, Port>();
 
 /**
- * Settles connections that node:cluster loses on their way from the primary process to a worker. Otherwise their clients wait for ever:
+ * Hands the connections that the primary process accepts to a worker. node:cluster would do it, but it loses some, whose clients then wait for
+ * ever, and does not know how long one has waited:
  *
- * - A worker ends before it has acknowledged a connection: another worker is offered it, or it is closed with the port.
+ * - A worker ends before it has acknowledged a connection: another worker gets it, or it is closed with the port.
  * - A worker gives a connection back after the last one has left its port: it is closed.
- * - A connection cannot be sent, or arrives without its descriptor because the worker has as many as it may have. node:cluster would wait for
- *   a response and offer the worker nothing until then. The connection is offered once more, to any worker, and then closed.
+ * - A connection cannot be sent, or arrives without its descriptor because the worker has as many as it may have. It is sent once more, to
+ *   any worker, and then closed.
  *
- * A spare worker listens, so that the port stays open when all others have ended. A connection that it is offered waits here until another
- * worker is free, or until the spare is needed.
+ * So node:cluster is told at once that a worker has taken a connection, and it waits here. A worker gets one at a time, when it has
+ * acknowledged the one before: Node sends no second one earlier, and a busy worker gets fewer. The worker is told how long a connection has
+ * waited, because a process that has too much to do sees the least of it: most of the time passes here.
+ *
+ * A spare worker listens, so that the port stays open when all others have ended. It gets connections while it is needed.
  */
-export function settleLostConnections(worker: ChildProcess, part: Part): void {
+export function handConnections(worker: ChildProcess, part: Part): void {
   const hand = new Hand(worker, part);
   // node:cluster has handled each message and each end before these listeners run, because its own were added first.
-  worker.on('internalMessage', (message: InternalMessage) => hand.heard(message));
+  worker.on('internalMessage', (message: HandingMessage) => hand.heard(message));
   worker.once('disconnect', () => hand.end());
   worker.once('exit', () => disconnected(worker, hand, longestRest / checkInterval));
+}
+
+/** Longest wait of the connections that a worker was handed, in milliseconds, since it was last asked for. Runs in the worker. */
+export function longestWait(): () => number {
+  let longest = 0;
+  process.on('internalMessage', ({ waited }: HandingMessage) => {
+    if (waited !== undefined && waited > longest) longest = waited;
+  });
+  return () => {
+    const told = longest;
+    longest = 0;
+    return told;
+  };
 }
 
 /** Time for the rest of what a worker has sent before its end to be read, and between two looks whether it has been, in milliseconds. */
@@ -81,20 +78,21 @@ function disconnected(worker: ChildProcess, hand: Hand, looks: number): void {
   else worker.emit('disconnect');
 }
 
-/** What the primary process offers one worker. */
-class Hand {
+/** What the primary process hands one worker. */
+class Hand implements Taker {
   readonly #worker: ChildProcess;
   readonly #part: Part;
   readonly #report: () => void;
-  readonly #offers = new Map<unknown, Offer>();
-  /** Sends the offer that waits until a spare is needed. */
-  #waiting: { readonly seq: unknown; readonly send: () => void } | undefined;
+  readonly #send: Send | undefined;
+  /** What was sent and is not acknowledged yet, by the number of its message. */
+  readonly #offers = new Map<unknown, { readonly waiting: Waiting; readonly port: Port }>();
   #hasEnded = false;
 
   constructor(worker: ChildProcess, part: Part) {
     this.#worker = worker;
     this.#part = part;
     this.#report = reportSeldom((count) => part.lost(count));
+    this.#send = worker.send?.bind(worker) as Send | undefined;
     this.#watchSent();
   }
 
@@ -102,7 +100,7 @@ class Hand {
     return this.#part.spareBeside !== undefined;
   }
 
-  /** True for a worker that has nothing to acknowledge, so that node:cluster offers it the next connection. */
+  /** True for a worker that has acknowledged all that it was sent. */
   get isFree(): boolean {
     return this.#offers.size === 0;
   }
@@ -111,102 +109,80 @@ class Hand {
     return this.#hasEnded;
   }
 
-  heard(message: InternalMessage): void {
+  /** False for a spare while the other workers of a port are as many as there are to be. */
+  isNeeded(others: number): boolean {
+    const { spareBeside } = this.#part;
+    return spareBeside === undefined || others === 0 || others < spareBeside();
+  }
+
+  offer(waiting: Waiting, port: Port): void {
+    const { message, handle, acceptedAt } = waiting;
+    this.#offers.set(message.seq, { waiting, port });
+    const waited = Math.round(performance.now() - acceptedAt);
+    this.#send?.({ ...message, waited }, handle, {}, (error: unknown) => {
+      // The channel is closed at its other end: what was sent is settled with the end of the worker, which is about to be known.
+      if (error && !isClosed(error)) this.#fail(message.seq);
+    });
+  }
+
+  heard(message: HandingMessage): void {
     if (message.act === 'close') leavePort(this.#worker, message.key);
     // Connections are sent one after the other, so the oldest one is meant.
     if (message.cmd === 'NODE_HANDLE_NACK') this.#fail(this.#offers.keys().next().value);
     const offer = this.#offers.get(message.ack);
     if (offer === undefined) return;
     this.#offers.delete(message.ack);
-    if (message.accepted !== true && offer.listeners?.size === 0) offer.handle.close();
-    if (!this.isSpare) for (const other of offer.listeners?.values() ?? []) other.passOn();
+    if (message.accepted === true) closeForGood(offer.waiting.handle);
+    else this.#giveBack(offer);
+    for (const port of ports.values()) if (port.has(this.#worker)) port.handOver();
   }
 
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#waiting = undefined;
-    const all = [...ports.values()].filter((listeners) => listeners.has(this.#worker));
     for (const key of ports.keys()) leavePort(this.#worker, key);
-    for (const [seq, { handle, listeners }] of this.#offers)
-      if (listeners === undefined || listeners.size === 0) handle.close();
-      else this.#giveBack(seq);
+    const offers = [...this.#offers.values()];
     this.#offers.clear();
-    for (const listeners of all) for (const other of listeners.values()) other.review();
+    for (const offer of offers) this.#giveBack(offer);
   }
 
-  /** Lets the connection that waits go on where it can: to the worker if it is needed, else to another one that is free. */
-  review(): void {
-    const listeners = this.#offers.get(this.#waiting?.seq)?.listeners;
-    if (listeners !== undefined && hasFree(listeners)) this.passOn();
-    else if (listeners === undefined || !this.#isKept(listeners)) this.#take();
-  }
-
-  /** Gives the connection that waits back, unless the worker is needed: the next one in line waits in its place. */
-  passOn(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    const listeners = this.#offers.get(waiting.seq)?.listeners;
-    if (listeners === undefined || !this.#isKept(listeners)) {
-      this.#take();
-      return;
-    }
-    this.#waiting = undefined;
-    this.#offers.delete(waiting.seq);
-    this.#giveBack(waiting.seq);
-  }
-
-  #take(): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    waiting?.send();
-  }
-
-  /** True while the other workers of a port are as many as there are to be. */
-  #isKept(listeners: Listeners): boolean {
-    const { spareBeside } = this.#part;
-    if (spareBeside === undefined) return false;
-    const others = [...listeners.values()].filter(({ isSpare }) => !isSpare).length;
-    return others > 0 && others >= spareBeside();
-  }
-
-  /** Notes the ports that the worker joins and the connections that it is offered. */
+  /** Notes the ports that the worker joins, and takes the connections that node:cluster gives it. */
   #watchSent(): void {
     const worker = this.#worker;
-    const send = worker.send?.bind(worker) as Send | undefined;
+    const send = this.#send;
     if (send === undefined) return;
     worker.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
-      const { act, seq, ack, key, errno } = message as InternalMessage;
+      const { act, seq, ack, key, errno } = message as HandingMessage;
       if (ack !== undefined && key !== undefined && !errno) joinPort(worker, key, this);
       if (act !== 'newconn' || !isHandle(handle)) return send(message, handle, ...rest);
-      this.#offers.set(seq, { handle, listeners: ports.get(key) });
-      this.#waiting = {
-        seq,
-        send: () => {
-          send(message, handle, {}, (error: unknown) => {
-            // The channel is closed at its other end: what was offered is settled with the end of the worker, which is about to be known.
-            if (error && !isClosed(error)) this.#fail(seq);
-          });
-        },
-      };
-      this.review();
+      keepOpen(handle);
+      worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: true });
+      const port = ports.get(key);
+      const acceptedAt = performance.now();
+      if (port === undefined) closeForGood(handle);
+      else port.add({ handle, message: message as HandingMessage, acceptedAt, hasFailed: false });
       return true;
     };
   }
 
-  /** Tells node:cluster that the worker did not take a connection: it offers it to another one. */
-  #giveBack(seq: unknown): void {
-    this.#worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: false });
+  #giveBack({ waiting, port }: { readonly waiting: Waiting; readonly port: Port }): void {
+    if (port.size === 0) closeForGood(waiting.handle);
+    else port.addAgain(waiting);
   }
 
-  /** Gives node:cluster the response that it waits for: it offers a connection that is not accepted again, and closes its copy of one that is. */
+  /** A connection did not arrive. */
   #fail(seq: unknown): void {
-    const handle = this.#offers.get(seq)?.handle;
-    if (handle === undefined || this.#hasEnded) return;
-    const isLost = failedOnce.has(handle);
-    failedOnce.add(handle);
-    if (isLost) this.#report();
-    this.#worker.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost });
+    const offer = this.#offers.get(seq);
+    if (offer === undefined || this.#hasEnded) return;
+    this.#offers.delete(seq);
+    if (offer.waiting.hasFailed) {
+      this.#report();
+      closeForGood(offer.waiting.handle);
+      offer.port.handOver();
+    } else {
+      offer.waiting.hasFailed = true;
+      this.#giveBack(offer);
+    }
   }
 }
 
@@ -214,19 +190,16 @@ function isClosed(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET');
 }
 
-function hasFree(listeners: Listeners): boolean {
-  return [...listeners.values()].some(({ isSpare, isFree }) => !isSpare && isFree);
-}
-
 function joinPort(worker: ChildProcess, key: unknown, hand: Hand): void {
-  const listeners = ports.get(key) ?? new Map();
-  ports.set(key, listeners.set(worker, hand));
+  const port = ports.get(key) ?? new Port();
+  ports.set(key, port);
+  port.join(worker, hand);
 }
 
 function leavePort(worker: ChildProcess, key: unknown): void {
-  const listeners = ports.get(key);
-  listeners?.delete(worker);
-  if (listeners?.size === 0) ports.delete(key);
+  const port = ports.get(key);
+  port?.leave(worker);
+  if (port?.size === 0) ports.delete(key);
 }
 
 /** Returns a function that counts its runs, and reports them at most once in an interval. */
@@ -240,8 +213,4 @@ function reportSeldom(report: (count: number) => void): () => void {
     report(count);
     count = 0;
   };
-}
-
-function isHandle(value: unknown): value is Handle {
-  return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }

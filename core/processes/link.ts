@@ -1,5 +1,6 @@
 import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesLine, RatesRecall } from '../money/rates/index.ts';
+import { longestWait } from './handed-connections.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
@@ -21,6 +22,7 @@ export class PrimaryLink {
   #onRates: ((news: RatesAnswer | RatesRecall) => void) | undefined;
   #onHealth: ((news: HealthNews) => void) | undefined;
   #onPeers: ((news: PeerNews) => void) | undefined;
+  readonly #waited = longestWait();
 
   constructor(orders: Orders) {
     process.on('message', (message: ToWorker) => {
@@ -94,6 +96,7 @@ export class PrimaryLink {
       workers,
       rates,
       health,
+      waited: this.#waited,
       peers,
       reload: (request = {}) =>
         this.#ask<ReloadOutcome>(

@@ -3,7 +3,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Log } from '../log.ts';
 import type { WorkerStatus } from '../state/links/processes.ts';
-import { settleLostConnections } from './handed-connections.ts';
+import { handConnections } from './handed-connections.ts';
 import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 
 /** For a worker to end after its time has passed, in milliseconds: then it is killed. */
@@ -93,7 +93,7 @@ export class WorkerProcess {
       this.#owner.ended(how);
     });
     if (this.#process !== undefined)
-      settleLostConnections(this.#process.process, {
+      handConnections(this.#process.process, {
         ...(isSpare ? { spareBeside: () => this.#facts?.workers ?? 1 } : {}),
         lost: (count) => this.#lostConnections(count),
       });

@@ -34,7 +34,13 @@ export const overloadSchema = z
     running: z.int().min(1).default(20_000).describe('most calls at once in one process'),
     waiting: z.int().min(0).default(1_000).describe('most calls that wait for one of these to end'),
     patience: z.int().min(10).default(5_000).describe('longest wait, in milliseconds'),
-    lag: z.int().min(50).default(2_000).describe('milliseconds by which the event loop may be late'),
+    lag: z
+      .int()
+      .min(50)
+      .default(1_000)
+      .describe(
+        'milliseconds by which a process may be late: with the calls that it finds together, with new connections, and with its event loop',
+      ),
     memory: z.number().min(0.1).max(1).default(0.9).describe('share of the memory that may be full'),
     bodies: z
       .int()

@@ -14,6 +14,7 @@ import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { levelFor, segmentsOf, type Folded, type Segment } from './levels.ts';
 import { Percentiles } from './percentiles.ts';
 import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
+import { groupOf, type Group } from './sums-grouping.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
@@ -22,14 +23,6 @@ import { sourceOf, sourceWithBins } from './sums-source.ts';
 
 /** Maximum number of groups in one answer. */
 export const mostGroups = 5_000;
-
-const columns = {
-  keyId: 'key_id',
-  model: 'model',
-  channel: 'channel',
-  format: 'format',
-  status: 'status',
-} as const;
 
 /** Members of a filter that the sums know nothing of. */
 const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
@@ -130,43 +123,6 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
     end: end < oldest ? Math.ceil(end / hour) * hour : end,
   };
 }
-
-/** What rows are grouped by. */
-interface Group {
-  /** Expressions of SQL, and how the first is called among the columns of groups. */
-  readonly sql: string;
-  readonly columns: string;
-  /** Columns of a group that tell those apart that have the same amounts. */
-  readonly order: string;
-  /** What the group is called, of its columns. */
-  readonly name: string;
-  readonly bucket: number | undefined;
-  readonly isNumber: boolean;
-}
-
-function groupOf(grouping: UsageGrouping, isOwned: boolean): Group {
-  if (typeof grouping === 'object') {
-    const bucket = Math.max(1, Math.trunc(grouping.bucket));
-    return { ...named(`at - at % ${bucket}`), bucket, isNumber: true };
-  }
-  if (grouping === 'keyId' && !isOwned) return ofKeys;
-  const sql = isOwned ? 'grouped' : (columns[grouping as keyof typeof columns] ?? 'grouped');
-  return { ...named(sql), bucket: undefined, isNumber: grouping === 'status' };
-}
-
-function named(sql: string): Pick<Group, 'sql' | 'columns' | 'order' | 'name'> {
-  return { sql, columns: `${sql} AS name`, order: 'name', name: 'name' };
-}
-
-/** Keys are grouped by their numbers, and only those that are listed are looked up. */
-const ofKeys: Group = {
-  sql: 'key, key_id',
-  columns: 'key, key_id',
-  order: 'key, key_id',
-  name: 'COALESCE(key_id, (SELECT k.key_id FROM usage_keys k WHERE k.id = listed.key))',
-  bucket: undefined,
-  isNumber: false,
-};
 
 function isNamed(filter: UsageFilter): boolean {
   return namedMembers.some((name) => filter[name] !== undefined);

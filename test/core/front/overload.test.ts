@@ -9,6 +9,7 @@ import { overloadSchema } from '../../../core/settings/processes.ts';
 class Machine {
   time = 0;
   full = 0.1;
+  waited = 0;
   readonly lines: Record<string, unknown>[] = [];
   readonly overload: Overload;
 
@@ -19,6 +20,7 @@ class Machine {
     this.overload = new Overload(overloadSchema.parse(settings), largestBody, log, {
       now: () => this.time,
       memory: () => this.full,
+      waited: () => this.waited,
     });
     machines.push(this);
   }
@@ -111,7 +113,7 @@ describe('calls at once', () => {
   });
 
   test('leave no timer behind, whether they enter or their client leaves', async () => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { overload } = new Machine({ running: 1 });
     overload.enter();
@@ -146,6 +148,41 @@ describe('an event loop that is late', () => {
       ['warn', 'new calls are refused: there is too much to do'],
       ['info', 'new calls are taken again'],
     ]);
+  });
+
+  test('refuses calls of one turn that it comes to late, and takes those of the next', async () => {
+    const machine = new Machine({ lag: 500 });
+    const entered: boolean[] = [];
+    for (let call = 0; call < 8; call += 1) {
+      entered.push(machine.overload.enter());
+      machine.time += 100;
+    }
+    expect(entered).toEqual([true, true, true, true, true, true, true, false]);
+    await expect(machine.overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({ status: 503 });
+    await new Promise(setImmediate);
+    expect(machine.overload.enter()).toBe(true);
+    expect(machine.overload.refused).toBe(1);
+  });
+
+  test('takes calls that one long pause has held up', () => {
+    const machine = new Machine({ lag: 500 });
+    expect(machine.overload.enter()).toBe(true);
+    machine.time += 5_000;
+    expect(machine.overload.enter()).toBe(true);
+    machine.time += 400;
+    expect(machine.overload.enter()).toBe(true);
+  });
+
+  test('new connections that wait for the process are load, as an event loop that comes late', () => {
+    const machine = new Machine({ lag: 500 });
+    machine.waited = 800;
+    machine.look();
+    expect(machine.overload.strain).toBeUndefined();
+    machine.look();
+    expect([machine.overload.lag, machine.overload.strain]).toEqual([800, 'lag']);
+    machine.waited = 10;
+    machine.look();
+    expect(machine.overload.strain).toBeUndefined();
   });
 
   test('before calls come is the work of the start', () => {
