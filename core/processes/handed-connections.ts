@@ -1,3 +1,4 @@
+/** Hands the connections of the primary process to workers, in the place of node:cluster. */
 import type { ChildProcess } from 'node:child_process';
 import {
   closeForGood,

@@ -110,12 +110,14 @@ export function keepOpen(handle: Handle): void {
   handle.close = () => {};
 }
 
+/** Closes a connection, also one that is kept open. */
 export function closeForGood(handle: Handle): void {
   // What `keepOpen` has put before the method of its prototype.
   Reflect.deleteProperty(handle, 'close');
   handle.close();
 }
 
+/** True for what node:cluster sends with a message that hands a connection over. */
 export function isHandle(value: unknown): value is Handle {
   return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }
