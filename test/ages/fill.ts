@@ -177,8 +177,8 @@ function callsOf(isSqlite: boolean, numbers: string, { keys, members }: Age, at:
     CASE WHEN ${chance} < 0.94 AND NOT ${rare(1)} THEN NULL ELSE 'some_error' END AS code, CASE WHEN ${chance} < 0.94 AND NOT ${rare(1)} THEN 'complete' ELSE 'error' END AS ended,
     800 + n % 3000 AS input, n % 900 AS output, n % 700 AS cache_read, 0 AS cache_write, n % 50 AS reasoning, 300 + n % 20000 AS micro_dollars,
     ${ms} AS ms, ${ms} / 3.0 AS first_ms, 1.5 AS gateway_ms, ${bin(ms)} AS ms_bin, ${bin(`${ms} / 3.0`)} AS first_bin,
-    ${owned ? `1 + k % ${members}` : 'NULL'} AS owners, ${owned ? byChance(3, `'["project-rare"]'`, `CASE WHEN n % 4 = 0 THEN '["project-' || k % 200 || '"]' END`) : 'NULL'} AS tags,
-    ${owned ? byChance(4, `'user-rare'`, `CASE WHEN n % 10 = 0 THEN 'user-' || n % 2000 END`) : 'NULL'} AS end_user
+    ${owned ? `1 + k % ${members}` : 'NULL'} AS owners, ${owned ? byChance(3, `'["project-rare"]'`, `CASE WHEN n % 4 = 0 THEN '["project-' || (k % 200) || '"]' END`) : 'NULL'} AS tags,
+    ${owned ? byChance(4, `'user-rare'`, `CASE WHEN n % 10 = 0 THEN 'user-' || (n % 2000) END`) : 'NULL'} AS end_user
     FROM (SELECT n, ${key} AS k FROM ${numbers} AS numbers) AS numbers`;
 }
 

@@ -92,6 +92,13 @@ async function sum({ run }: Statements, { days }: Age, now: number): Promise<voi
     await add(4, `${(today * day) / minute}`, '0', 'n.id', `grouped g ${named}`);
     await add(1, 'h', '0', unnamed, 'grouped g');
     await add(6, `${(today * day) / minute}`, 'k.id', unnamed, 'grouped g JOIN usage_keys k USING (key_id)');
+    await run(
+      `INSERT INTO usage_subjects (id, kind, subject, key_id, team, member, organisation, last_day)
+       SELECT (SELECT COALESCE(MAX(id), 0) FROM usage_subjects) + ROW_NUMBER() OVER (), ${subjectKinds.bearer},
+         concat_ws(' ', key_id, team, member, organisation), key_id, team, member, organisation, ${lastDay}
+       FROM (SELECT DISTINCT key_id, o.team, o.member, o.organisation FROM grouped g JOIN usage_owners o ON o.id = g.owners) AS s
+       ON CONFLICT (kind, subject) DO NOTHING`,
+    );
     for (const [kind, level, subject] of subjects) {
       const owners = 'LEFT JOIN usage_owners o ON o.id = g.owners';
       const number = subjectKinds[kind];

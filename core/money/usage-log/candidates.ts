@@ -5,6 +5,7 @@ import type { UsageFilter } from './index.ts';
 import { holds, type Source } from './narrowing.ts';
 import { listSlice } from './questions.ts';
 import type { Measured, RecordIndexes } from './record-indexes.ts';
+import { subjectKinds } from './subjects.ts';
 
 /** Entries of an index: all records of a time that fit a filter are among them. */
 export interface Candidates {
@@ -12,11 +13,11 @@ export interface Candidates {
   select(columns: string, since: number, until: number, limit: number): Source;
   /** True when its entries come in the order of time, the newest first. */
   readonly isOrdered: boolean;
-  /** True when the sums know how many there are. */
-  readonly isSummed: boolean;
+  /** What it tells records apart by. Of all but measures the sums know how many there are. */
+  readonly by: 'key' | 'owner' | 'names' | 'measure';
 }
 
-/** Maximum number of kinds that are looked up together. A filter of more of them is not rare. */
+/** Maximum number of kinds, or of keys of an owner, that are looked up together. A filter of more of them is not rare. */
 const mostKinds = 64;
 
 const hour = 3_600_000;
@@ -33,7 +34,11 @@ export async function offerFor(
   filter: UsageFilter,
 ): Promise<readonly Candidates[]> {
   const offer: Candidates[] = [];
-  if (filter.keyId !== undefined && kind === 'postgres') offer.push(ofKey(filter.keyId));
+  if (kind === 'postgres') {
+    const keys = filter.keyId === undefined ? await keysOf(ask, filter) : undefined;
+    if (filter.keyId !== undefined) offer.push(ofKey(filter.keyId));
+    if (keys !== undefined) offer.push(ofKeys(keys));
+  }
   if (!(await indexes.areMade())) return offer;
   if (isOfFailures(filter)) offer.push(ofFailures(kind));
   const kinds = await kindsOf(ask, filter);
@@ -82,32 +87,53 @@ function daysOf(since: number, until: number): readonly number[] {
 /** All records of a time; SQLite has them in its order without an index. */
 export const ofTime: Candidates = {
   isOrdered: true,
-  isSummed: true,
+  by: 'names',
   select: (columns, since, until, limit) => ({
     sql: `SELECT ${columns} FROM usage_records WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT ?`,
     values: [since, until, limit],
   }),
 };
 
-/** The records of a key, which an index of PostgreSQL finds. */
-export function ofKey(keyId: string): Candidates {
-  // As the index has it; a whole id would make the index three times as large. Only this index has rows in such an order.
+/** The SELECT of the records of a key, whose id `key` stands for. Only one index has rows in such an order. */
+function recordsOf(key: Source, columns: string, since: number, until: number, limit: number): Source {
+  // As the index has it; a whole id would make the index three times as large.
   const row = '(hashtext(key_id), at)';
   return {
+    sql: `SELECT ${columns} FROM usage_records
+      WHERE ${row} >= (hashtext(${key.sql}), ?) AND ${row} < (hashtext(${key.sql}), ?) AND at >= ? AND at < ?
+      ORDER BY hashtext(key_id) DESC, at DESC LIMIT ?`,
+    values: [...key.values, since, ...key.values, until, ...daysOf(since, until), limit],
+  };
+}
+
+/** The records of a key, which an index of PostgreSQL finds. */
+export function ofKey(keyId: string): Candidates {
+  return {
     isOrdered: true,
-    isSummed: true,
-    select: (columns, since, until, limit) => ({
-      sql: `SELECT ${columns} FROM usage_records WHERE ${row} >= (hashtext(?), ?) AND ${row} < (hashtext(?), ?) AND at >= ? AND at < ?
-        ORDER BY hashtext(key_id) DESC, at DESC LIMIT ?`,
-      values: [keyId, since, keyId, until, ...daysOf(since, until), limit],
-    }),
+    by: 'key',
+    select: (...asked) => recordsOf({ sql: '?', values: [keyId] }, ...asked),
+  };
+}
+
+/** The records of keys that have the same owner, one key after the other. */
+function ofKeys(keyIds: readonly string[]): Candidates {
+  return {
+    isOrdered: false,
+    by: 'owner',
+    select(columns, since, until, limit) {
+      const { sql, values } = recordsOf({ sql: 'keys.id', values: [] }, columns, since, until, limit);
+      return {
+        sql: `SELECT found.* FROM json_array_elements_text(CAST(? AS json)) AS keys (id) CROSS JOIN LATERAL (${sql}) AS found LIMIT ?`,
+        values: [JSON.stringify(keyIds), ...values, limit],
+      };
+    },
   };
 }
 
 /** Failures have an index of their own, in the order of time. */
 const ofFailures = (kind: Database['kind']): Candidates => ({
   isOrdered: true,
-  isSummed: true,
+  by: 'names',
   select: (columns, since, until, limit) => ({
     sql: `SELECT ${columns} FROM usage_records${kind === 'sqlite' ? ' INDEXED BY usage_records_failures' : ''}
       WHERE status >= 400 AND at >= ? AND at < ? ORDER BY at DESC LIMIT ?`,
@@ -115,15 +141,23 @@ const ofFailures = (kind: Database['kind']): Candidates => ({
   }),
 });
 
+/** The records of a range of durations or costs. Those of other times are among them, because no index tells both. */
 function ofMeasure(kind: Database['kind'], { sql, values, index, column }: Measured): Candidates {
   return {
     isOrdered: false,
-    isSummed: false,
-    select: (columns, since, until, limit) => ({
-      sql: `SELECT ${columns} FROM usage_records${kind === 'sqlite' ? ` INDEXED BY ${index}` : ''}
-        WHERE ${sql} AND at >= ? AND at < ? ORDER BY ${column} DESC LIMIT ?`,
-      values: [...values, ...(kind === 'sqlite' ? [since, until] : daysOf(since, until)), limit],
-    }),
+    by: 'measure',
+    select: (columns, since, until, limit) =>
+      kind === 'sqlite'
+        ? {
+            sql: `SELECT ${columns} FROM
+              (SELECT at AS in_at, id AS in_id FROM usage_records INDEXED BY ${index} WHERE ${sql} ORDER BY ${column} DESC LIMIT ?) AS found
+              CROSS JOIN usage_records ON at = in_at AND id = in_id`,
+            values: [...values, limit],
+          }
+        : {
+            sql: `SELECT ${columns} FROM usage_records WHERE ${sql} AND at >= ? AND at < ? ORDER BY ${column} DESC LIMIT ?`,
+            values: [...values, ...daysOf(since, until), limit],
+          },
   };
 }
 
@@ -137,7 +171,7 @@ function ofKindsInSqlite(kinds: readonly number[]): Candidates {
   ];
   return {
     isOrdered: false,
-    isSummed: true,
+    by: 'names',
     select: (columns, since, until, limit) => ({
       sql: `SELECT ${columns} FROM (${parts.join(' UNION ALL ')}) LIMIT ?`,
       values: [...(kinds.length === 0 ? [] : [...kinds, since, until]), since, until, limit],
@@ -149,7 +183,7 @@ function ofKindsInSqlite(kinds: readonly number[]): Candidates {
 function ofKinds(kinds: readonly number[]): Candidates {
   return {
     isOrdered: false,
-    isSummed: true,
+    by: 'names',
     select(columns, since, until, limit) {
       const hours = [since, until - 1].map((at) => Math.floor(at / hour));
       const of = (condition: string): string =>
@@ -163,6 +197,22 @@ function ofKinds(kinds: readonly number[]): Candidates {
       };
     },
   };
+}
+
+/**
+ * The keys that calls of a team or a member came with, whether these are in the sums or not; undefined where they are many, and where some calls
+ * came without a key.
+ */
+async function keysOf(ask: Ask, { team, member }: UsageFilter): Promise<readonly string[] | undefined> {
+  const [column, owner] = member === undefined ? ['team', team] : ['member', member];
+  if (owner === undefined) return undefined;
+  const found = await ask(
+    `SELECT key_id FROM usage_subjects WHERE kind = ${subjectKinds.bearer} AND ${column} = ?
+     UNION SELECT u.key_id FROM usage_unsummed_owned u JOIN usage_owners o ON o.id = u.owners WHERE o.${column} = ? LIMIT ?`,
+    [owner, owner, mostKinds + 1],
+  );
+  const keys = found.map(({ key_id: keyId }) => (typeof keyId === 'string' ? keyId : ''));
+  return keys.length > mostKinds || keys.includes('') ? undefined : keys;
 }
 
 /** The kinds with the names of a filter; undefined where it has none, or where they are many. */

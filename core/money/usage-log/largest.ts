@@ -2,7 +2,9 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
-import { fewest, offerFor, ofTime } from './candidates.ts';
+import { fewest, offerFor, ofTime, type Candidates } from './candidates.ts';
+import { hasMany } from './matching-hours.ts';
+import { ownerHasMany } from './subject-hours.ts';
 import { readEntries, type Entries, type EntriesAsked } from './entries.ts';
 import type { LargestUsage, UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
@@ -52,7 +54,7 @@ export function createLargest(reading: Reading, findNewest: FindNewest): UsageLo
     const isOfAll = hasIndex && indexes.floor(by) === Number.NEGATIVE_INFINITY;
     if (hasIndex) {
       // Most filters have enough records among the largest.
-      const looks = Math.max(fewestLooks, 2 * limit);
+      const looks = Math.max(isNarrow(filter) ? narrowLooks : 0, 2 * limit);
       const { records, count, least } = await entriesOf(reading, asked, looks);
       const page = pageOf(records, asked);
       if (page.next !== undefined || (isOfAll && count <= looks)) return page;
@@ -82,7 +84,16 @@ export function createLargest(reading: Reading, findNewest: FindNewest): UsageLo
 async function fewOf(reading: Reading, asked: Asked): Promise<LargestUsage | undefined> {
   const { ask, kind, indexes } = reading;
   const { filter, start, end } = asked;
-  const offer = await offerFor(ask, kind, indexes, filter);
+  const offered = await offerFor(ask, kind, indexes, filter);
+  // What is frequent has many entries: the sums say so at less cost.
+  const has = (one: Candidates['by']): boolean => offered.some(({ by }) => by === one);
+  const isFrequent = {
+    key: false,
+    measure: false,
+    names: filter.keyId === undefined && has('names') && (await hasMany(ask, filter, end)),
+    owner: has('owner') && (await ownerHasMany(ask, filter, start, end)),
+  };
+  const offer = offered.filter(({ by }) => !isFrequent[by]);
   const few = offer.length === 1 ? offer[0] : (await fewest(ask, offer, start, end)).few;
   if (few === undefined) return undefined;
   const entries = few.select('*', start, end, listSlice + 1);
@@ -90,11 +101,25 @@ async function fewOf(reading: Reading, asked: Asked): Promise<LargestUsage | und
   return count > listSlice ? undefined : pageOf(records, asked);
 }
 
+/** As many entries as there are. */
+const all = Number.MAX_SAFE_INTEGER - 1;
+
 /** Compares all records since a time. */
 async function compare(reading: Reading, asked: Asked, since: number): Promise<LargestUsage> {
-  const most = Number.MAX_SAFE_INTEGER - 1;
-  const all = ofTime.select('*', since, asked.end, most);
-  const page = pageOf((await readFew(reading, { ...asked, start: since }, all, most)).records, asked);
+  const { filter, by, limit, end } = asked;
+  const behind = behindOf(asked);
+  // SQLite has records in the order of time, and reads no others.
+  const found =
+    reading.kind === 'sqlite'
+      ? await reading.select({
+          filter: { ...filter, since, until: end },
+          limit: limit + 1,
+          order: by,
+          ...(behind && { only: behind }),
+        })
+      : (await readFew(reading, { ...asked, start: since }, ofTime.select('*', since, end, all), all))
+          .records;
+  const page = pageOf(found, asked);
   return since > asked.start ? { ...page, comparedSince: since } : page;
 }
 
@@ -103,8 +128,13 @@ function restOf(value: number): { readonly next: string } {
   return nextOf({ value, at: Number.MAX_SAFE_INTEGER, id: '' });
 }
 
-/** Number of entries of the index of a measure that are looked up at first. */
-const fewestLooks = 300;
+/** Number of entries of the index of a measure that are looked up at first for a filter. */
+const narrowLooks = 1_000;
+
+/** True for a filter by more than time. */
+function isNarrow({ since: _since, until: _until, ...others }: UsageFilter): boolean {
+  return Object.values(others).some((value) => value !== undefined);
+}
 
 /** Maximum number of entries of the index of a measure that are looked up: records that are far apart cost more than those of one time. */
 const looksOf = (most: number): number => Math.ceil(most / 4);
@@ -135,9 +165,10 @@ function entriesOf({ ask, kind }: Reading, asked: Asked, looks: number): Promise
   const days = kind === 'sqlite' ? [] : [Math.floor(start / day) * day, Math.ceil(end / day) * day];
   const hint = kind === 'sqlite' ? ` INDEXED BY usage_records_${column}` : '';
   const entries = {
-    sql: `SELECT * FROM usage_records${hint} WHERE ${indexed(kind, by)} AND ${column} ${isBelow && place.at === 0 ? '<' : '<='} ?
-      ${least === undefined ? '' : `AND ${column} >= ?`} ${days.length === 0 ? '' : 'AND at >= ? AND at < ?'} ORDER BY ${column} DESC LIMIT ?`,
-    values: [isBelow ? place.value : greatest, ...(least === undefined ? [] : [least]), ...days, looks + 1],
+    // SQLite searches by the first of two lower bounds.
+    sql: `SELECT * FROM usage_records${hint} WHERE ${least === undefined ? '' : `${column} >= ? AND `}${indexed(kind, by)}
+      AND ${column} ${isBelow && place.at === 0 ? '<' : '<='} ? ${days.length === 0 ? '' : 'AND at >= ? AND at < ?'} ORDER BY ${column} DESC LIMIT ?`,
+    values: [...(least === undefined ? [] : [least]), isBelow ? place.value : greatest, ...days, looks + 1],
   };
   return read(ask, asked, { entries, looks, edge: column });
 }

@@ -45,12 +45,12 @@ export function createNewest(reading: Reading): FindNewest {
     const offer = await offerFor(ask, kind, indexes, filter);
     // The sums know in which hours a key has such calls, and whether there are any.
     const hasHours = await knowsHours(ask, filter);
-    const isFrequent = hasHours && (keyId !== undefined || (await hasMany(ask, filter, until)));
-    const rare = isFrequent ? offer.filter(({ isSummed }) => !isSummed) : offer;
+    const isRare = !hasHours || (keyId === undefined && !(await hasMany(ask, filter, until)));
+    const rare = offer.filter(({ by }) => !hasHours || by === 'measure' || (by === 'names' && isRare));
     if (await readIfFew(page, rare, whole)) return { found };
     if (!hasHours) return newestOf(page, await walk(page, offer, whole));
     const hours = matchingHours(ask, filter, start, until);
-    const isOfIndex = offer.length > 0 && !isOwned(filter) && !isMeasured(filter);
+    const isOfIndex = offer.some(({ by }) => by === 'owner' || !isOwned(filter)) && !isMeasured(filter);
     for await (const { runs, ...stretch } of joinedHours(hours, isOfIndex ? limit : undefined)) {
       const inTime = [stretch, ...runs].map((one) => ({
         since: Math.max(start, one.since),
@@ -148,7 +148,8 @@ async function walk(
   { since, until }: Stretch,
 ): Promise<number | undefined> {
   let end = until;
-  const unordered = offer.filter(({ isOrdered }) => !isOrdered);
+  // The indexes of SQLite that are in another order have all times together.
+  const unordered = page.kind === 'sqlite' ? [] : offer.filter(({ isOrdered }) => !isOrdered);
   for (let width = day; unordered.length > 0 && end > since;) {
     if (page.found.length >= page.limit) return undefined;
     if (isOver(page)) return end;

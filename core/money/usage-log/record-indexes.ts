@@ -58,7 +58,8 @@ export function createRecordIndexes(kind: Database['kind'], ask: Ask): RecordInd
       const most = by === 'ms' ? filter.maxMs : filter.maxMicroDollars;
       if (least === undefined || least < floors[kind][by]) return undefined;
       return {
-        sql: `${indexed(kind, by)} AND ${columns[by]} >= ?${most === undefined ? '' : ` AND ${columns[by]} <= ?`}`,
+        // SQLite searches by the first of two lower bounds.
+        sql: `${columns[by]} >= ?${most === undefined ? '' : ` AND ${columns[by]} <= ?`} AND ${indexed(kind, by)}`,
         values: [least, ...(most === undefined ? [] : [most])],
         column: columns[by],
         index: `usage_records_${columns[by]}`,

@@ -4,7 +4,9 @@ import { hour, largestStart, minute } from './levels.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { ownedMembers, ownedNarrowing } from './narrowing.ts';
+import { listSlice } from './questions.ts';
 import { subjectKinds, subjectLevel } from './subjects.ts';
+import { minutesOf } from './totals.ts';
 
 const hourStart = `at - at % ${hour}`;
 
@@ -34,14 +36,30 @@ export async function* subjectHours(
   // A tag or end user that was one too many in its hour is among the rest there.
   const isRest = kind === 'tag' || kind === 'endUser' ? " OR subject = ''" : '';
   const found = await ask(
-    `SELECT DISTINCT t.start FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
+    `SELECT t.start, SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
        AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND (${column} = ?${isRest}))
-       AND t.start >= ? AND t.start < ?`,
+       AND t.start >= ? AND t.start < ? GROUP BY t.start`,
     [String(filter[kind]), Math.floor(since / minute), Math.min(largestStart, Math.ceil(until / minute))],
   );
-  const starts = new Set([
-    ...waiting.map(({ start }) => Number(start)),
-    ...found.map(({ start }) => Number(start) * minute),
-  ]);
-  for (const start of [...starts].toSorted((one, other) => other - one)) yield { start, calls: 0 };
+  const calls = new Map<number, number>(waiting.map(({ start }) => [Number(start), 0]));
+  for (const one of found) calls.set(Number(one['start']) * minute, Number(one['calls']));
+  for (const start of [...calls.keys()].toSorted((one, other) => other - one))
+    yield { start, calls: calls.get(start) ?? 0 };
+}
+
+/** True when a team or a member has more calls in a time than are read together. */
+export async function ownerHasMany(
+  ask: Ask,
+  { team, member }: UsageFilter,
+  since: number,
+  until: number,
+): Promise<boolean> {
+  const kind = member === undefined ? 'team' : 'member';
+  const [row] = await ask(
+    `SELECT SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
+       AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND ${kind} = ?)
+       AND t.start >= ? AND t.start < ?`,
+    [member ?? team ?? '', minutesOf(Math.floor(since / hour) * hour), minutesOf(until)],
+  );
+  return Number(row?.['calls'] ?? 0) > listSlice;
 }

@@ -30,12 +30,13 @@ async function fill(stores: Stores): Promise<void> {
       Array.from({ length: 2_000 }, (_, offset) => {
         const index = from + offset;
         const isRare = index % 3_000 === 7;
+        const isOfTeam = index % 6_000 === 11;
         return usageRecord(`r${String(index).padStart(6, '0')}`, {
           at: since + index * 7_000,
-          keyId: isRare ? 'rare' : 'busy',
+          keyId: isRare ? 'rare' : isOfTeam ? 'small' : 'busy',
           model: isRare ? 'seldom' : 'common',
           channel: 'first',
-          ...(index % 6_000 === 11 && { team: 'small' }),
+          ...(isOfTeam && { team: 'small' }),
           status: index % 4_000 === 9 ? 418 : index % 100 === 0 ? 500 : 200,
           ms: index % 2_000 === 5 ? 90_000 + index : 1_000 + (index % 5_000),
           microDollars: index % 2_000 === 6 ? 900_000 + index : index % 700,
