@@ -1,15 +1,20 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, setClientCredential, type ApiKey, type Wire } from 'sluice';
 import {
-  onDetached,
+  caller,
+  definePlugin,
+  GatewayError,
   InFlight,
-  tokenPrefix,
+  adminTokenPrefix,
+  onDetached,
+  setClientCredential,
+  type ApiKey,
   type ApiKeys,
-  type FoundApiKey,
   type Call,
-  type InternalTools,
+  type FoundApiKey,
   type Next,
-} from 'sluice/internal';
+  type PluginTools,
+  type Wire,
+} from 'sluice';
 import { allowsAddress } from './_addresses.ts';
 import { readClientCredential, readCredentials, readGatewayKey, removeCredentials } from './_credentials.ts';
 import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';
@@ -39,7 +44,7 @@ export default definePlugin({
     /** Wrong keys that one address may send within a minute, counted by all who share rates, before answers are late. 0: they never are. */
     failures: z.int().min(0).default(20),
   }),
-  setup({ failures }, tools: InternalTools) {
+  setup({ failures }, tools) {
     const { apiKeys } = tools;
     const slowDown = failures === 0 ? undefined : createDelay(failures, tools);
     const watch = watchKeys(tools);
@@ -50,7 +55,8 @@ export default definePlugin({
       // Set before the key is checked, because refusals are recorded with their key.
       if (found !== undefined) call.set(caller, found.key);
       if (found?.state !== 'valid') {
-        const refused = secret.startsWith(tokenPrefix) && found === undefined ? adminToken() : invalid(found);
+        const refused =
+          secret.startsWith(adminTokenPrefix) && found === undefined ? adminToken() : invalid(found);
         if (slowDown === undefined) throw refused;
         return slowDown(call).then(() => Promise.reject(refused));
       }
@@ -70,7 +76,7 @@ export default definePlugin({
         ? enter(call, next, secret, found)
         : keeping.then(() => enter(call, next, secret, found));
     };
-    return function auth(call: Call, next: Next) {
+    return function auth(call, next) {
       const secret = readGatewayKey(call.wire) ?? readCredentials(call.wire)[0];
       const found = secret === undefined ? undefined : apiKeys.find(secret);
       if (found !== undefined || secret === undefined || apiKeys.isKnown(secret))
@@ -101,7 +107,7 @@ function keepCredential(call: Call, apiKeys: ApiKeys): Promise<void> | undefined
   const own = readClientCredential(call.wire, call.format.name, (value) => {
     if (value === call.wire.headers['x-sluice-key'] || apiKeys.find(value, false) !== undefined) return true;
     // A token of the admin API is no provider's either.
-    if (value.startsWith(tokenPrefix)) return true;
+    if (value.startsWith(adminTokenPrefix)) return true;
     if (!apiKeys.isKnown(value)) unknown = value;
     return false;
   });
@@ -120,7 +126,7 @@ function keepCredential(call: Call, apiKeys: ApiKeys): Promise<void> | undefined
 /** Counts a wrong key from an address, and waits when there were too many: here, or elsewhere as long as the shared count answers. */
 function createDelay(
   most: number,
-  { rates, overload, onClose }: Pick<InternalTools, 'rates' | 'overload' | 'onClose'>,
+  { rates, overload, onClose }: Pick<PluginTools, 'rates' | 'overload' | 'onClose'>,
 ): (call: Call) => Promise<void> {
   const here = countFailures(60_000);
   const held = new HeldAnswers(overload);
@@ -147,7 +153,7 @@ interface RunningCall {
 function watchKeys({
   apiKeys,
   onClose,
-}: Pick<InternalTools, 'apiKeys' | 'onClose'>): (call: Call, key: ApiKey) => void {
+}: Pick<PluginTools, 'apiKeys' | 'onClose'>): (call: Call, key: ApiKey) => void {
   const running = new InFlight<RunningCall>();
   const timer = setInterval(() => {
     for (const { call, key } of running.values()) {

@@ -2,20 +2,12 @@
 import type { Observable } from 'rxjs';
 import { followed } from '../money/account/followed.ts';
 import { accountOf } from '../money/account/index.ts';
-import { callKey, type CallKey } from '../sdk/call-key.ts';
+import type { CallKey } from '../sdk/call-key.ts';
+import { detachedCallbacks } from '../sdk/on-detached.ts';
 import { type Call } from '../sdk/call.ts';
 import { computedHeaders, replyHeaders, replyTrailers } from '../sdk/reply-headers.ts';
 import type { Next } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
-
-const callbacks = callKey<((own: Call) => void)[]>('callbacks of detached calls');
-
-/** Runs the callback when the call is given a life of its own, with the call that goes on. */
-export function onDetached(call: Call, job: (own: Call) => void): void {
-  const known = call.get(callbacks);
-  if (known === undefined) call.set(callbacks, [job]);
-  else known.push(job);
-}
 
 /** A call with a life of its own. It owns the account: what the client gets at once settles nothing. */
 export interface Detached {
@@ -48,7 +40,7 @@ export class DetachedCalls {
     const { call: own, end } = call.detached(stream);
     const { record } = accountOf(own);
     this.add(own);
-    for (const job of call.get(callbacks) ?? []) job(own);
+    for (const job of call.get(detachedCallbacks) ?? []) job(own);
     const send: Detached['send'] = async (next) => {
       try {
         return await followed(record, own, next);

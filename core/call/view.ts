@@ -108,7 +108,7 @@ class CallView implements Call {
     return outlined === undefined ? this.request : this.#edited(outlined);
   }
 
-  get leftOut(): number {
+  get omittedBytes(): number {
     return this.#isOutlined ? (this.wire.outline?.leftOut ?? 0) : 0;
   }
 
@@ -194,6 +194,10 @@ class CallView implements Call {
 
   onOutcome(job: (outcome: CallOutcome) => void): void {
     this.#exchange.account.onOutcome(job);
+  }
+
+  onUsedTokens(job: (tokens: number | undefined) => void): void {
+    this.#exchange.account.onUsedTokens(job);
   }
 
   fail(error: GatewayError): void {

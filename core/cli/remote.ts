@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { JsonValue } from '../model/json.ts';
 import type { ServiceAnswer, ServiceRequest } from '../sdk/author/services.ts';
 import { env } from '../settings/environment.ts';
-import { tokenPrefix } from '../state/admin-tokens/index.ts';
+import { adminTokenPrefix } from '../sdk/admin-token.ts';
 import { openServices } from '../upstream/services.ts';
 import { CommandFailure, exitCodeOf } from './admin/failure.ts';
 import { UsageError } from './command.ts';
@@ -52,9 +52,9 @@ export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
   }
   const given = options.token === '-' ? readFileSync(0, 'utf8').trim() : options.token;
   const token = given ?? env('SLUICE_TOKEN') ?? '';
-  if (!new RegExp(`^${tokenPrefix}[0-9A-Za-z]{1,100}$`).test(token))
+  if (!new RegExp(`^${adminTokenPrefix}[0-9A-Za-z]{1,100}$`).test(token))
     throw new UsageError(
-      `Give a token of the admin API, which begins with ${tokenPrefix}, in SLUICE_TOKEN, or by --token - on standard input.`,
+      `Give a token of the admin API, which begins with ${adminTokenPrefix}, in SLUICE_TOKEN, or by --token - on standard input.`,
     );
   return { url, token };
 }

@@ -36,7 +36,7 @@ import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
 import type { Detached, DetachedCalls } from '../call/detached.ts';
 import type { Usage } from '../model/usage.ts';
-import type { ProcessLoad } from '../front/overload.ts';
+import type { WholeLoad } from '../front/overload.ts';
 
 /** A route of a plugin for whoever runs the gateway. */
 export interface AdminRoute {
@@ -109,7 +109,7 @@ export interface InternalTools {
   /** What is known of channels' health. */
   readonly health: Health;
   /** How much this process has to do. */
-  readonly overload: ProcessLoad;
+  readonly overload: WholeLoad;
   /** The processes that serve together, of which this is one. */
   readonly processes: Processes;
   /** Calls that go on without their client. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createEndErrorReporter } from '../call/end-errors.ts';
-import { InFlight } from '../call/in-flight.ts';
+import { InFlight } from '../sdk/in-flight.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Health } from '../sdk/health.ts';

@@ -1,29 +1,16 @@
 import { getHeapStatistics } from 'node:v8';
+import type { ProcessLoad } from '../sdk/author/operations.ts';
 import type { Call } from '../sdk/call.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { ByteBudget } from './byte-budget.ts';
-import { InFlight } from '../call/in-flight.ts';
+import { InFlight } from '../sdk/in-flight.ts';
 import type { Log } from '../log.ts';
 import type { OverloadSettings } from '../settings/processes.ts';
 
-/** How much a process has to do, for those who show it. */
-export interface ProcessLoad {
-  /** Calls that run. */
-  readonly running: number;
-  /** Calls that wait for one of these to end. */
-  readonly waiting: number;
-  /** Calls that were refused since the start because there was too much to do. */
-  readonly refused: number;
-  /** Bytes of bodies and forms that calls hold in memory. */
-  readonly bodies: number;
+/** How much a process has to do, with what holds bodies. */
+export interface WholeLoad extends ProcessLoad {
   /** Budget of those bytes, for code that holds a body. */
   readonly bodyBudget: ByteBudget;
-  /** Milliseconds by which calls came late when it was last looked at: the event loop, or new connections that had to wait for it. */
-  readonly lag: number;
-  /** Share of the memory that is full, 0 to 1. */
-  readonly memory: number;
-  /** Why every new call is refused now; undefined when they are taken. */
-  readonly strain: 'lag' | 'memory' | undefined;
 }
 
 /** What is measured: tests measure something else. */
@@ -50,7 +37,7 @@ const tellEvery = 10_000;
  * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop or new connections that
  * come late, or memory that is nearly full. A call that may run costs one comparison.
  */
-export class Overload implements ProcessLoad {
+export class Overload implements WholeLoad {
   readonly bodyBudget: ByteBudget;
   readonly #settings: OverloadSettings;
   readonly #log: Log;

@@ -1,6 +1,6 @@
 /** Connections that the primary process has accepted, until a worker takes them. */
 import type { ChildProcess } from 'node:child_process';
-import { InFlight } from '../call/in-flight.ts';
+import { InFlight } from '../sdk/in-flight.ts';
 
 /** A connection that the primary process has accepted. */
 export interface Handle {

@@ -1,4 +1,5 @@
-import type { Affinity, Target } from '../sdk/call.ts';
+import type { Affinity } from '../sdk/affinity.ts';
+import type { Target } from '../sdk/call.ts';
 import type { ChannelLoad, TargetLoads } from './load.ts';
 import type { Candidate } from './catalog.ts';
 import type { Health } from '../sdk/health.ts';

@@ -6,4 +6,6 @@ export interface CallAccount {
   readonly outcome: CallOutcome;
   /** Runs the callback once, soon after the call has ended and has been charged. */
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  /** Runs the callback when the figures of the call are final, with its tokens. */
+  onUsedTokens(job: (tokens: number | undefined) => void): void;
 }

@@ -8,6 +8,7 @@ import type {
   KnownModel,
   Upstream,
 } from './channel.ts';
+import type { Affinity } from './affinity.ts';
 import type { CallAccount } from './account.ts';
 import type { CallOutcome, CallProgress } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
@@ -54,23 +55,6 @@ export interface Wire {
   body: JsonObject | undefined;
   /** What stands in a long body around its long texts. */
   outline?: Omit<Outline, 'body'> | undefined;
-}
-
-/**
- * Where a call must or should go: whoever made what it refers to, or still has it in a cache.
- *
- * @example
- * return next(call.with({ affinity: { channel: 'work', only: true } }));
- */
-export interface Affinity {
-  /** The channel's id. */
-  readonly channel: string;
-  /** The id of one of the channel's keys; absent when any of them will do. */
-  readonly key?: string;
-  /** True: nowhere else. Otherwise it is tried first. */
-  readonly only?: boolean;
-  /** True: it has something in a cache and nothing that the others lack, so that another may be asked at the same time. */
-  readonly warm?: boolean;
 }
 
 /** What a plugin may change on the way in. Everything that is not named stays the client's. */
@@ -141,7 +125,7 @@ export interface Call {
    */
   sent(): void;
   /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
-  readonly leftOut: number;
+  readonly omittedBytes: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. See {@link outline}. */
@@ -183,6 +167,7 @@ export interface Call {
   readonly account: CallAccount;
   readonly progress: CallProgress;
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  onUsedTokens(job: (tokens: number | undefined) => void): void;
   /** What the call was ended with by {@link fail}. */
   readonly failure: GatewayError | undefined;
   with(edits: CallEdits): Call;

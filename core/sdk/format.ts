@@ -28,7 +28,12 @@ export interface ErrorReply {
   readonly body: JsonObject;
 }
 
-/** How the caller's limit on requests or tokens a minute stands. */
+/**
+ * How the caller's limit on requests or tokens a minute stands.
+ *
+ * @example
+ * const standing: RateStanding = { counts: 'requests', limit: 60, remaining: 12, resetMs: 48_000 };
+ */
 export interface RateStanding {
   readonly counts: 'requests' | 'tokens';
   readonly limit: number;

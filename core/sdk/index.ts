@@ -22,7 +22,13 @@ export {
 } from './author/plugin.ts';
 export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';
 export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
-export type { BudgetStanding, Operations, OperationsStatus, TargetStanding } from './author/operations.ts';
+export type {
+  BudgetStanding,
+  Operations,
+  OperationsStatus,
+  ProcessLoad,
+  TargetStanding,
+} from './author/operations.ts';
 export type {
   DetachedCall,
   DirectCall,
@@ -30,7 +36,6 @@ export type {
   Log,
   PluginTools,
   Prices,
-  Stores,
   SubcallRequest,
   ToolRun,
 } from './author/tools.ts';
@@ -41,18 +46,25 @@ export type {
   RouteContext,
   RouteHandler,
 } from './author/routes.ts';
+export type { ApiKeys, FoundApiKey } from './author/api-keys.ts';
+export type { RateGrant, RateRule, Rates, RateState, RateVerdict, SlotRule } from './author/rates.ts';
+export { InFlight } from './in-flight.ts';
+export { onDetached } from './on-detached.ts';
+export { adminTokenPrefix } from './admin-token.ts';
 export type { Candidate, Catalog, Health } from './author/catalog.ts';
+export type { Stores } from './author/stores.ts';
 export type { NearestVector, StoredVector, VectorLimits, VectorStore } from './author/vectors.ts';
 export type { ServiceAnswer, ServiceRequest, ServiceStream, Services } from './author/services.ts';
 export { callKey, type CallKey } from './call-key.ts';
-export { chatOf, chatOutlineOf, type Affinity } from './call.ts';
+export { chatOf, chatOutlineOf } from './call.ts';
+export type { Affinity } from './affinity.ts';
 export { caller } from './caller.ts';
 export { setClientCredential, type ClientCredential } from './client-credential.ts';
 export { checkMessages, type MessageCheck } from './check-messages.ts';
 export { addressList, type AddressList } from '../model/addresses.ts';
 export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
-export type { Owner, OwnerKind } from './owner.ts';
+export { ownerName, type Owner, type OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
 export { intersectPatterns, matchesModel } from './allowed-models.ts';
 export { foldName } from './member-names.ts';
@@ -113,7 +125,7 @@ export {
   type DeviceLogin,
   type ChannelTools,
 } from './author/channel.ts';
-export type { Codecs } from './format.ts';
+export type { Codecs, RateStanding } from './format.ts';
 export type { SessionWatch } from './routes.ts';
 export type { BodyStream, ChannelKey, KeyRegion, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
 export type { RefusedMember } from '../model/refused-member.ts';

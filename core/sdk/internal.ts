@@ -5,8 +5,7 @@
 
 export { type Call, type CallEdits, expandedBody, type Target, type Channel } from './call.ts';
 export { csvCell } from '../model/csv-cell.ts';
-export { type Detached, type DetachedCalls, onDetached } from '../call/detached.ts';
-export { InFlight } from '../call/in-flight.ts';
+export type { Detached, DetachedCalls } from '../call/detached.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
 export { inClientWords, settingAt } from '../formats/_shared/client-words.ts';
 export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
@@ -41,7 +40,7 @@ export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.t
 export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
 export type { SettledName } from './codec.ts';
-export type { Format, RateStanding } from './format.ts';
+export type { Format } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
 export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
 export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
@@ -75,7 +74,7 @@ export { reservedAt } from '../money/ledger/periods.ts';
 export { thinksAtAll } from '../models/profile.ts';
 export { noPriceError, noTierPriceError, type Prices } from '../money/prices/index.ts';
 export { noServicePriceError } from '../money/prices/services.ts';
-export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
+export type { Rates } from '../money/rates/index.ts';
 export type { Upkeep } from '../state/upkeep.ts';
 export type {
   UsageFilter,
@@ -98,16 +97,10 @@ export {
   maxScopes,
   tokenDays,
   TokenMistake,
-  tokenPrefix,
 } from '../state/admin-tokens/index.ts';
 export { openAdminTokens } from '../state/admin-tokens/open.ts';
 export { apiKeyFields, budgetField, endUserBudgetField } from '../state/api-keys/fields.ts';
-export {
-  type ApiKeyChanges,
-  type ApiKeys,
-  type FoundApiKey,
-  type OldSecret,
-} from '../state/api-keys/index.ts';
+export { type ApiKeyChanges, type ApiKeys, type OldSecret } from '../state/api-keys/index.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,
@@ -158,7 +151,6 @@ export {
 export { userFields } from '../state/users/records.ts';
 export type { CodeCheck } from '../state/users/credentials.ts';
 export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
-export { ownerName } from '../state/owners/effective-key.ts';
 export { OwnerMistake, type OwnerChanges, type Owners } from '../state/owners/index.ts';
 export { attributionOf, endUserBudgets, endUserSeries, withEndUsers } from '../money/account/attribution.ts';
 export { chargedHolders, type ChargedHolders } from '../money/ledger/charged-holders.ts';

@@ -41,3 +41,21 @@ export interface Owner {
   readonly enabled: boolean;
   readonly createdAt: number;
 }
+
+/** Names of the kinds in sentences. */
+const nouns: Readonly<Record<OwnerKind, string>> = {
+  organisation: 'organisation',
+  team: 'team',
+  member: 'member',
+  'service-account': 'service account',
+};
+
+/**
+ * Returns the name of an owner for sentences: `the team "research"`.
+ *
+ * @example
+ * const sentence = `This call exceeds the budget of ${ownerName(owner)}.`;
+ */
+export function ownerName({ kind, name }: Pick<Owner, 'kind' | 'name'>): string {
+  return `the ${nouns[kind]} "${name}"`;
+}

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { caller, type ApiKey } from 'sluice';
+import { caller, type ApiKey, InFlight } from 'sluice';
 import {
   accountOf,
-  InFlight,
   isInScope,
   type Call,
   type CallRecord,

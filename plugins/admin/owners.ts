@@ -1,6 +1,6 @@
 /** Admin endpoints for organisations, teams, members and service accounts. */
-import { GatewayError, type JsonObject, type Owner, type RouteContext } from 'sluice';
-import { OwnerMistake, ownerName, type InternalTools, type OwnerChanges } from 'sluice/internal';
+import { GatewayError, type JsonObject, type Owner, type RouteContext, ownerName } from 'sluice';
+import { OwnerMistake, type InternalTools, type OwnerChanges } from 'sluice/internal';
 import type { Scope } from './access/scope.ts';
 import { versionCheck, versionOf } from './access/version.ts';
 import type { Audit, Author } from './audit.ts';

@@ -4,10 +4,12 @@ import {
   estimateInput as estimateChat,
   formatFor,
   type Modality,
+  type Call,
   type PluginTools,
+  type Target,
   type Units,
 } from 'sluice';
-import { plainMember, type Call, type Target } from 'sluice/internal';
+import { plainMember, type Call as WholeCall, type Target as WholeTarget } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**
@@ -34,8 +36,10 @@ const leastResponse = 16;
 const mostTokens = 1e9;
 
 /** The input tokens that a call is expected to have. Of a long request its outline is read, and how long the rest is. */
-export function estimateInput({ outline: request, leftOut, codec }: Call): number {
-  return within(isChat(request) ? estimateChat(request, leftOut) : (codec.estimate?.(request).input ?? 0));
+export function estimateInput({ outline: request, omittedBytes, codec }: Call): number {
+  return within(
+    isChat(request) ? estimateChat(request, omittedBytes) : (codec.estimate?.(request).input ?? 0),
+  );
 }
 
 /**
@@ -88,8 +92,8 @@ export interface Bound {
  * calls the MCP servers of the request.
  */
 export function boundOf(
-  call: Call,
-  targets: readonly Target[],
+  call: WholeCall,
+  targets: readonly WholeTarget[],
   assumed: number,
   isSingleChoice: PluginTools['isSingleChoice'],
   callsServers = false,
@@ -110,7 +114,7 @@ export function boundOf(
     edits: call.edits,
     callsServers,
   });
-  const input = mostInput(needs, call.leftOut, targets);
+  const input = mostInput(needs, call.omittedBytes, targets);
   return {
     requests: requestsFor(call, targets, isSingleChoice),
     input: within(summarises(call) ? 2 * input + summaryInstructions : input),
@@ -133,7 +137,7 @@ const greatest = (values: readonly number[]): number =>
 function mostInput(
   { input, images, unseen }: ChatNeeds,
   leftOut: number,
-  targets: readonly Target[],
+  targets: readonly WholeTarget[],
 ): number {
   const image = greatest(targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
   const context = greatest(targets.map(({ traits }) => traits.inputLimit ?? longest.context));

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, type ApiKey, type Call } from 'sluice';
-import { ownerName } from 'sluice/internal';
+import { caller, definePlugin, ownerName, type ApiKey, type Call } from 'sluice';
 import {
   createLimiter,
   limitsAnything,

@@ -4,23 +4,17 @@ import {
   addReplyHeaders,
   callKey,
   GatewayError,
-  type Call as PublicCall,
+  type Call,
   type GatewayEvent,
   type Next,
   type PluginTools,
-  type Target,
-} from 'sluice';
-import {
-  accountOf,
-  type Call,
-  type InternalTools,
   type RateRule,
   type Rates,
   type RateStanding,
   type RateVerdict,
   type SlotRule,
-  type Target as WholeTarget,
-} from 'sluice/internal';
+  type Target,
+} from 'sluice';
 import { estimateTokens, requestsFor } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */
@@ -58,7 +52,7 @@ export function limitsAnything({ limits }: Limited): boolean {
 }
 
 /** Whether a call is one that limits are about: those that reach no model, such as lists, are free. */
-export function reachesModel({ operation }: Pick<PublicCall, 'operation'>): boolean {
+export function reachesModel({ operation }: Pick<Call, 'operation'>): boolean {
   return operation !== 'list-models' && operation !== 'state';
 }
 
@@ -67,28 +61,30 @@ export interface LimiterOptions {
   /** Output tokens counted beforehand where a request sets no limit. */
   readonly output: number;
   /** The targets to which a call may go. */
-  readonly targets: (call: PublicCall) => readonly Target[];
+  readonly targets: (call: Call) => readonly Target[];
   /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
   readonly origin: 'client' | 'gateway';
 }
 
 /** Runs a call within limits, as {@link runLimited} does. */
 export type Limiter = (
-  call: PublicCall,
+  call: Call,
   next: Next,
   limited: readonly Limited[],
 ) => Promise<Observable<GatewayEvent>>;
 
 /** Returns a function that runs calls within limits, counted by the rates of the gateway. */
-export function createLimiter(tools: PluginTools, { output, targets, origin }: LimiterOptions): Limiter {
-  const { rates, isSingleChoice } = tools as PluginTools & InternalTools;
+export function createLimiter(
+  { rates, isSingleChoice }: Pick<PluginTools, 'rates' | 'isSingleChoice'>,
+  { output, targets, origin }: LimiterOptions,
+): Limiter {
   const options: LimitOptions = {
     rates,
     output,
     origin,
-    requests: (call) => requestsFor(call, targets(call) as readonly WholeTarget[], isSingleChoice),
+    requests: (call) => requestsFor(call, targets(call), isSingleChoice),
   };
-  return (call, next, limited) => runLimited(call as PublicCall & Call, next, limited, options);
+  return (call, next, limited) => runLimited(call, next, limited, options);
 }
 
 /** What is the same for all calls of a plugin. */
@@ -126,9 +122,8 @@ async function runLimited(
       if (difference !== 0) grant.correct(subject, difference);
     }
   };
-  const account = accountOf(call);
   // Where a response told no usage its charge counts, which is made of what was seen. Without either the estimate stays.
-  account.onClose(() => settle(account.usedTokens));
+  call.onUsedTokens(settle);
   try {
     return await next(call);
   } catch (error) {

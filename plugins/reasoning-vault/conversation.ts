@@ -18,7 +18,7 @@ export function asItIs(messages: readonly Message[]): Readable {
 export function conversationOf(call: Call): Readable {
   const { messages } = chatOutlineOf(call);
   const { outline, bytes } = call.wire;
-  if (call.leftOut === 0 || outline === undefined) return asItIs(messages);
+  if (call.omittedBytes === 0 || outline === undefined) return asItIs(messages);
   const texts = MarkedTexts.of(outline, bytes);
   // Something that the client wrote could be taken for a mark.
   if (texts === undefined) return asItIs(chatOf(call).messages);
@@ -69,7 +69,7 @@ const glimpse = 24;
 export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
   const { outline, bytes } = call.wire;
-  const isOutlined = call.leftOut > 0 && outline !== undefined;
+  const isOutlined = call.omittedBytes > 0 && outline !== undefined;
   const seen = (block: Block | undefined): string => {
     if (block?.type !== 'text') return '';
     const { text } = block;

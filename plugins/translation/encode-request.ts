@@ -57,7 +57,7 @@ export function encodeUnread(
   { request, texts }: Unread,
 ): Encoded | undefined {
   // What room an answer has is a matter of the words.
-  if (withRoom(request, target.traits, call.leftOut) !== target.traits) return undefined;
+  if (withRoom(request, target.traits, call.omittedBytes) !== target.traits) return undefined;
   const lost: Loss[] = [];
   try {
     const encoded = encodeRequest(call, target, codec, options, lost, request);

@@ -101,8 +101,8 @@ function isSame(value: JsonValue | undefined, before: JsonValue | undefined): bo
   return value === undefined ? before === undefined || before === null : sameJson(value, before);
 }
 
-function isCut({ leftOut, wire }: Call, member: string): boolean {
-  return leftOut > 0 && wire.outline?.cut.includes(member) === true;
+function isCut({ omittedBytes, wire }: Call, member: string): boolean {
+  return omittedBytes > 0 && wire.outline?.cut.includes(member) === true;
 }
 
 /** The settings that the traits have something to say about. */

@@ -15,7 +15,7 @@ export interface Unread {
 export function unreadOf(call: Call, codec: Codec): Unread | undefined {
   const { outline, bytes } = call.wire;
   const { edits } = call;
-  if (outline === undefined || call.leftOut === 0 || codec.writesMarks !== true) return undefined;
+  if (outline === undefined || call.omittedBytes === 0 || codec.writesMarks !== true) return undefined;
   if (codec.format === call.codec.format || edits.decoded === true) return undefined;
   if (edits.system !== undefined || edits.systemPrompt !== undefined) return undefined;
   const request = call.outline;

@@ -7,7 +7,7 @@ import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
 import { definePlugin } from '../../core/sdk/define.ts';
 import { type InternalTools } from '../../core/config/internal-tools.ts';
-import type { ProcessLoad } from '../../core/front/overload.ts';
+import type { WholeLoad } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
@@ -178,7 +178,7 @@ describe('a large body that its provider has not answered', () => {
     const waiting: ServerResponse[] = [];
     const upstream = await startUpstream((_request, response) => void waiting.push(response));
     onTestFinished(() => upstream.close());
-    const seen: { load?: ProcessLoad } = {};
+    const seen: { load?: WholeLoad } = {};
     const looking = definePlugin({
       name: 'looking',
       stage: 'observe',

@@ -13,7 +13,7 @@ import {
 } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/sdk/call.ts';
-import type { ProcessLoad } from '../../core/front/overload.ts';
+import type { WholeLoad } from '../../core/front/overload.ts';
 import type { ApiKeys, NewApiKey } from '../../core/state/api-keys/index.ts';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
@@ -40,7 +40,7 @@ async function withAuth(
   options: Parameters<typeof auth>[0] = {},
   { rates = new MemoryRates(), waiting = 0 } = {},
 ): Promise<Tested> {
-  const overload = { waiting } as ProcessLoad;
+  const overload = { waiting } as WholeLoad;
   const tested = await testPlugins(auth(options), { tools: { apiKeys, rates, overload } });
   onTestFinished(() => tested.close());
   return tested;
@@ -48,7 +48,7 @@ async function withAuth(
 
 let tested: Tested;
 beforeAll(async () => {
-  tested = await testPlugins(auth, { tools: { apiKeys, overload: { waiting: 0 } as ProcessLoad } });
+  tested = await testPlugins(auth, { tools: { apiKeys, overload: { waiting: 0 } as WholeLoad } });
 });
 afterAll(() => tested.close());
 

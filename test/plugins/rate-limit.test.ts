@@ -1,6 +1,13 @@
 import { of } from 'rxjs';
-import { definePlugin, GatewayError, type ApiKey, type GatewayEvent, type ModelTraits } from 'sluice';
-import type { Call, InternalTools, Rates, RateVerdict } from 'sluice/internal';
+import {
+  definePlugin,
+  GatewayError,
+  type ApiKey,
+  type GatewayEvent,
+  type ModelTraits,
+  type RateVerdict,
+} from 'sluice';
+import type { Call, InternalTools, Rates } from 'sluice/internal';
 import {
   ended,
   fail,

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { GatewayError } from '../../sdk/errors.ts';
-import { ownerName } from '../../state/owners/effective-key.ts';
+import { ownerName } from '../../sdk/owner.ts';
 import type { ChargedHolders } from '../ledger/charged-holders.ts';
 import { endUserPrefix, isEndUser, seriesIn, type HolderSeries } from '../ledger/windows.ts';
 

@@ -283,6 +283,10 @@ export class Account implements CallAccount, EndedCall {
     this.onSettled(() => job(this.outcome));
   }
 
+  onUsedTokens(job: (tokens: number | undefined) => void): void {
+    this.onClose(() => job(this.usedTokens));
+  }
+
   /** Does work together with that of other calls that have ended. */
   afterwards(job: () => void): void {
     this.#services?.ended.add({ settle: () => this.#run(job) });

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
-import type { Affinity } from '../call.ts';
+import type { Affinity } from '../affinity.ts';
 import type { CallKey } from '../call-key.ts';
-import type { Operation } from '../format.ts';
+import type { Format, Operation } from '../format.ts';
 import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { Codec } from '../codec.ts';
@@ -107,13 +107,17 @@ export interface Call {
   /** Unix seconds: when the request came in. */
   readonly created: number;
   readonly operation: Operation;
-  /** The format in which the client speaks: `chat-completions`, `messages`, `responses` … */
-  readonly format: { readonly name: string };
+  /**
+   * The format in which the client speaks: `name` is `chat-completions`, `messages`, `responses` …; `rateHeaders` returns the headers by which
+   * clients of the format learn how limits of rates stand, where they know such headers.
+   */
+  readonly format: Pick<Format, 'name' | 'rateHeaders'>;
   /**
    * Codec of the client's format: `format` is its name, `settingPath('choices')` returns the name of a setting in it, for the `param` of an
-   * error, and `onlyNative(body)` returns the error for a body that only a channel of this format can serve.
+   * error, `onlyNative(body)` returns the error for a body that only a channel of this format can serve, and `estimate(request)` returns the
+   * expected usage of a request that is no chat.
    */
-  readonly codec: Pick<Codec, 'format' | 'settingPath' | 'onlyNative'>;
+  readonly codec: Pick<Codec, 'format' | 'settingPath' | 'onlyNative' | 'estimate'>;
   readonly wire: Wire;
   /** The model in force: what the client asked for, after edits. Known from `admit` on. */
   readonly model: string;
@@ -131,6 +135,8 @@ export interface Call {
    * of the cost.
    */
   readonly outline: GatewayRequest;
+  /** Bytes of the texts that `outline` does not have: no fewer than their words have. For `estimateInput`. */
+  readonly omittedBytes: number;
   /** As `body`, but long texts below its top may be missing. Enough for plugins that look for types, ids or names. */
   readonly bodyOutline: JsonObject;
   /** The changes that plugins before this one have made with {@link with}. */
@@ -179,6 +185,11 @@ export interface Call {
    * }
    */
   attempt(): { readonly call: Call; end(): void };
+  /**
+   * Runs the callback once, when the figures of the call are final and before it is charged, with the tokens that limits of rates count: those
+   * that the response told, or those that are charged where it told none. Undefined where nobody knows them.
+   */
+  onUsedTokens(job: (tokens: number | undefined) => void): void;
   /** A view of the call for the plugins behind, with these changes made. */
   with(edits: CallEdits): Call;
   /** What was left under a key, by whichever plugin. */

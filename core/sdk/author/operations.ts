@@ -82,3 +82,26 @@ export interface Operations {
   /** A page of all API keys, newest first, each with its team as `owners`. `after` is the `next` of the page before; the last page has none. */
   keys(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
 }
+
+/**
+ * How much this process has to do now.
+ *
+ * @example
+ * if (tools.overload.waiting > 0) return next(call);
+ */
+export interface ProcessLoad {
+  /** Calls that run. */
+  readonly running: number;
+  /** Calls that wait for one of these to end. */
+  readonly waiting: number;
+  /** Calls that were refused since the start because there was too much to do. */
+  readonly refused: number;
+  /** Bytes of bodies and forms that calls hold in memory. */
+  readonly bodies: number;
+  /** Milliseconds by which calls came late when it was last looked at: the event loop, or new connections that had to wait for it. */
+  readonly lag: number;
+  /** Share of the memory that is full, 0 to 1. */
+  readonly memory: number;
+  /** Why every new call is refused now; undefined when they are taken. */
+  readonly strain: 'lag' | 'memory' | undefined;
+}

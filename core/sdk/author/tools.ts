@@ -1,4 +1,3 @@
-import type { Keyv } from 'keyv';
 import type { Observable } from 'rxjs';
 import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -7,15 +6,17 @@ import type { Codec } from '../codec.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Operation } from '../format.ts';
 import type { Call, Target } from './call.ts';
+import type { ApiKeys } from './api-keys.ts';
 import type { Catalog, Health } from './catalog.ts';
+import type { Rates } from './rates.ts';
 import type { WatchPlugins } from './plugin-time.ts';
 import type { PluginMetrics } from './metrics.ts';
-import type { Operations } from './operations.ts';
+import type { Operations, ProcessLoad } from './operations.ts';
 import type { Services } from './services.ts';
 import type { FetchClientUrl } from './client-url.ts';
 import type { AdminRouteHandler, RouteHandler } from './routes.ts';
 import type { Sealer } from '../sealer.ts';
-import type { VectorLimits, VectorStore } from './vectors.ts';
+import type { Stores } from './stores.ts';
 
 /**
  * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
@@ -28,40 +29,6 @@ export interface Log {
   info(fields: object, sentence: string): void;
   warn(fields: object, sentence: string): void;
   error(fields: object, sentence: string): void;
-}
-
-/**
- * What a plugin keeps beyond a call, in the gateway's database.
- *
- * @example
- * const seen = stores.namespace<number>('greeter');
- * await seen.set(keyId, Date.now(), 60_000);
- */
-export interface Stores {
-  /**
-   * The entries under this name (lower-case letters, digits and hyphens), as a Keyv. Choose one that tells of your plugin: whoever uses the
-   * same name sees the same entries. Times to live are in milliseconds. A database failure rejects the call that met it.
-   */
-  namespace<Value>(name: string): Keyv<Value>;
-  /** Writes an entry unless there is one under this key, whoever else tries at the same time. Says whether it did. */
-  add<Value>(name: string, key: string, value: Value, ttl?: number): Promise<boolean>;
-  /**
-   * Changes an entry by what it is, so that nothing that others write meanwhile is lost. Gives what was written; undefined when nothing
-   * was, because there is no entry or `change` wanted none of it.
-   */
-  change<Value>(
-    name: string,
-    key: string,
-    change: (value: Value) => { readonly value: Value; readonly ttl?: number } | undefined,
-  ): Promise<Value | undefined>;
-  /**
-   * Opens a collection of vectors under this name, in PostgreSQL with the extension `vector` (pgvector). Resolves with undefined where the
-   * gateway's database is SQLite. Rejects with a sentence for the operator where PostgreSQL has no such extension, or may not use it.
-   *
-   * @example
-   * const vectors = await stores.vectors('my-texts', { perPartition: 1_000, most: 10_000 });
-   */
-  vectors(name: string, limits: VectorLimits): Promise<VectorStore | undefined>;
 }
 
 /**
@@ -188,6 +155,12 @@ export interface PluginTools {
   readonly log: Log;
   readonly stores: Stores;
   readonly catalog: Catalog;
+  /** Looks API keys up, for plugins that identify callers. */
+  readonly apiKeys: ApiKeys;
+  /** Counts calls against limits, for all gateways that share a store. */
+  readonly rates: Rates;
+  /** How much this process has to do. */
+  readonly overload: ProcessLoad;
   readonly health: Health;
   readonly prices: Prices;
   /** Asks services that the operator has named. */

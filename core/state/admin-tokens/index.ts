@@ -1,9 +1,6 @@
 /** The contract of the store of tokens of the admin API. */
 import type { UserRole } from '../users/index.ts';
 
-/** How the value of every token begins. */
-export const tokenPrefix = 'sla_';
-
 /** Whole days that a token may last, and lasts where nobody says otherwise. */
 export const tokenDays = { longest: 365, default: 90 } as const;
 

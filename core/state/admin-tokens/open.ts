@@ -3,7 +3,8 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { randomBase62, sentenceOf } from '../api-keys/records.ts';
 import { entriesOf, type ReportError, type Stores } from '../stores.ts';
-import { maxScopes, maxTokens, tokenDays, tokenPrefix, tokenShares, TokenMistake } from './index.ts';
+import { adminTokenPrefix } from '../../sdk/admin-token.ts';
+import { maxScopes, maxTokens, tokenDays, tokenShares, TokenMistake } from './index.ts';
 import type { AdminToken, AdminTokens, NewAdminToken } from './index.ts';
 
 /** Namespaces of the tokens, by the hashes of their values, and of the times of their last uses, by their ids. */
@@ -21,7 +22,7 @@ const noteEvery = 60_000;
 /** Characters of a value behind its prefix: 238 bits. */
 const valueLength = 40;
 
-const shape = new RegExp(`^${tokenPrefix}[0-9A-Za-z]{${valueLength}}$`);
+const shape = new RegExp(`^${adminTokenPrefix}[0-9A-Za-z]{${valueLength}}$`);
 
 const recordSchema: z.ZodType<AdminToken> = z.object({
   id: z.string(),
@@ -108,7 +109,7 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
     byId: async (id) => (await list()).find((token) => token.id === id),
     list,
     async create(fields) {
-      const value = `${tokenPrefix}${randomBase62(valueLength)}`;
+      const value = `${adminTokenPrefix}${randomBase62(valueLength)}`;
       const author = await authorOf(fields);
       const token = checked({ ...fields, ...(author && { author }) }, value);
       const row = hash('sha256', value);

@@ -1,9 +1,11 @@
 /** The contract of the store of API keys. */
 import type { ApiKey } from '../../sdk/api-key.ts';
+import type { ApiKeys as FoundKeys } from '../../sdk/author/api-keys.ts';
 import type { Owners } from '../owners/index.ts';
 import type { KeyScope } from './key-scope.ts';
 import type { ApiKeyChanges } from './records.ts';
 
+export type { FoundApiKey } from '../../sdk/author/api-keys.ts';
 export type { ApiKeyChanges } from './records.ts';
 
 /** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */
@@ -11,12 +13,6 @@ export interface NewApiKey extends ApiKeyChanges {
   readonly name: string;
   /** A secret chosen by the operator: 16 to 256 visible ASCII characters. */
   readonly value?: string | undefined;
-}
-
-/** A known key, and whether it may be used now. */
-export interface FoundApiKey {
-  readonly key: ApiKey;
-  readonly state: 'valid' | 'expired' | 'disabled';
 }
 
 /** The secret that a key had before it was rotated, as long as that still works. Times are in milliseconds since 1970. */
@@ -40,26 +36,9 @@ export interface KeyPage {
  * `sk-AbCd…wxyz`) or the whole secret, and throw an Error that can be shown to the operator when no key, or more than
  * one, answers to it. What they are given is checked, with an Error that names the field.
  */
-export interface ApiKeys {
+export interface ApiKeys extends FoundKeys {
   /** Brings what is held in memory up to date with the database. */
   load(): Promise<void>;
-  /**
-   * The key with this secret, from memory; undefined when there is none or it is not held: {@link isKnown} tells which. A valid key counts as
-   * used now unless `isUse` is false.
-   */
-  find(secret: string, isUse?: boolean): FoundApiKey | undefined;
-  /** True when memory knows what this secret is: that of a key, or of none. */
-  isKnown(secret: string): boolean;
-  /**
-   * As `find`, and asks the database for what memory does not know: one question for all who wait. Rejects when the database does not answer,
-   * and when too many unknown secrets wait.
-   */
-  lookUp(secret: string, isUse?: boolean): Promise<FoundApiKey | undefined>;
-  /**
-   * What has become of a key that was found before, from memory; undefined when it was revoked or has another secret now. A key that is held
-   * no longer counts as it was until it has been read again.
-   */
-  current(key: ApiKey): FoundApiKey | undefined;
   /** True when there is no key at all. */
   isEmpty(): Promise<boolean>;
   /** All keys as the database has them now, oldest first: for the command line and for few keys. */

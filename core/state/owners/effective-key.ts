@@ -1,21 +1,8 @@
 /** A key together with the limits of its owners. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
-import type { Owner, OwnerKind } from '../../sdk/owner.ts';
+import { ownerName, type Owner } from '../../sdk/owner.ts';
 import { intersectPatterns } from '../../sdk/allowed-models.ts';
-
-/** Names of the kinds in sentences. */
-const nouns: Readonly<Record<OwnerKind, string>> = {
-  organisation: 'organisation',
-  team: 'team',
-  member: 'member',
-  'service-account': 'service account',
-};
-
-/** Returns `the team "research"`. */
-export function ownerName({ kind, name }: Pick<Owner, 'kind' | 'name'>): string {
-  return `the ${nouns[kind]} "${name}"`;
-}
 
 /** The key bound by its owners as well, nearest first. `undefined` among them stands for one that is gone. */
 export function effectiveKey(key: ApiKey, owners: readonly (Owner | undefined)[]): ApiKey {

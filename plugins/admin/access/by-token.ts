@@ -1,13 +1,7 @@
 /** Identifies senders of admin requests by a token of the admin API. */
 import { hash } from 'node:crypto';
-import { GatewayError, type RouteContext } from 'sluice';
-import {
-  createClientAddress,
-  tokenPrefix,
-  type AdminToken,
-  type AdminTokens,
-  type InternalTools,
-} from 'sluice/internal';
+import { adminTokenPrefix, GatewayError, type RouteContext } from 'sluice';
+import { createClientAddress, type AdminToken, type AdminTokens, type InternalTools } from 'sluice/internal';
 import { countFailures, networkOf } from '../../_failures.ts';
 import type { Actor } from './actor.ts';
 
@@ -44,7 +38,7 @@ export function createTokenActorOf(
     const address = addressOf(req);
     const digest = hash('sha256', value);
     if (failures.of(address) > mostWrong && !known.has(digest)) throw tooMany();
-    const token = value.startsWith(tokenPrefix) ? await tokens.find(value) : undefined;
+    const token = value.startsWith(adminTokenPrefix) ? await tokens.find(value) : undefined;
     if (token === undefined || token.expiresAt <= Date.now()) {
       known.delete(digest);
       await countWrong(address);
@@ -80,9 +74,9 @@ function refusal(value: string, token: AdminToken | undefined): GatewayError {
     const day = new Date(token.expiresAt).toISOString().slice(0, 10);
     return new GatewayError('expired_api_key', `This token of the admin API expired on ${day}.`, headers);
   }
-  const sentence = value.startsWith(tokenPrefix)
+  const sentence = value.startsWith(adminTokenPrefix)
     ? 'This token of the admin API is not known here: it was revoked, or belongs to another gateway.'
-    : `This is no token of the admin API: those begin with ${tokenPrefix}. API keys are for models, and do not open the admin API.`;
+    : `This is no token of the admin API: those begin with ${adminTokenPrefix}. API keys are for models, and do not open the admin API.`;
   return new GatewayError('invalid_api_key', sentence, headers);
 }
 

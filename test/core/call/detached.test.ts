@@ -1,6 +1,7 @@
 import { EMPTY, Subject, of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { DetachedCalls, onDetached } from '../../../core/call/detached.ts';
+import { DetachedCalls } from '../../../core/call/detached.ts';
+import { onDetached } from '../../../core/sdk/on-detached.ts';
 import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
 import { followed } from '../../../core/money/account/followed.ts';
 import { accountOf } from '../../../core/money/account/index.ts';

@@ -130,10 +130,10 @@ describe('a long request', () => {
   test('is known without its long texts until somebody reads them', async () => {
     const call = await longCall(text);
     expect(firstText(call.outline)).not.toBe(text);
-    expect(call.leftOut).toBe(text.length);
+    expect(call.omittedBytes).toBe(text.length);
     expect(chatOf(call).settings.temperature).toBe(0.5);
     expect(firstText(call.request)).toBe(text);
-    expect([firstText(call.outline), call.leftOut]).toEqual([text, 0]);
+    expect([firstText(call.outline), call.omittedBytes]).toEqual([text, 0]);
     expect([call.model, call.stream, call.framing]).toEqual(['m', true, 'sse']);
   });
 
@@ -151,13 +151,13 @@ describe('a long request', () => {
   test('is known by what a plugin wrote in its place', async () => {
     const call = await longCall(text);
     const renamed = call.with({ model: 'y' });
-    expect([renamed.outline.model, renamed.leftOut]).toEqual(['y', text.length]);
+    expect([renamed.outline.model, renamed.omittedBytes]).toEqual(['y', text.length]);
     const body = { model: 'other', messages: [{ role: 'user', content: 'short' }] };
     const view = call.with({ body });
     expect(view.bodyOutline).toBe(body);
-    expect([firstText(view.outline), view.leftOut]).toEqual(['short', 0]);
+    expect([firstText(view.outline), view.omittedBytes]).toEqual(['short', 0]);
     const history = [{ role: 'user', content: [{ type: 'text', text: 'new' }] }] as const;
     const edited = call.with({ messages: history });
-    expect([firstText(edited.outline), edited.leftOut]).toEqual(['new', 0]);
+    expect([firstText(edited.outline), edited.omittedBytes]).toEqual(['new', 0]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InFlight } from '../../../core/call/in-flight.ts';
+import { InFlight } from '../../../core/sdk/in-flight.ts';
 
 const numbers = (inFlight: InFlight<{ readonly number: number }>): number[] =>
   inFlight.values().map(({ number }) => number);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Affinity, Channel } from '../../../core/sdk/call.ts';
+import type { Affinity } from '../../../core/sdk/affinity.ts';
+import type { Channel } from '../../../core/sdk/call.ts';
 import { setClientCredential } from '../../../core/sdk/client-credential.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { able } from '../../../core/routing/able.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Affinity } from '../../../core/sdk/call.ts';
+import type { Affinity } from '../../../core/sdk/affinity.ts';
 import { Choice, type ChoiceOptions } from '../../../core/routing/choice.ts';
 import { TargetLoads } from '../../../core/routing/load.ts';
 import { candidatesOf, FakeHealth, nameOf, seeded, type Wanted } from './_targets.ts';

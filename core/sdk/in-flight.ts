@@ -1,3 +1,5 @@
+/** Holds what comes and goes with each call, without garbage. */
+
 /** An entry among those in flight: what takes it out again. */
 export interface Entry<T> {
   /** Undefined once it was taken out. */
@@ -7,12 +9,17 @@ export interface Entry<T> {
 }
 
 /**
- * What comes and goes with each call, in the order in which it came.
+ * Values that come and go with each call, in the order in which they came.
  *
  * A Set would do but for its garbage: one that changes all the time moves to a new table every few dozen changes, and V8 links each old
  * table to the next. Once one of them has reached the old generation, all that follow live on with everything that was in them when they
  * were left, until the next full collection. Measured with 64 calls at a time: 15 % of everything allocated was kept instead of 0.4 %, and
  * a call cost 1.4 times the CPU. An entry that was taken out of this list refers to nothing.
+ *
+ * @example
+ * const running = new InFlight<Call>();
+ * const entry = running.add(call);
+ * call.onEnd(() => running.remove(entry));
  */
 export class InFlight<T extends object> {
   #first: Entry<T> | undefined;
