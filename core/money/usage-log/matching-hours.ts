@@ -5,7 +5,8 @@ import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import { subjectHours } from './subject-hours.ts';
 import { listSlice } from './questions.ts';
-import { totalsIn } from './totals.ts';
+import { minute } from './levels.ts';
+import { minutesOf, olderTotalsIn, totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -67,15 +68,19 @@ export async function* matchingHours(
   async function* stretches(): AsyncGenerator<Found> {
     for (const week of ofWeeks(isOfKey ? from : Math.floor(since / day) * day, until)) {
       if (isOfKey) yield week;
-      else yield* await hoursOf(4, week.start, week.end ?? until);
+      else yield* await daysOf(ask, filter, week.start, week.end ?? until);
     }
   }
-  for await (const stretch of stretches()) {
-    const [first, end] = isOfKey
-      ? [stretch.start, stretch.end ?? until]
-      : [Math.max(from, stretch.start), Math.min(until, stretch.start + day)];
-    const hours = await hoursOf(isOfKey ? 5 : 3, first, end);
+  for await (const group of groupsOf(stretches())) {
+    const [latest, oldest] = [group[0]?.start ?? 0, group.at(-1)?.start ?? 0];
+    const hours =
+      group[0]?.names !== undefined
+        ? await hoursOfNames(ask, filter, group)
+        : isOfKey
+          ? await hoursOf(5, oldest, group[0]?.end ?? until)
+          : await hoursOf(3, Math.max(from, oldest), Math.min(until, latest + day));
     for (const one of hours) {
+      if (one.start < from || one.start >= until) continue;
       while (waiting[0] !== undefined && waiting[0] >= one.start) {
         const next = waiting.shift() ?? one.start;
         if (next > one.start) yield { start: next, calls: 0 };
@@ -86,9 +91,80 @@ export async function* matchingHours(
   for (const start of waiting) yield { start, calls: 0 };
 }
 
+/** Maximum number of names, and of days, whose hours are looked up together. */
+const [mostNames, mostDays] = [32, 7];
+
+/** Returns the days that have records of a filter, the latest first, with the names of these where they are few. */
+async function daysOf(
+  ask: Ask,
+  filter: UsageFilter,
+  since: number,
+  until: number,
+): Promise<readonly Found[]> {
+  const named = narrowing(filter, 'n.');
+  const older = olderTotalsIn({ level: 4, since, until }, filter, ['start', 'calls']);
+  const rows = await ask(
+    `SELECT start, SUM(calls) AS calls, CASE WHEN COUNT(*) <= ${mostNames} THEN string_agg(CAST(names AS TEXT), ',') END AS names FROM (
+       SELECT CAST(t.start AS BIGINT) * ${minute} AS start, t.calls AS calls, t.names AS names FROM usage_totals t
+       JOIN usage_names n ON n.id = t.names WHERE t.level = 4 AND t.start >= ? AND t.start < ?${named.sql}
+       UNION ALL SELECT start, calls, 0 AS names FROM (${older.sql}) AS older) AS sums GROUP BY start ORDER BY start DESC`,
+    [minutesOf(since), minutesOf(until), ...named.values, ...older.values],
+  );
+  return rows.map(({ start, calls, names }) => ({
+    start: Number(start),
+    calls: Number(calls),
+    ...(typeof names === 'string' && { names: names.split(',').map(Number) }),
+  }));
+}
+
+/** Returns the hours of days that have records of names: to look them up one by one costs less than to read all sums of the days. */
+async function hoursOfNames(
+  ask: Ask,
+  filter: UsageFilter,
+  days: readonly Found[],
+): Promise<readonly Found[]> {
+  const [latest, oldest] = [days[0]?.start ?? 0, days.at(-1)?.start ?? 0];
+  const older = olderTotalsIn({ level: 3, since: oldest, until: latest + day }, filter, ['start', 'calls']);
+  const hours = days.flatMap(({ start }) =>
+    Array.from({ length: day / hour }, (_, index) => minutesOf(start + index * hour)),
+  );
+  const rows = await ask(
+    `SELECT start, SUM(calls) AS calls FROM (
+       SELECT CAST(t.start AS BIGINT) * ${minute} AS start, t.calls AS calls FROM usage_totals t
+       WHERE t.level = 3 AND t.start IN (${hours.join(', ')}) AND t.key = 0 AND t.names IN (${[...namesOf(days)].join(', ')})
+       UNION ALL ${older.sql}) AS sums GROUP BY start ORDER BY start DESC`,
+    older.values,
+  );
+  return rows.map((row) => ({ start: Number(row['start']), calls: Number(row['calls']) }));
+}
+
+function namesOf(days: readonly Found[]): ReadonlySet<number> {
+  return new Set(days.flatMap(({ names = [] }) => names));
+}
+
+/** Joins days that have few names; the latest stays alone, because it is enough for most. */
+async function* groupsOf(days: AsyncIterable<Found>): AsyncGenerator<readonly Found[]> {
+  let group: Found[] = [];
+  let size = 1;
+  for await (const one of days) {
+    const isJoined =
+      group.length < size && one.names !== undefined && namesOf([...group, one]).size <= mostNames;
+    if (!isJoined && group.length > 0) {
+      yield group;
+      [group, size] = [[], mostDays];
+    }
+    group.push(one);
+    if (one.names !== undefined) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}
+
 /** A time that has records, or in which they are searched for. */
 interface Found extends MatchingHour {
   readonly end?: number;
+  readonly names?: readonly number[];
 }
 
 /** Divides a time into stretches of one week, four weeks and the rest, the latest first. */
