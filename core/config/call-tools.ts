@@ -19,11 +19,12 @@ export interface CallToolParts {
 export function createCallTools(
   format: (name: string) => Format | undefined,
   { stores, health, notices }: CallToolParts,
-): Pick<InternalTools, 'openSealer' | 'chatCodec' | 'isSingleChoice' | 'reportFailure'> {
+): Pick<InternalTools, 'openSealer' | 'chatCodec' | 'isSingleChoice' | 'reportFailure' | 'reportRefusal'> {
   return {
     openSealer: () => openSealer(stores),
     chatCodec: (name) => format(name)?.codecs.chat,
     isSingleChoice: (call, target) => isSingleChoice(call, target, format),
+    reportRefusal: ({ channel, model }) => notices.emit('refusal-learned', { channel: channel.id, model }),
     reportFailure: createFailureReports(health, notices),
   };
 }

@@ -87,6 +87,8 @@ export interface InternalTools {
   readonly isSingleChoice: (call: Call, target: Target) => boolean;
   /** Reports a failure that a plugin has recovered from: see `PluginTools.reportFailure`. */
   readonly reportFailure: (target: Target, error: GatewayError) => AttemptEvent;
+  /** Reports a refused member: see `PluginTools.reportRefusal`. */
+  readonly reportRefusal: (target: Target) => void;
   /** Declares for which calls a plugin calls the MCP servers of the request. */
   readonly callsMcpServers: (isCalled: (call: Call) => boolean) => void;
   /** True for a call whose MCP servers a plugin calls. */

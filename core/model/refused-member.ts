@@ -16,20 +16,35 @@ export interface RefusedMember {
   readonly beside?: string;
 }
 
-/** Members to take out of a request before it is sent. */
+/**
+ * Members to take out of a request before it is sent.
+ *
+ * @example
+ * return next(call.with({ refused: { members: [{ path: 'logit_bias' }] } }));
+ */
 export interface RefusedMembers {
   readonly members: readonly RefusedMember[];
   /** Called before the request is sent, with those that stood in it. A throw ends the attempt with that error. */
   found?(members: readonly TakenMember[]): void;
 }
 
-/** A member that was taken out of a request. */
+/**
+ * A member that was taken out of a request.
+ *
+ * @example
+ * const paths = taken.map(({ spelled }: TakenMember) => spelled);
+ */
 export interface TakenMember extends RefusedMember {
   /** Dotted path as the request had it. */
   readonly spelled: string;
 }
 
-/** The form of a name in which spellings of one member are equal. */
+/**
+ * Returns the form of a name in which all spellings of one member are equal: `maxTokens`, `max_tokens` and `max-tokens`.
+ *
+ * @example
+ * const isLimit = plainMember(path) === plainMember('max_tokens');
+ */
 export function plainMember(name: string): string {
   return /[^a-z0-9.]/.test(name) ? name.toLowerCase().replaceAll(/[_-]/g, '') : name;
 }

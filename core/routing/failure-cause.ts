@@ -1,4 +1,4 @@
-import { upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
+import { upstreamFailureOf } from '../sdk/upstream-failure.ts';
 import type { AttemptEvent, FailureCause } from '../model/event.ts';
 import type { Target } from '../sdk/call.ts';
 

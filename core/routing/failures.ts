@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import { upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
+import { upstreamFailureOf } from '../sdk/upstream-failure.ts';
 import type { Failed } from './choice.ts';
 import { diagnose } from './health/diagnosis.ts';
 

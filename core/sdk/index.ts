@@ -94,6 +94,7 @@ export { defineSecrets } from './author/define-secrets.ts';
 export type { SecretRequest, SecretSource, SecretsSpec, SecretTools } from './author/secrets.ts';
 
 // Errors
+export { upstreamFailureOf, type UpstreamFailure, type UpstreamFault } from './upstream-failure.ts';
 export {
   GatewayError,
   missingValue,
@@ -128,7 +129,12 @@ export {
 export type { Codecs, RateStanding } from './format.ts';
 export type { SessionWatch } from './routes.ts';
 export type { BodyStream, ChannelKey, KeyRegion, PricedModel, Upstream, UpstreamRequest } from './channel.ts';
-export type { RefusedMember } from '../model/refused-member.ts';
+export {
+  plainMember,
+  type RefusedMember,
+  type RefusedMembers,
+  type TakenMember,
+} from '../model/refused-member.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config

@@ -6,18 +6,15 @@ import {
   definePlugin,
   GatewayError,
   formatFor,
-  type GatewayEvent,
-  type RefusedMember,
-} from 'sluice';
-import {
   plainMember,
   type Call,
-  type InternalTools,
+  type GatewayEvent,
   type Log,
   type Next,
+  type RefusedMember,
   type TakenMember,
   type Target,
-} from 'sluice/internal';
+} from 'sluice';
 import { Memory } from './memory.ts';
 import { namedMembers } from './named-members.ts';
 import { traitOf } from './trait.ts';
@@ -46,12 +43,12 @@ export default definePlugin({
   stage: 'translate',
   before: ['parallel-choices', 'translation'],
   options,
-  setup(chosen, { stores, log, notices, onClose }: InternalTools) {
+  setup(chosen, { stores, log, reportRefusal, onClose }) {
     const memory = new Memory({ stores, log }, chosen);
     memory.follow();
     onClose(() => memory.stop());
 
-    return function learnedRefusals(call: Call, next) {
+    return function learnedRefusals(call, next) {
       const { target } = call;
       if (target === undefined || call.operation !== 'chat' || target.channel.learns === false)
         return next(call);
@@ -63,7 +60,7 @@ export default definePlugin({
           if (refused === undefined || !mayRetry(refusal, memory)) throw error;
           return withoutNamed(refusal, next, memory, (member) => {
             tellOperator(log, target, member);
-            notices.emit('refusal-learned', { channel: target.channel.id, model: target.model });
+            reportRefusal(target);
           });
         },
       );

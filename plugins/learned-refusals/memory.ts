@@ -1,5 +1,4 @@
-import type { RefusedMember } from 'sluice';
-import { entriesOf, type InternalTools } from 'sluice/internal';
+import type { PluginTools, RefusedMember } from 'sluice';
 
 /** A member that a model of a channel was found to refuse. */
 export interface Learned {
@@ -38,7 +37,7 @@ const nothing: readonly Learned[] = [];
 
 /** What providers refuse, by channel and model: in memory for calls, and in the database for other processes and the next start. */
 export class Memory {
-  readonly #tools: Pick<InternalTools, 'stores' | 'log'>;
+  readonly #tools: Pick<PluginTools, 'stores' | 'log'>;
   readonly #options: MemoryOptions;
   readonly #store;
   #known: ReadonlyMap<string, readonly Learned[]> = new Map();
@@ -51,7 +50,7 @@ export class Memory {
   #hasFailed = false;
   #isStopped = false;
 
-  constructor(tools: Pick<InternalTools, 'stores' | 'log'>, options: MemoryOptions) {
+  constructor(tools: Pick<PluginTools, 'stores' | 'log'>, options: MemoryOptions) {
     this.#tools = tools;
     this.#options = options;
     this.#store = tools.stores.namespace<Learned>(namespace);
@@ -207,11 +206,14 @@ export class Memory {
   }
 }
 
+type Entries = AsyncIterable<readonly [key: string, value: Learned | undefined]>;
+
 /** Returns what is remembered in the database, of all processes that share it. */
-export async function storedRefusals({ stores }: Pick<InternalTools, 'stores'>): Promise<readonly Learned[]> {
+export async function storedRefusals({ stores }: Pick<PluginTools, 'stores'>): Promise<readonly Learned[]> {
   const found: Learned[] = [];
   const now = Date.now();
-  for await (const [, entry] of entriesOf(stores.namespace<Learned>(namespace))) {
+  const entries = stores.namespace<Learned>(namespace).iterator?.(undefined) as Entries | undefined;
+  for await (const [, entry] of entries ?? []) {
     // A damaged entry reads as an object without members.
     if (entry?.member?.path !== undefined && entry.until > now) found.push(entry);
     if (found.length >= mostModels * mostMembers) break;

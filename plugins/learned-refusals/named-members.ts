@@ -1,5 +1,4 @@
-import type { GatewayError, RefusedMember } from 'sluice';
-import { upstreamFailureOf } from 'sluice/internal';
+import { type GatewayError, type RefusedMember, upstreamFailureOf } from 'sluice';
 import { isProtected } from './protected.ts';
 
 /** Most members that one refusal may name. */

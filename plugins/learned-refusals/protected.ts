@@ -1,5 +1,5 @@
 /** Members of requests that are never left out. */
-import { plainMember } from 'sluice/internal';
+import { plainMember } from 'sluice';
 
 function names(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/).map(plainMember));

@@ -6,9 +6,10 @@ import {
   type BodyStream,
   type JsonObject,
   type Upstream,
+  upstreamFailureOf,
 } from 'sluice';
 import { upstreamError } from 'sluice/channel-kit';
-import { upstreamFailureOf, type Call } from 'sluice/internal';
+import { type Call } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
 import type { Place } from './place.ts';
 

@@ -8,8 +8,9 @@ import {
   type PluginTools,
   type Target,
   type Units,
+  plainMember,
 } from 'sluice';
-import { plainMember, type Call as WholeCall, type Target as WholeTarget } from 'sluice/internal';
+import { type Call as WholeCall, type Target as WholeTarget } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { ModelTraits } from 'sluice';
+import { type ModelTraits, upstreamFailureOf } from 'sluice';
 import type { Codec, Frame, StreamDecoder } from 'sluice/channel-kit';
-import { saysSomething, upstreamFailureOf } from 'sluice/internal';
+import { saysSomething } from 'sluice/internal';
 import { failureIn, objectIn } from './answer.ts';
 
 /** Most bytes of a stream that are held back before it says something. A response tells twice what it was asked, with all of its tools. */

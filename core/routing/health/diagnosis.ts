@@ -1,6 +1,6 @@
 import { maskSecrets } from '../../log.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
-import { upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
+import { upstreamFailureOf } from '../../sdk/upstream-failure.ts';
 
 /** What a failed visit says about where it was made. */
 export interface Diagnosis {

@@ -7,6 +7,7 @@ import type { CallOutcome, CallProgress } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { Codec } from '../codec.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { RefusedMembers } from '../../model/refused-member.ts';
 import type { SocketMessage } from '../../model/realtime.ts';
 import type { GatewayRequest } from '../../model/request.ts';
 import type { ModelTraits } from '../../model/traits.ts';
@@ -49,6 +50,8 @@ export interface Target {
     readonly kind: string;
     /** For each operation the formats spoken, best first. */
     readonly speaks: { readonly [O in Operation]?: readonly string[] };
+    /** False: what the provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
+    readonly learns?: false;
   };
   readonly key: ChannelKey;
   readonly model: string;
@@ -85,6 +88,8 @@ export interface CallEdits {
   readonly stream?: boolean;
   /** The reply must come as events, so that nothing passes through. */
   readonly decoded?: boolean;
+  /** Members that the provider refuses: taken out of its request, whether that is translated or passes through. */
+  readonly refused?: RefusedMembers;
   /** Which channel, or which of its keys, is asked first, or alone. */
   readonly affinity?: Affinity;
   /** Messages that the channel is sent in place of the client's, in a session over a WebSocket. */

@@ -200,6 +200,8 @@ export interface PluginTools {
    * return startWithEvents([tools.reportFailure(target, error)], await next(call));
    */
   reportFailure(target: Target, error: GatewayError): AttemptEvent;
+  /** Reports that a target refuses a member of requests, which the plugin leaves out from now on: metrics count it. */
+  reportRefusal(target: Target): void;
   /**
    * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
    * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.

@@ -1,8 +1,8 @@
 import { of } from 'rxjs';
 import { defined } from '../../formats/_shared/fields.ts';
-import { upstreamError, upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
+import { upstreamError } from '../../formats/_shared/upstream-error/index.ts';
 import { readErrorShape } from '../../formats/_shared/upstream-error/shape.ts';
-import type { UpstreamFault } from '../../formats/_shared/upstream-error/faults.ts';
+import { upstreamFailureOf, type UpstreamFault } from '../../sdk/upstream-failure.ts';
 import type { Call } from '../../sdk/call.ts';
 import type { Upstream } from '../../sdk/channel.ts';
 import { GatewayError, type ErrorCode } from '../../sdk/errors.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { redact } from '../../../core/formats/_shared/redact.ts';
-import { upstreamError, type UpstreamFailure } from '../../../core/formats/_shared/upstream-error/index.ts';
+import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
+import type { UpstreamFailure } from '../../../core/sdk/upstream-failure.ts';
 
 const chat = (message: string, code: unknown, type = 'invalid_request_error'): string =>
   JSON.stringify({ error: { message, type, param: null, code } });

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../../sdk/errors.ts';
+import type { UpstreamFault } from '../../../sdk/upstream-failure.ts';
 import { setOf } from '../fields.ts';
 import type { ErrorShape } from './shape.ts';
 
@@ -159,10 +160,7 @@ const table = {
     message: 'The upstream failed.',
     retryable: true,
   },
-} satisfies Readonly<Record<string, Fault>>;
-
-/** What went wrong at the upstream. */
-export type UpstreamFault = keyof typeof table;
+} satisfies Readonly<Record<UpstreamFault, Fault>>;
 
 /** Every fault, with what tells of it and what the client sees. */
 export const faults: Readonly<Record<UpstreamFault, Fault>> = table;

@@ -2,25 +2,10 @@ import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
 import { defined } from '../fields.ts';
 import { redact } from '../redact.ts';
-import { faultOf, faults, type UpstreamFault } from './faults.ts';
+import type { UpstreamFailure } from '../../../sdk/upstream-failure.ts';
+import { faultOf, faults } from './faults.ts';
 import { header, retryAfterOf, type Headers } from './retry-after.ts';
 import { readErrorShape, type ErrorShape } from './shape.ts';
-
-/** The `cause` of the errors made here, for routing and the log: an upstream's 401 and its 500 are both a 502 to the client. */
-export interface UpstreamFailure {
-  readonly fault: UpstreamFault;
-  /** The HTTP status that the upstream answered with; 200 for an error inside a stream. */
-  readonly status: number;
-  /** The upstream's sentence, cleaned; empty when it gave none. */
-  readonly message: string;
-}
-
-/** What lies behind an error that {@link upstreamError} made; undefined for every other. */
-export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined {
-  return typeof cause === 'object' && cause !== null && 'fault' in cause && 'message' in cause
-    ? (cause as UpstreamFailure)
-    : undefined;
-}
 
 /**
  * Returns the GatewayError (origin `upstream`) that the client is sent for a provider's error response, or for an error body or event
