@@ -1,5 +1,7 @@
 import type { JsonObject } from '../model/json.ts';
 
+export type { UpstreamFailure, UpstreamFault } from './upstream-failure.ts';
+
 /** What every code means: its HTTP status and whether the same request may succeed later. Codes are permanent. */
 interface ErrorKind {
   readonly status: number;

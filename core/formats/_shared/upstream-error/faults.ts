@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../sdk/errors.ts';
-import type { UpstreamFault } from '../../../sdk/upstream-failure.ts';
+import type { UpstreamFault } from '../../../sdk/errors.ts';
 import { setOf } from '../fields.ts';
 import type { ErrorShape } from './shape.ts';
 

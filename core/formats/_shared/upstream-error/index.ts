@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
 import { defined } from '../fields.ts';
 import { redact } from '../redact.ts';
-import type { UpstreamFailure } from '../../../sdk/upstream-failure.ts';
+import type { UpstreamFailure } from '../../../sdk/errors.ts';
 import { faultOf, faults } from './faults.ts';
 import { header, retryAfterOf, type Headers } from './retry-after.ts';
 import { readErrorShape, type ErrorShape } from './shape.ts';
