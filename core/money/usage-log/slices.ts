@@ -13,6 +13,9 @@ const day = 86_400_000;
 /** Numbers of entries that the first statement of a page reads, and the largest: a filter that many records fit needs few. */
 const [fewestLooks, mostLooks] = [300, 5_000];
 
+/** Maximum number of days without enough entries that are told apart. What is older is read together. */
+const mostDays = 32;
+
 /** Number of entries that one statement counts for, because a server of PostgreSQL plans each. */
 const costOfStatement = { postgres: 300, sqlite: 0 } as const;
 
@@ -79,12 +82,13 @@ export async function readSlices(
     if (isOver(page)) return end;
     const latest = Math.floor(Math.min(end - 1, Date.now()) / day) * day;
     // A server plans for the partitions of the time that it is told.
-    const from = page.kind === 'sqlite' ? since : Math.max(since, latest + day - days * day);
+    const isAll = page.kind === 'sqlite' || days > mostDays;
+    const from = isAll ? since : Math.max(since, latest + day - days * day);
     const most = Math.max(fewestLooks, Math.min(looks, page.left));
     const { count, least, greatest } = await readPart(page, source, from, end, most, true);
     if (count <= most) {
       end = from;
-      days *= 2;
+      days *= 4;
     } else if (least === greatest) {
       // As many in one millisecond: all of them at once.
       end = least;
