@@ -1,6 +1,7 @@
 /** A view of a call: its edits, and the request with them. */
 import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
+import { MarkedTexts } from '../json/outline/marks.ts';
 import type { Account } from '../money/account/index.ts';
 import type { CallOutcome, CallProgress } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
@@ -106,6 +107,18 @@ class CallView implements Call {
   get outline(): GatewayRequest {
     const outlined = this.#isOutlined ? this.#exchange.outlined : undefined;
     return outlined === undefined ? this.request : this.#edited(outlined);
+  }
+
+  outlinedTexts(): MarkedTexts | undefined {
+    const { outline, bytes } = this.wire;
+    return this.omittedBytes === 0 || outline === undefined ? undefined : MarkedTexts.of(outline, bytes);
+  }
+
+  glimpseText(text: string, length: number): string | undefined {
+    const { outline, bytes } = this.wire;
+    return this.omittedBytes === 0 || outline === undefined
+      ? undefined
+      : MarkedTexts.glimpse(text, outline, bytes, length);
   }
 
   get omittedBytes(): number {

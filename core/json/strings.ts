@@ -5,7 +5,12 @@ const backslash = 0x5c;
 /** Bytes of a string that are looked at one by one before the next quote is searched for: a search costs as much as some thirty of them. */
 const near = 32;
 
-/** Returns the index of the quote that ends the JSON string whose first quote stands at `start`; -1 where there is none. */
+/**
+ * Returns the index of the quote that ends the JSON string whose first quote stands at `start`; -1 where there is none.
+ *
+ * @example
+ * const value = JSON.parse(json.slice(start, stringEnd(json, start) + 1));
+ */
 export function stringEnd(json: Buffer | string, start: number): number {
   return typeof json === 'string' ? endInText(json, start) : endInBytes(json, start);
 }

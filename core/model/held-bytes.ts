@@ -6,6 +6,11 @@ const largestPage = 16 * 1024;
 /**
  * Bytes that are held until the rest of them has come. Short pieces are put into shared pages, because what stands around a piece in
  * memory may be a hundred times its length; long ones are held as they are.
+ *
+ * @example
+ * const held = new HeldBytes();
+ * held.push(piece);
+ * const whole = held.take();
  */
 export class HeldBytes {
   #pieces: Buffer[] = [];

@@ -21,6 +21,7 @@ export { reportForeign } from '../formats/_shared/foreign.ts';
 export { EventStreamCutter, eventStreamType, frameAsSse } from '../formats/_shared/event-stream.ts';
 export { parseSse, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameType, readFrame } from '../formats/_shared/stream-frames.ts';
+export { numberedId } from '../formats/_shared/tool-ids.ts';
 export { noUsage, readTokenUsage } from '../formats/_shared/usage.ts';
 
 // Errors of providers

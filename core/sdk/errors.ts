@@ -1,3 +1,4 @@
+/** Errors of the gateway, and the one table of their codes. */
 import type { JsonObject } from '../model/json.ts';
 
 export type { UpstreamFailure, UpstreamFault } from './upstream-failure.ts';

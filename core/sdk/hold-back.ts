@@ -1,16 +1,24 @@
 import { Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
-import type { Call } from './call.ts';
+import type { Call } from './author/call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**
  * What becomes of an event: it goes on (`pass`); it waits until more comes, because it may be the last (`late`); or something must be kept
  * before the client sees it and what follows (`keep`).
+ *
+ * @example
+ * const verdict: KeepVerdict = event.type === 'finish' ? 'keep' : 'pass';
  */
-export type Verdict = 'pass' | 'late' | 'keep';
+export type KeepVerdict = 'pass' | 'late' | 'keep';
 
-/** Keeps something of a reply before the client can know that the reply is over. What it throws is the end of the reply, as its error. */
+/**
+ * Keeps something of a reply before the client can know that the reply is over. What it throws is the end of the reply, as its error.
+ *
+ * @example
+ * const keeper: Keeper = { see: ({ type }) => (type === 'finish' ? 'keep' : 'pass'), keep: () => save(call) };
+ */
 export interface Keeper {
-  see(event: GatewayEvent): Verdict;
+  see(event: GatewayEvent): KeepVerdict;
   /**
    * Keeps what there is to keep: called at each `keep`, and when the reply is complete or broke. Undefined when there is nothing (more);
    * the client waits for a promise.
@@ -21,6 +29,9 @@ export interface Keeper {
 /**
  * Lets a reply go by, but for what a {@link Keeper} holds back until it is kept. Meanwhile the call's gate is shut, so that the provider
  * waits; an event for which nothing is kept costs a question and no promise. A client that left has nothing kept.
+ *
+ * @example
+ * return (await next(call)).pipe(holdBack(call, keeper));
  */
 export function holdBack(call: Call, keeper: Keeper): MonoTypeOperatorFunction<GatewayEvent> {
   return (source) => new Observable((subscriber) => source.subscribe(new Holding(call, keeper, subscriber)));

@@ -5,7 +5,7 @@
  */
 
 // Plugins
-export type { Call, CallEdits, Target, Wire } from './author/call.ts';
+export type { Call, CallEdits, OutlinedTexts, Target, Wire } from './author/call.ts';
 export type { CallAttempt, CallCost, CallOutcome, CallProgress, CallTimes } from './author/outcome.ts';
 export type { ClientUrlRequest, FetchClientUrl } from './author/client-url.ts';
 export {
@@ -85,6 +85,9 @@ export {
   type TextKind,
   type TextTransformer,
 } from './text-operators.ts';
+export { holdBack, type Keeper, type KeepVerdict } from './hold-back.ts';
+export { HeldBytes } from '../model/held-bytes.ts';
+export { stringEnd } from '../json/strings.ts';
 export { jsonLines } from './json-lines.ts';
 export { wholeBytes } from './whole-bytes.ts';
 

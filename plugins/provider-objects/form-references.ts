@@ -1,5 +1,4 @@
-import { GatewayError } from 'sluice';
-import { HeldBytes } from 'sluice/internal';
+import { GatewayError, HeldBytes } from 'sluice';
 import type { ObjectFormat } from './collections.ts';
 import { referencesInField, type Reference } from './references.ts';
 

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
-import { GatewayError, foldName, type BodyStream } from 'sluice';
+import { GatewayError, foldName, type BodyStream, HeldBytes } from 'sluice';
 import {
   encodeFormEnd,
   encodePartHead,
   formParserOf,
   formType,
-  HeldBytes,
   newBoundary,
   type FormParser,
   type FormToken,

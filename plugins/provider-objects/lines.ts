@@ -1,6 +1,6 @@
 import { lastValueFrom, type Observable } from 'rxjs';
-import { GatewayError, type Call } from 'sluice';
-import { HeldBytes, inOrder } from 'sluice/internal';
+import { GatewayError, type Call, HeldBytes } from 'sluice';
+import { inOrder } from 'sluice/internal';
 import { isSliceOver, nextSlice } from './slices.ts';
 
 /** Maximum length of a line of a batch, in bytes. */

@@ -1,6 +1,6 @@
 /** Reads and writes the lines of batch files. */
 import type { PaidMember } from '../_find-paid-members.ts';
-import { GatewayError, type JsonObject } from 'sluice';
+import { GatewayError, type JsonObject, HeldBytes } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
   checkMemberNames,
@@ -8,7 +8,6 @@ import {
   checkModelName,
   editMembersOf,
   excludedMember,
-  HeldBytes,
   HeldMemory,
   parseJsonLine,
   type BodyLimits,

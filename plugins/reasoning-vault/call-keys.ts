@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { withoutDigest } from 'sluice/internal';
 import type { CalledTool } from './turn.ts';
 
 /**
@@ -33,13 +32,17 @@ function turnKey(owner: string, id: string, where?: string): string {
 /** Bits of chance by which an id is taken for no other conversation's. Ids of eight letters and digits have 41, hexadecimal ones of eight have 32. */
 const enoughChance = 30;
 
+/** The digest that the gateway puts behind ids that providers do not take: it tells no more than the id that was spelled. */
+const digestOfId = /_[A-Za-z0-9_-]{16}$/;
+
 /**
  * True for an id that no other conversation has, by the chance that it holds. Asked only where an id is known and what stood before the turn
  * has changed since, as it does when a client has its conversation summarised.
  */
 export function isByChance({ id, name }: IdOfCall): boolean {
   const runs =
-    withoutDigest(id)
+    id
+      .replace(digestOfId, '')
       .replace(name, ' ')
       .match(/[A-Za-z0-9]+/g) ?? [];
   return runs.reduce((bits, run) => bits + chanceIn(run), 0) >= enoughChance;

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { chatOf, chatOutlineOf, type Block, type Message } from 'sluice';
-import { MarkedTexts, type Call } from 'sluice/internal';
+import { chatOf, chatOutlineOf, type Block, type Call, type Message } from 'sluice';
 
 /** The messages of a request, and how their texts are read. */
 export interface Readable {
@@ -17,9 +16,8 @@ export function asItIs(messages: readonly Message[]): Readable {
 /** The conversation of a call. Of a long request, only texts that are asked for are read. */
 export function conversationOf(call: Call): Readable {
   const { messages } = chatOutlineOf(call);
-  const { outline, bytes } = call.wire;
-  if (call.omittedBytes === 0 || outline === undefined) return asItIs(messages);
-  const texts = MarkedTexts.of(outline, bytes);
+  if (call.omittedBytes === 0) return asItIs(messages);
+  const texts = call.outlinedTexts();
   // Something that the client wrote could be taken for a mark.
   if (texts === undefined) return asItIs(chatOf(call).messages);
   return { messages, words: (text) => texts.restored(text) };
@@ -68,12 +66,10 @@ const glimpse = 24;
  */
 export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
-  const { outline, bytes } = call.wire;
-  const isOutlined = call.omittedBytes > 0 && outline !== undefined;
   const seen = (block: Block | undefined): string => {
     if (block?.type !== 'text') return '';
     const { text } = block;
-    const known = isOutlined ? MarkedTexts.glimpse(text, outline, bytes, glimpse) : undefined;
+    const known = call.glimpseText(text, glimpse);
     return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
   };
   // Most questions are one text.

@@ -8,19 +8,16 @@ import {
   chatOf,
   chatOutlineOf,
   formatFor,
-  type ChatRequest,
-  type GatewayEvent,
-  type Loss,
-} from 'sluice';
-import {
   holdBack,
   type Call,
   type CallEdits,
   type Catalog,
-  type InternalTools,
+  type ChatRequest,
+  type GatewayEvent,
+  type Loss,
   type Next,
   type Target,
-} from 'sluice/internal';
+} from 'sluice';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
@@ -66,7 +63,7 @@ export default definePlugin({
   stage: 'translate',
   before: ['learned-refusals', 'parallel-choices', 'translation'],
   options,
-  setup({ ttl, turnLimit, copies }, { stores, catalog, log }: InternalTools) {
+  setup({ ttl, turnLimit, copies }, { stores, catalog, log }) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: clients that drop reasoning may go on without');
     const memory = new Memory(stores, { ttl, copies, failed });
@@ -121,7 +118,7 @@ export default definePlugin({
       return losses.length === 0 ? heard : startWithEvents(losses, heard);
     };
 
-    return function reasoningVault(call: Call, next) {
+    return function reasoningVault(call, next) {
       const { target, operation } = call;
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
       const format = formatFor(call, target);

@@ -1,5 +1,5 @@
 import { isObject, type GatewayEvent, type Proof } from 'sluice';
-import { numbered } from 'sluice/internal';
+import { numberedId } from 'sluice/channel-kit';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** What was heard of one reply and is not stored yet. */
@@ -153,7 +153,7 @@ export class Listener {
 
   /** The id as the client gets it: of equal ones in a reply the later are numbered. */
   #given(id: string): string {
-    return numbered(id, this.#ids);
+    return numberedId(id, this.#ids);
   }
 
   #finish(choice: number): void {

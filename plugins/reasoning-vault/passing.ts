@@ -1,6 +1,5 @@
-import { parseObject, type ModelTraits, type Proof } from 'sluice';
+import { parseObject, type ModelTraits, type Proof, HeldBytes, stringEnd } from 'sluice';
 import { parseSse, type Codec, type StreamDecoder } from 'sluice/channel-kit';
-import { HeldBytes, stringEnd } from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */

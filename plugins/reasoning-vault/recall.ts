@@ -3,11 +3,11 @@ import {
   type Block,
   type Message,
   type ReasoningBlock,
-  type Call as PublicCall,
+  type Call,
+  type Target,
   type ToolCallBlock,
   type Loss,
 } from 'sluice';
-import type { Call, Target } from 'sluice/internal';
 import type { Place } from './absences.ts';
 import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
 import { Before, conversationOf, openingOf, type Readable } from './conversation.ts';
@@ -113,7 +113,7 @@ function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
 }
 
 /** The turns of a call's history that came without a proof and are known, oldest first. What is not known costs no decoding. */
-export function forgottenIn(call: PublicCall, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
+export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
   return forgottenTurns(
     chatOutlineOf(call).messages,
     memory,

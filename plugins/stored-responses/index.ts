@@ -1,12 +1,11 @@
 /** Keeps responses and conversations, for clients of Responses at providers that keep none. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { definePlugin, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
+import { definePlugin, wrongValue, type GatewayEvent, type JsonObject, holdBack } from 'sluice';
 import { writeSse } from 'sluice/channel-kit';
 import {
   connection,
   expandedBody,
-  holdBack,
   openResponseStore,
   type Call,
   type InternalTools,

@@ -1,13 +1,5 @@
-import type { GatewayEvent, JsonObject } from 'sluice';
-import {
-  connection,
-  type Call,
-  type Keeper,
-  type Log,
-  type ResponseStore,
-  type StoredResponse,
-  type Verdict,
-} from 'sluice/internal';
+import type { GatewayEvent, JsonObject, Keeper, KeepVerdict } from 'sluice';
+import { connection, type Call, type Log, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { forgetOnConnection, keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';
@@ -92,7 +84,7 @@ export class TurnKeeper implements Keeper {
     this.#recorder = new Recorder(call);
   }
 
-  see(event: GatewayEvent): Verdict {
+  see(event: GatewayEvent): KeepVerdict {
     if (this.#over) return 'pass';
     try {
       return this.#recorder.see(event);

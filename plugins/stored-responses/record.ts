@@ -1,6 +1,14 @@
-import { isObject, parseObject, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import {
+  isObject,
+  parseObject,
+  toGatewayError,
+  type GatewayEvent,
+  type JsonObject,
+  HeldBytes,
+  type KeepVerdict,
+} from 'sluice';
 import { parseSse, type StreamEncoder, type WireFrame } from 'sluice/channel-kit';
-import { HeldBytes, type Call, type Verdict } from 'sluice/internal';
+import { type Call } from 'sluice/internal';
 
 /** Largest whole reply that is gathered while it passes, in bytes. A larger one reaches the client and is not kept. */
 const wholeLimit = 64 * 1024 * 1024;
@@ -35,7 +43,7 @@ export class Recorder {
   }
 
   /** Takes an event in. Throws what the client's own encoder will throw. */
-  see(event: GatewayEvent): Verdict {
+  see(event: GatewayEvent): KeepVerdict {
     switch (event.type) {
       case 'request':
       case 'answer':
@@ -91,7 +99,7 @@ export class Recorder {
     this.#newest = newestIn(frames) ?? this.#newest;
   }
 
-  #frames(run: Buffer): Verdict {
+  #frames(run: Buffer): KeepVerdict {
     this.#firstFrames ??= run;
     if (this.#terminal !== undefined || !terminalMarks.some((mark) => run.includes(mark))) return 'pass';
     this.#terminal = responseIn(run, (type) => terminalTypes.some((one) => one === type));

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type ModelTraits,
   type AnswerEvent,
+  HeldBytes,
 } from 'sluice';
 import {
   truncatedResponse,
@@ -18,7 +19,7 @@ import {
   type StreamDecoder,
   type BytesDecoder,
 } from 'sluice/channel-kit';
-import { HeldBytes, JsonCutter, nestsTooDeeply, WholeBytes } from 'sluice/internal';
+import { JsonCutter, nestsTooDeeply, WholeBytes } from 'sluice/internal';
 import {
   checkFirstFrame,
   errorOf,

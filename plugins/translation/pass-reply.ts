@@ -1,6 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { GatewayError, GatewayEvent, AnswerEvent } from 'sluice';
-import { HeldBytes } from 'sluice/internal';
+import { type GatewayError, type GatewayEvent, type AnswerEvent, HeldBytes } from 'sluice';
 import { errorOf, FileFinder, garbage, readAnswer, ShapeFinder, type ErrorAnswer } from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import type { PassOptions } from './pass-options.ts';

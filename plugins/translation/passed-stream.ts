@@ -1,4 +1,4 @@
-import { parseObject, type GatewayEvent, type Usage } from 'sluice';
+import { parseObject, type GatewayEvent, type Usage, HeldBytes } from 'sluice';
 import {
   truncatedResponse,
   upstreamError,
@@ -7,7 +7,7 @@ import {
   type Codec,
   type Frame,
 } from 'sluice/channel-kit';
-import { HeldBytes, splitSse } from 'sluice/internal';
+import { splitSse } from 'sluice/internal';
 import { garbage, isErrorFrame } from './answer.ts';
 import { renamed } from './bytes.ts';
 import { marksOf, type MarkSearch } from './marks.ts';

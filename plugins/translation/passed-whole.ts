@@ -1,6 +1,6 @@
-import type { GatewayEvent } from 'sluice';
+import { type GatewayEvent, HeldBytes } from 'sluice';
 import { truncatedResponse, type Codec } from 'sluice/channel-kit';
-import { HeldBytes, OpenString, type Call } from 'sluice/internal';
+import { OpenString, type Call } from 'sluice/internal';
 import { Renamer, usageIn } from './bytes.ts';
 import { withImages } from './images.ts';
 import type { PassOptions } from './pass-options.ts';

@@ -1,6 +1,13 @@
 import { concat, concatMap, defer, from } from 'rxjs';
-import { GatewayError, parseObject, type JsonObject, type JsonValue, type Upstream, type Call } from 'sluice';
-import { HeldBytes } from 'sluice/internal';
+import {
+  GatewayError,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type Upstream,
+  type Call,
+  HeldBytes,
+} from 'sluice';
 
 /** Longer lines are no line of a batch, in bytes. */
 const longestLine = 16 * 1024 * 1024;

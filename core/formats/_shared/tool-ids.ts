@@ -11,11 +11,6 @@ export function spellToolId(id: string, limit = 64): string {
   return `${kept}_${digest}`;
 }
 
-/** An id without the digest that {@link spellToolId} puts behind others: that tells no more than the id that was spelled. */
-export function withoutDigest(id: string): string {
-  return id.replace(/_[A-Za-z0-9_-]{16}$/, '');
-}
-
 /**
  * Tool names in a provider's spelling, reversible for one request: the first tool to claim a spelling keeps it, a name too long or with
  * foreign characters gets a stable short hash.
@@ -57,10 +52,14 @@ export class ToolNames {
 }
 
 /**
- * The id, or the id with a number where it was given out before: `call_1`, `call_1_2`, `call_1_3`. `given` holds the ids that were given
- * out and how often each was wanted.
+ * Returns the id of a tool call, or the id with a number where it was given out before: `call_1`, `call_1_2`, `call_1_3`. `given` holds the ids
+ * that were given out and how often each was wanted.
+ *
+ * @example
+ * const given = new Map<string, number>();
+ * const ids = calls.map(({ id }) => numberedId(id, given));
  */
-export function numbered(id: string, given: Map<string, number>): string {
+export function numberedId(id: string, given: Map<string, number>): string {
   let turn = given.get(id) ?? 0;
   let fresh = id;
   while (given.has(fresh)) {

@@ -50,6 +50,8 @@ export interface Target {
     readonly kind: string;
     /** For each operation the formats spoken, best first. */
     readonly speaks: { readonly [O in Operation]?: readonly string[] };
+    /** At least one, also where there is no key. */
+    readonly keys: readonly ChannelKey[];
     /** False: what the provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
     readonly learns?: false;
   };
@@ -57,6 +59,17 @@ export interface Target {
   readonly model: string;
   /** What the model can do at this channel. */
   readonly traits: ModelTraits;
+}
+
+/**
+ * Reads the long texts that the outline of a call omits.
+ *
+ * @example
+ * const words = call.outlinedTexts()?.restored(block.text) ?? block.text;
+ */
+export interface OutlinedTexts {
+  /** Returns a text of the outline with all that was omitted from it. */
+  restored(text: string): string;
 }
 
 /**
@@ -122,7 +135,7 @@ export interface Call {
    * error, `onlyNative(body)` returns the error for a body that only a channel of this format can serve, and `estimate(request)` returns the
    * expected usage of a request that is no chat.
    */
-  readonly codec: Pick<Codec, 'format' | 'settingPath' | 'onlyNative' | 'estimate'>;
+  readonly codec: Codec;
   readonly wire: Wire;
   /** The model in force: what the client asked for, after edits. Known from `admit` on. */
   readonly model: string;
@@ -142,6 +155,16 @@ export interface Call {
   readonly outline: GatewayRequest;
   /** Bytes of the texts that `outline` does not have: no fewer than their words have. For `estimateInput`. */
   readonly omittedBytes: number;
+  /**
+   * Returns a reader of the long texts that `outline` omits. Undefined where it omits none, and where a text of the client's could be taken for
+   * the mark of an omitted one: read `request` then.
+   */
+  outlinedTexts(): OutlinedTexts | undefined;
+  /**
+   * Returns the length of a text that `outline` omits, its first and its last `length` characters, as one string; undefined for any other text.
+   * `text` is what stands in its place in the outline. It costs less than to read the text.
+   */
+  glimpseText(text: string, length: number): string | undefined;
   /** As `body`, but long texts below its top may be missing. Enough for plugins that look for types, ids or names. */
   readonly bodyOutline: JsonObject;
   /** The changes that plugins before this one have made with {@link with}. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { Observable, Subject, type Subscriber } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { holdBack, type Keeper, type Verdict } from '../../../core/sdk/hold-back.ts';
+import { holdBack, type Keeper, type KeepVerdict } from '../../../core/sdk/hold-back.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { testCall } from '../../support/call.ts';
 import { tries } from '../../support/tries.ts';
@@ -22,7 +22,7 @@ class TestKeeper implements Keeper {
   has = true;
   #go: (() => void)[] = [];
 
-  see({ type }: GatewayEvent): Verdict {
+  see({ type }: GatewayEvent): KeepVerdict {
     return type === 'finish' ? 'keep' : type === 'bytes' ? 'late' : 'pass';
   }
 

@@ -4,7 +4,7 @@ import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { EventOf } from '../../_shared/floor.ts';
-import { numbered } from '../../_shared/tool-ids.ts';
+import { numberedId } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeDetail } from '../reasoning/details.ts';
@@ -179,7 +179,7 @@ export class ChoiceEncoder {
   #freshId(wanted: string): string {
     const { callIds } = this.#scope;
     const base = wanted === '' ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : wanted;
-    return numbered(base, callIds);
+    return numberedId(base, callIds);
   }
 
   #toolText(event: EventOf<'tool-delta'>): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import type { MediaBlock } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { numbered } from '../../_shared/tool-ids.ts';
+import { numberedId } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
 import { placeOf, refuse } from '../../_shared/writing.ts';
@@ -92,7 +92,7 @@ function titleOf({ name: title, at }: MediaBlock, kind: MediaKind, writing: Writ
     .replaceAll(/[^\p{L}\p{N}\s\-()[\]]/gu, '-')
     .replaceAll(/\s+/g, ' ')
     .slice(0, 190);
-  const given = numbered(plain.trim() === '' ? 'document' : plain, writing.documents).replaceAll('_', '-');
+  const given = numberedId(plain.trim() === '' ? 'document' : plain, writing.documents).replaceAll('_', '-');
   if (title !== undefined && given !== title) writing.target.lose(`${at ?? 'messages'}.name`);
   return given;
 }

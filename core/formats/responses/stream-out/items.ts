@@ -2,7 +2,7 @@
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { EventOf, Said } from '../../_shared/floor.ts';
-import { numbered } from '../../_shared/tool-ids.ts';
+import { numberedId } from '../../_shared/tool-ids.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
@@ -233,7 +233,7 @@ export class OutputWriter {
     this.#open(spelling.call, addedItem(event.extra, spelling.call), (begun) => {
       // Results are matched by the ids of their calls, so none may come twice.
       const wanted = event.id === '' ? callId(this.#response, begun.index) : event.id;
-      return new Kind(begun, { callId: numbered(wanted, this.#callIds), spelling, custom });
+      return new Kind(begun, { callId: numberedId(wanted, this.#callIds), spelling, custom });
     });
   }
 
