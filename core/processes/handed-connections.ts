@@ -48,7 +48,7 @@ export function handConnections(worker: ChildProcess, part: Part): void {
   // node:cluster has handled each message and each end before these listeners run, because its own were added first.
   worker.on('internalMessage', (message: HandingMessage) => hand.heard(message));
   worker.once('disconnect', () => hand.end());
-  worker.once('exit', () => disconnected(worker, hand, longestRest / checkInterval));
+  watchChannel(worker, hand);
 }
 
 /** Longest wait of the connections that a worker was handed, in milliseconds, since it was last asked for. Runs in the worker. */
@@ -69,9 +69,21 @@ const longestRest = 1_000;
 const checkInterval = 20;
 
 /**
- * Tells node:cluster that a worker which has ended is disconnected. Node does not while a connection is on its way to the worker (24.21), so
- * that node:cluster would go on to offer it connections, and lose them. Another process may have the channel open: it is not waited for.
+ * Tells node:cluster that a worker is disconnected whose channel has ended. Node does not while a connection is on its way to the worker
+ * (24.21), so that node:cluster would go on to offer it connections, and lose them.
  */
+function watchChannel(worker: ChildProcess, hand: Hand): void {
+  const { disconnect } = worker;
+  // Node calls it when the other end of the channel is closed.
+  worker.disconnect = (): void => {
+    const wasConnected = worker.connected;
+    disconnect.call(worker);
+    if (wasConnected && !hand.hasEnded) worker.emit('disconnect');
+  };
+  // Another process may have the channel open: it is not waited for.
+  worker.once('exit', () => disconnected(worker, hand, longestRest / checkInterval));
+}
+
 function disconnected(worker: ChildProcess, hand: Hand, looks: number): void {
   if (hand.hasEnded) return;
   if (worker.connected && looks > 0)
