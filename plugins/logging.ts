@@ -1,7 +1,6 @@
 /** Writes a line to the log for each call. */
 import { z } from 'zod';
-import { caller, definePlugin, type Usage, type AttemptEvent } from 'sluice';
-import { accountOf, rounded, type Call, type CallRecord, type InternalTools } from 'sluice/internal';
+import { caller, definePlugin, type AttemptEvent, type Call, type CallResponse, type Usage } from 'sluice';
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({
@@ -19,15 +18,14 @@ export default definePlugin({
   name: 'logging',
   stage: 'observe',
   options,
-  setup({ successes, level }, { log }: InternalTools) {
-    return function logging(call: Call, next) {
-      const account = accountOf(call);
-      // That of the client's response, also where the call goes on without it.
-      const { record } = account;
+  setup({ successes, level }, { log }) {
+    return function logging(call, next) {
+      // That of the client's, also where the call goes on without it.
+      const { response } = call;
       call.onEnd(() => {
-        const trouble = troubleOf(record);
-        if (trouble !== undefined) log[trouble](fieldsOf(call, record), sentenceOf(record));
-        else if (successes) account.afterwards(() => log[level](fieldsOf(call, record), sentenceOf(record)));
+        const trouble = troubleOf(response);
+        if (trouble !== undefined) log[trouble](fieldsOf(call, response), sentenceOf(response));
+        else if (successes) call.afterwards(() => log[level](fieldsOf(call, response), sentenceOf(response)));
       });
       return next(call);
     };
@@ -35,20 +33,20 @@ export default definePlugin({
 });
 
 /** The level of a line that must not be held back; undefined for a call that went well. */
-function troubleOf({ ended, error }: CallRecord): 'info' | 'warn' | 'error' | undefined {
+function troubleOf({ ended, error }: CallResponse): 'info' | 'warn' | 'error' | undefined {
   if (ended === 'complete') return undefined;
   if (error?.code === 'internal_error') return 'error';
   return error === undefined || error.origin === 'client' ? 'info' : 'warn';
 }
 
-function sentenceOf({ ended, error }: CallRecord): string {
+function sentenceOf({ ended, error }: CallResponse): string {
   if (ended === 'complete') return 'a call was answered';
   if (ended === 'left') return 'a call was left by its client';
   return error?.origin === 'client' ? 'a call was refused' : 'a call failed';
 }
 
-function fieldsOf(call: Call, record: CallRecord): object {
-  const { model, attempt, usage, error } = record;
+function fieldsOf(call: Call, response: CallResponse): object {
+  const { model, attempt, usage, error } = response;
   const { askedModel } = call;
   const inside = error?.code === 'internal_error';
   // All members, in one order, whether they are told or not: objects of one shape are made and written fastest.
@@ -67,18 +65,18 @@ function fieldsOf(call: Call, record: CallRecord): object {
     upstreamFormat: attempt?.passThrough === true ? undefined : attempt?.format,
     passThrough: attempt?.passThrough,
     stream: call.stream,
-    ended: record.ended,
-    status: record.status,
+    ended: response.ended,
+    status: response.status,
     code: error?.code,
     param: error?.param,
     reason: inside ? undefined : error?.message,
     cause: inside || error === undefined ? undefined : causeOf(error),
     error: inside ? (error.cause ?? error) : undefined,
     usage: usage === undefined ? undefined : counts(usage),
-    losses: record.losses(),
-    failedAttempts: record.failures(attemptText),
-    ms: rounded(record.ms),
-    firstMs: record.firstMs,
+    losses: response.losses(),
+    failedAttempts: response.failures(attemptText),
+    ms: Math.round(response.ms * 10) / 10,
+    firstMs: response.firstMs,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
 import { MarkedTexts } from '../json/outline/marks.ts';
 import type { Account } from '../money/account/index.ts';
-import type { CallOutcome, CallProgress } from '../sdk/author/outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
@@ -12,9 +12,9 @@ import type { JsonObject } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { isChat, type GatewayRequest } from '../model/request.ts';
 import { withSystemPrompt } from '../routing/system-prompt.ts';
-import { type Target, expandedBody, type Call, type CallEdits, type Wire } from '../sdk/call.ts';
-import { estimateInput, estimateTokens } from '../tokens/index.ts';
+import { type Target, type Call, type CallEdits, type Wire } from '../sdk/call.ts';
 import { Exchange } from './exchange.ts';
+import { CallReplyContext } from './reply-context.ts';
 import type { CallKey } from '../sdk/call-key.ts';
 
 class CallView implements Call {
@@ -176,7 +176,7 @@ class CallView implements Call {
   }
 
   replyContext(lose: (path: string) => void = () => {}): ReplyContext {
-    return new Context(this.#exchange, lose);
+    return new CallReplyContext(this.#exchange, lose);
   }
 
   detached(stream = this.#exchange.stream): { readonly call: Call; end(): void } {
@@ -207,6 +207,14 @@ class CallView implements Call {
 
   onOutcome(job: (outcome: CallOutcome) => void): void {
     this.#exchange.account.onOutcome(job);
+  }
+
+  get response(): CallResponse {
+    return this.#exchange.account.record;
+  }
+
+  afterwards(job: () => void): void {
+    this.#exchange.account.afterwards(job);
   }
 
   onUsedTokens(job: (tokens: number | undefined) => void): void {
@@ -249,45 +257,9 @@ function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdit
   return others;
 }
 
-/** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
-class Context implements ReplyContext {
-  readonly #exchange: Exchange;
-  readonly lose: (path: string) => void;
-
-  constructor(exchange: Exchange, lose: (path: string) => void) {
-    this.#exchange = exchange;
-    this.lose = lose;
-  }
-
-  get model(): string {
-    return this.#exchange.model;
-  }
-  get body(): JsonObject {
-    return this.#exchange.wire.body ?? {};
-  }
-  get expanded(): JsonObject | undefined {
-    return this.#exchange.values.get(expandedBody);
-  }
-  get requestId(): string {
-    return this.#exchange.id;
-  }
-  get created(): number {
-    return this.#exchange.created;
-  }
-  get completed(): number {
-    return (this.#exchange.completed ??= Math.floor(Date.now() / 1000));
-  }
-  get inputEstimate(): number {
-    const { decoded, wire } = this.#exchange;
-    return decoded !== undefined && isChat(decoded)
-      ? estimateInput(decoded)
-      : estimateTokens(wire.bytes.length);
-  }
-}
-
 /** What the encoder of an exchange's reply must know; `lose` is told what has no place in it. */
 export function replyContext(exchange: Exchange, lose: (path: string) => void): ReplyContext {
-  return new Context(exchange, lose);
+  return new CallReplyContext(exchange, lose);
 }
 
 /** The first view of a call, with no edits. */

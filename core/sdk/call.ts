@@ -11,7 +11,7 @@ import type {
 import type { Affinity } from './affinity.ts';
 import type { CallAccount } from './account.ts';
 import type { OutlinedTexts } from './author/call.ts';
-import type { CallOutcome, CallProgress } from './author/outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
 import type {
   Codec,
@@ -171,6 +171,8 @@ export interface Call {
   readonly account: CallAccount;
   readonly progress: CallProgress;
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  readonly response: CallResponse;
+  afterwards(job: () => void): void;
   onUsedTokens(job: (tokens: number | undefined) => void): void;
   /** What the call was ended with by {@link fail}. */
   readonly failure: GatewayError | undefined;

@@ -6,7 +6,14 @@
 
 // Plugins
 export type { Call, CallEdits, OutlinedTexts, Target, Wire } from './author/call.ts';
-export type { CallAttempt, CallCost, CallOutcome, CallProgress, CallTimes } from './author/outcome.ts';
+export type {
+  CallAttempt,
+  CallCost,
+  CallOutcome,
+  CallProgress,
+  CallResponse,
+  CallTimes,
+} from './author/outcome.ts';
 export type { ClientUrlRequest, FetchClientUrl } from './author/client-url.ts';
 export {
   definePlugin,

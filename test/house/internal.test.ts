@@ -31,7 +31,6 @@ const channelFiles = [
 /** Plugins that import `sluice/internal`: the names of their files or folders. */
 const plugins = [
   'admin',
-  'logging',
   'metrics',
   'provider-objects',
   'quota',

@@ -1,7 +1,7 @@
 import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
 import type { Loss } from '../../model/extra.ts';
 import type { Usage } from '../../model/usage.ts';
-import type { CallOutcome } from '../../sdk/author/outcome.ts';
+import type { CallOutcome, CallResponse } from '../../sdk/author/outcome.ts';
 import { GatewayError, toGatewayError } from '../../sdk/errors.ts';
 import type { Observing } from '../../sdk/followed-reply.ts';
 
@@ -26,7 +26,7 @@ export interface RecordedCall {
 const maxListed = 50;
 
 /** Observes the response of one call and keeps the facts of it. */
-export class CallRecord implements Observing {
+export class CallRecord implements Observing, CallResponse {
   readonly #call: RecordedCall;
   /** `performance.now()` when the request came in. */
   readonly startedAt: number;

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Affinity } from '../affinity.ts';
 import type { CallKey } from '../call-key.ts';
 import type { Format, Operation } from '../format.ts';
-import type { CallOutcome, CallProgress } from './outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { Codec } from '../codec.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -213,6 +213,13 @@ export interface Call {
    * }
    */
   attempt(): { readonly call: Call; end(): void };
+  /**
+   * Facts about the response. Where a plugin detaches the call they are those of the detached call from then on: take the object before the
+   * call is sent for those of the client's response.
+   */
+  readonly response: CallResponse;
+  /** Runs the callback soon, together with the work for other calls that have ended. Errors that the callback throws are logged. */
+  afterwards(job: () => void): void;
   /**
    * Runs the callback once, when the figures of the call are final and before it is charged, with the tokens that limits of rates count: those
    * that the response told, or those that are charged where it told none. Undefined where nobody knows them.

@@ -1,4 +1,4 @@
-import type { FailureCause } from '../../model/event.ts';
+import type { AttemptEvent, FailureCause } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { GatewayError } from '../errors.ts';
@@ -93,4 +93,33 @@ export interface CallOutcome {
   readonly times: CallTimes;
   /** Paths of the fields that the translation dropped, of the request and of the response; at most 50. */
   readonly dropped: readonly string[];
+}
+
+/**
+ * Facts about a response, as they stand: for logs of what clients were sent. {@link CallOutcome} has what a call was charged.
+ *
+ * @example
+ * const { response } = call;
+ * call.onEnd(() => log.info({ id: call.id, status: response.status, ms: response.ms }, 'call ended'));
+ */
+export interface CallResponse {
+  /** `left` until the response has ended another way. */
+  readonly ended: 'complete' | 'error' | 'left';
+  /** HTTP status that the client saw; 499 when the client left before there was one. */
+  readonly status: number;
+  readonly error: GatewayError | undefined;
+  /** The requested model after all edits; what the client wrote, which may be nothing, when the call did not come so far. */
+  readonly model: string;
+  /** The attempt that answered. */
+  readonly attempt: AttemptEvent | undefined;
+  /** The last usage that the response told. */
+  readonly usage: Usage | undefined;
+  /** Milliseconds from the request to the end of the response; until now for a call that runs. */
+  readonly ms: number;
+  /** Milliseconds from the request to the first event of the response. */
+  readonly firstMs: number | undefined;
+  /** Returns the paths of the fields that the translation dropped; undefined when there are none. */
+  losses(): readonly string[] | undefined;
+  /** Returns the attempts that failed, each as `shown` gives it; undefined when there are none. */
+  failures<T>(shown: (attempt: AttemptEvent) => T): readonly T[] | undefined;
 }
