@@ -143,7 +143,7 @@ export async function startServer(
     server.on('checkContinue', app.continueListener);
     server.on('upgrade', app.upgrade);
     server.on('clientError', app.clientError);
-    const connections = new Connections(server);
+    const connections = new Connections(server, processes.waited);
     await listen(server, settings.listen.port, settings.listen.host);
     gateway.begin();
     made.follow();

@@ -59,8 +59,8 @@ export interface Surroundings {
 export interface ProcessLines {
   readonly rates?: RatesLine;
   readonly health?: HealthLine;
-  /** Longest time that a new connection waited for this process, in milliseconds, since it was last asked for. */
-  readonly waited?: () => number;
+  /** How long the connection that is being opened waited for this process, in milliseconds, where that is known. */
+  readonly waited?: () => number | undefined;
 }
 
 /** Opens all that stands on the stores. */
@@ -113,12 +113,7 @@ export function openSurroundings(
     rates,
     health: ownHealth,
     load: new TargetLoads(),
-    overload: new Overload(
-      overload,
-      limits.body,
-      log,
-      processGauges(1 / processes.workers, processes.waited),
-    ),
+    overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
     processes,
     detached: new DetachedCalls(),
     upkeep,

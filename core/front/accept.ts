@@ -3,6 +3,7 @@ import type { Exchange } from '../call/exchange.ts';
 import { firstView } from '../call/view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Front } from './front.ts';
+import { takeArrival } from './arrivals.ts';
 import { linger } from './refusal.ts';
 import { Reply } from './reply.ts';
 
@@ -11,7 +12,7 @@ export function accept(ctx: Context, front: Front, exchange: Exchange, pipeline:
   ctx.respond = false;
   const { replies, replyOptions, parts } = front;
   const { overload } = parts;
-  let entered = overload.enter();
+  let entered = overload.enter(takeArrival(ctx.req.socket));
   const reply = new Reply(exchange, ctx.res, replyOptions, () => {
     replies.remove(entry);
     if (entered) overload.leave();

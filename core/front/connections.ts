@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import { noteArrival } from './arrivals.ts';
 
 /** How long a connection that has said nothing yet may take when the gateway stops, in milliseconds. */
 const silence = 500;
@@ -14,10 +15,13 @@ export class Connections {
   readonly #open = new Map<Socket, number>();
   #closed: Promise<void> | undefined;
 
-  constructor(server: Server) {
+  /** `waited` tells how long the connection that is opened waited for this process, where that is known. */
+  constructor(server: Server, waited: () => number | undefined = () => undefined) {
     this.#server = server;
     server.on('connection', (socket: Socket) => {
       this.#open.set(socket, performance.now());
+      const time = waited();
+      if (time !== undefined) noteArrival(socket, time);
       socket.once('close', () => this.#open.delete(socket));
     });
   }

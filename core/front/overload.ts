@@ -4,6 +4,7 @@ import type { Call } from '../sdk/call.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { InFlight } from '../sdk/in-flight.ts';
+import { CallWaits, lookEvery, type Arrival } from './call-waits.ts';
 import type { Log } from '../log.ts';
 import type { OverloadSettings } from '../settings/processes.ts';
 
@@ -19,13 +20,10 @@ export interface Gauges {
   now(): number;
   /** Share of the memory that is full, 0 to 1. */
   memory(): number;
-  /** Longest time that a new connection waited for this process, in milliseconds, since it was last asked for. */
-  waited(): number;
 }
 
-/** How often the event loop is looked at, and how many looks lie between two at the memory. */
-const lookEvery = 250;
-const looksPerMemory = 4;
+/** Looks at the event loop between two at the memory. */
+const looksPerMemory = 20;
 
 /** A process recovers when so much less is full than the limit, so that it does not go to and fro. */
 const recovery = 0.05;
@@ -34,8 +32,8 @@ const recovery = 0.05;
 const tellEvery = 10_000;
 
 /**
- * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop or new connections that
- * come late, or memory that is nearly full. A call that may run costs one comparison.
+ * Refuses calls before anything of them is read when the process has too much to do: too many at once, waits before they are looked at
+ * that do not get shorter, or memory that is nearly full. A call that may run costs a look at the clock.
  */
 export class Overload implements WholeLoad {
   readonly bodyBudget: ByteBudget;
@@ -51,19 +49,10 @@ export class Overload implements WholeLoad {
   readonly #mostBodies: number;
   #refused = 0;
   #bodies = 0;
-  #lookedAt: number;
+  readonly #waits: CallWaits;
   #looks = 0;
-  #lag = 0;
   #memory: number;
   #strain: ProcessLoad['strain'];
-  /**
-   * The calls that the event loop has found together: when it came to the first and to the last so far, and the longest time between two of
-   * them. Undefined between such turns.
-   */
-  #turn: { readonly began: number; before: number; longest: number } | undefined;
-  readonly #endTurn = (): void => {
-    this.#turn = undefined;
-  };
   #toldAt = -Infinity;
 
   /** `largestBody`: bytes of the largest body that is accepted, for which there is always room. */
@@ -73,7 +62,7 @@ export class Overload implements WholeLoad {
     this.#log = log;
     this.#gauges = gauges;
     this.#most = settings.running;
-    this.#lookedAt = gauges.now();
+    this.#waits = new CallWaits(settings.lag, () => gauges.now());
     this.#memory = gauges.memory();
     this.bodyBudget = {
       most: this.#mostBodies,
@@ -86,7 +75,7 @@ export class Overload implements WholeLoad {
 
   /** From now on the event loop and the memory are looked at. What a start takes before calls come says nothing of the load. */
   begin(): void {
-    this.#lookedAt = this.#gauges.now();
+    this.#waits.begin();
     this.#looking ??= setInterval(() => this.look(), lookEvery).unref();
   }
 
@@ -112,7 +101,7 @@ export class Overload implements WholeLoad {
   }
 
   get lag(): number {
-    return this.#lag;
+    return this.#waits.wait;
   }
 
   get memory(): number {
@@ -123,29 +112,20 @@ export class Overload implements WholeLoad {
     return this.#strain;
   }
 
-  /** True: the call runs, and {@link leave} must follow. False: it may {@link wait}. */
-  enter(): boolean {
-    if (this.#running >= this.#most || this.#isLate()) return false;
+  /** True: the call runs, and {@link leave} must follow. False: it may {@link wait}. `arrival`: of a connection whose first call it is. */
+  enter(arrival?: Arrival): boolean {
+    this.#waits.note(arrival);
+    if (this.#strain === undefined && this.#waits.isStanding) this.#turn('lag');
+    if (this.#running >= this.#most && !this.#isInTime()) return false;
     this.#running += 1;
     return true;
   }
 
-  /**
-   * True for a call that has waited too long in its socket's buffer. Node reads what all sockets have before it does anything else: with 5,000
-   * connections it began the last call of such a turn 4.9 s after the first (November 2026, two busy cores), and no timer ran meanwhile.
-   */
-  #isLate(): boolean {
-    const now = this.#gauges.now();
-    const turn = this.#turn;
-    if (turn === undefined) {
-      this.#turn = { began: now, before: now, longest: 0 };
-      setImmediate(this.#endTurn);
-      return false;
-    }
-    // One long pause is no load: a large body was parsed.
-    turn.longest = Math.max(turn.longest, now - turn.before);
-    turn.before = now;
-    return now - turn.began - turn.longest > this.#settings.lag;
+  /** True for a call that runs although others are refused because they have waited. */
+  #isInTime(): boolean {
+    const { running } = this.#settings;
+    if (this.#strain !== 'lag' || this.#running >= running || this.waiting > 0) return false;
+    return !this.#waits.isLate;
   }
 
   /** A call that entered has ended: the one that has waited longest takes its place. */
@@ -160,7 +140,7 @@ export class Overload implements WholeLoad {
    * too long, or when the call has ended.
    */
   wait(call: Call, entered: () => void): Promise<void> {
-    if (this.#strain !== undefined || (this.#turn !== undefined && this.#isLate())) {
+    if (this.#strain !== undefined) {
       const sentence = 'The gateway has more to do than it can: try again in a few seconds.';
       return Promise.reject(this.#refusal(sentence, 5));
     }
@@ -186,27 +166,21 @@ export class Overload implements WholeLoad {
     });
   }
 
-  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second, after {@link begin}. */
+  /** Looks at the event loop and, now and then, at the memory. Runs by itself twenty times a second, after {@link begin}. */
   look(): void {
-    const { lag: mostLag, memory: mostMemory } = this.#settings;
-    const now = this.#gauges.now();
-    const before = this.#lag;
-    this.#lag = Math.max(0, now - this.#lookedAt - lookEvery, this.#gauges.waited());
-    this.#lookedAt = now;
-    this.#endTurn();
+    const { memory: mostMemory } = this.#settings;
+    this.#waits.look();
     this.#looks = (this.#looks + 1) % looksPerMemory;
     if (this.#looks === 0) this.#memory = this.#gauges.memory();
-    // One long pause is no load: the machine slept, or a large body was parsed.
-    const isLate = this.#lag > mostLag && (before > mostLag || this.#strain === 'lag');
     const isFull = this.#memory > mostMemory - (this.#strain === 'memory' ? recovery : 0);
-    this.#strainBy(isFull ? 'memory' : isLate ? 'lag' : undefined);
+    this.#turn(isFull ? 'memory' : this.#waits.isStanding ? 'lag' : undefined);
   }
 
   close(): void {
     clearInterval(this.#looking);
   }
 
-  #strainBy(strain: ProcessLoad['strain']): void {
+  #turn(strain: ProcessLoad['strain']): void {
     if (strain === this.#strain) return;
     this.#strain = strain;
     this.#most = strain === undefined ? this.#settings.running : 0;
@@ -244,13 +218,12 @@ export class Overload implements WholeLoad {
 }
 
 /** Measures this process, which has this share of the machine's memory where that is limited: 0.5 for one of two workers. */
-export function processGauges(share: number, waited: () => number = () => 0): Gauges {
+export function processGauges(share: number): Gauges {
   // Without a limit there is a number beyond all memory, or none.
   const limit = process.constrainedMemory() * share;
   const isLimited = limit > 0 && limit < Number.MAX_SAFE_INTEGER;
   return {
     now: () => performance.now(),
-    waited,
     memory() {
       const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
       return Math.max(used / most, isLimited ? process.memoryUsage.rss() / limit : 0);

@@ -1,5 +1,6 @@
 /** Hands the connections of the primary process to workers, in the place of node:cluster. */
 import type { ChildProcess } from 'node:child_process';
+import type { EventEmitter } from 'node:events';
 import {
   closeForGood,
   isHandle,
@@ -51,17 +52,21 @@ export function handConnections(worker: ChildProcess, part: Part): void {
   watchChannel(worker, hand);
 }
 
-/** Longest wait of the connections that a worker was handed, in milliseconds, since it was last asked for. Runs in the worker. */
-export function longestWait(): () => number {
-  let longest = 0;
-  process.on('internalMessage', ({ waited }: HandingMessage) => {
-    if (waited !== undefined && waited > longest) longest = waited;
+/**
+ * Returns a function that tells, while the server's event `connection` runs, how many milliseconds the connection has waited for this worker.
+ * Runs in the worker.
+ */
+export function watchWaits(): () => number | undefined {
+  let told: number | undefined;
+  const internal: EventEmitter = process;
+  // node:cluster emits `connection` within its own listener, which was added first and runs between these two.
+  internal.prependListener('internalMessage', ({ waited }: HandingMessage) => {
+    told = waited;
   });
-  return () => {
-    const told = longest;
-    longest = 0;
-    return told;
-  };
+  internal.on('internalMessage', () => {
+    told = undefined;
+  });
+  return () => told;
 }
 
 /** Time for the rest of what a worker has sent before its end to be read, and between two looks whether it has been, in milliseconds. */

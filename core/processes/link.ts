@@ -1,6 +1,6 @@
 import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesLine, RatesRecall } from '../money/rates/index.ts';
-import { longestWait } from './handed-connections.ts';
+import { watchWaits } from './handed-connections.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
@@ -22,7 +22,7 @@ export class PrimaryLink {
   #onRates: ((news: RatesAnswer | RatesRecall) => void) | undefined;
   #onHealth: ((news: HealthNews) => void) | undefined;
   #onPeers: ((news: PeerNews) => void) | undefined;
-  readonly #waited = longestWait();
+  readonly #waited = watchWaits();
 
   constructor(orders: Orders) {
     process.on('message', (message: ToWorker) => {

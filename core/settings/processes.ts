@@ -37,9 +37,9 @@ export const overloadSchema = z
     lag: z
       .int()
       .min(50)
-      .default(1_000)
+      .default(250)
       .describe(
-        'milliseconds by which a process may be late: with the calls that it finds together, with new connections, and with its event loop',
+        'milliseconds that calls may wait before the process looks at them. While all wait longer and the waits do not get shorter, calls that have waited for a quarter of it are refused',
       ),
     memory: z.number().min(0.1).max(1).default(0.9).describe('share of the memory that may be full'),
     bodies: z

@@ -1,6 +1,7 @@
 import { request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
@@ -11,6 +12,7 @@ import type { WholeLoad } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
+import type { Asked, Refused } from './_overloading.ts';
 import { formatNames, voices } from './_wire.ts';
 
 let gateway: TestGateway | undefined;
@@ -252,5 +254,48 @@ describe('a large body that its provider has not answered', () => {
     await expect.poll(asked).toBe(1);
     answer('hello');
     await expect.poll(bodies).toBe(0);
+  });
+});
+
+describe('when more calls come than the process can look at', () => {
+  /** Every call holds the event loop for a while. */
+  const slow = definePlugin({
+    name: 'slow',
+    stage: 'identify',
+    setup: () => (asked, next) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+      return next(asked);
+    },
+  });
+
+  test('those that waited are refused in the format of their client, health answers, and calls are taken again afterwards', async () => {
+    const door = await start({ overload: { lag: 50 }, plugins: [slow()] });
+    const asked = formatNames.map((format): Asked => {
+      const { path, body, headers } = voices[format];
+      return {
+        format,
+        url: `${door.url}${path('demo', false)}`,
+        headers: {
+          authorization: `Bearer ${door.key}`,
+          'content-type': 'application/json',
+          ...headers,
+        },
+        body: JSON.stringify(body('demo', false)),
+      };
+    });
+    const refused = new Map<string, Refused>();
+    const clients = new Worker(new URL('./_overloading.ts', import.meta.url), { workerData: asked });
+    onTestFinished(async () => void (await clients.terminate()));
+    clients.on('message', (one: Refused) => void refused.set(one.format, one));
+    await expect.poll(() => [...refused.keys()].toSorted()).toEqual([...formatNames].toSorted());
+    expect((await fetch(`${door.url}/healthz`)).status).toBe(200);
+    expect(await ready(door)).toBe(200);
+    await clients.terminate();
+    for (const { format, retryAfter, body } of refused.values()) {
+      expect([format, retryAfter]).toEqual([format, '5']);
+      const { error } = JSON.parse(body) as { error: Record<string, unknown> };
+      expect(error['message']).toContain('more to do than it can');
+    }
+    await expect.poll(async () => (await ask(door, 'hello').answer).statusCode).toBe(200);
   });
 });

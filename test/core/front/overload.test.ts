@@ -9,7 +9,6 @@ import { overloadSchema } from '../../../core/settings/processes.ts';
 class Machine {
   time = 0;
   full = 0.1;
-  waited = 0;
   readonly lines: Record<string, unknown>[] = [];
   readonly overload: Overload;
 
@@ -20,15 +19,16 @@ class Machine {
     this.overload = new Overload(overloadSchema.parse(settings), largestBody, log, {
       now: () => this.time,
       memory: () => this.full,
-      waited: () => this.waited,
     });
     machines.push(this);
   }
 
-  /** A look that comes so much too late. */
+  /** A look that comes so much too late, or those of a quarter of a second that are in time. */
   look(late = 0): void {
-    this.time += 250 + late;
-    this.overload.look();
+    for (let looks = late > 0 ? 1 : 5; looks > 0; looks -= 1) {
+      this.time += 50 + late;
+      this.overload.look();
+    }
   }
 }
 
@@ -113,7 +113,7 @@ describe('calls at once', () => {
   });
 
   test('leave no timer behind, whether they enter or their client leaves', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const { overload } = new Machine({ running: 1 });
     overload.enter();
@@ -130,19 +130,22 @@ describe('calls at once', () => {
 });
 
 describe('an event loop that is late', () => {
-  test('twice in a row refuses new calls, until it is in time again', async () => {
+  test('twice in a row refuses new calls that it has read late, until it is in time again', async () => {
     const machine = new Machine({ lag: 500 });
     machine.look(600);
     expect(machine.overload.enter()).toBe(true);
     machine.look(600);
     expect(machine.overload.strain).toBe('lag');
+    machine.time += 650;
     expect(machine.overload.enter()).toBe(false);
     await expect(machine.overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({
       status: 503,
       retryAfter: 5,
     });
+    machine.overload.look();
     machine.look();
     expect(machine.overload.strain).toBeUndefined();
+    machine.time += 650;
     expect(machine.overload.enter()).toBe(true);
     expect(machine.lines.map(({ level, msg }) => [level, msg])).toEqual([
       ['warn', 'new calls are refused: there is too much to do'],
@@ -150,18 +153,24 @@ describe('an event loop that is late', () => {
     ]);
   });
 
-  test('refuses calls of one turn that it comes to late, and takes those of the next', async () => {
+  test('refuses no call that it has read in time, and none that waits for its provider', () => {
     const machine = new Machine({ lag: 500 });
-    const entered: boolean[] = [];
-    for (let call = 0; call < 8; call += 1) {
-      entered.push(machine.overload.enter());
-      machine.time += 100;
-    }
-    expect(entered).toEqual([true, true, true, true, true, true, true, false]);
-    await expect(machine.overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({ status: 503 });
-    await new Promise(setImmediate);
     expect(machine.overload.enter()).toBe(true);
-    expect(machine.overload.refused).toBe(1);
+    machine.look(600);
+    machine.look(600);
+    machine.time += 100;
+    expect([machine.overload.strain, machine.overload.enter()]).toEqual(['lag', true]);
+    expect([machine.overload.running, machine.overload.refused]).toEqual([2, 0]);
+  });
+
+  test('refuses calls while it still reads those that came before', () => {
+    const machine = new Machine({ lag: 200 });
+    const entered = Array.from({ length: 13 }, () => {
+      machine.time += 50;
+      return machine.overload.enter();
+    });
+    expect(entered).toEqual([...Array<boolean>(11).fill(true), false, false]);
+    expect(machine.overload.strain).toBe('lag');
   });
 
   test('takes calls that one long pause has held up', () => {
@@ -173,16 +182,21 @@ describe('an event loop that is late', () => {
     expect(machine.overload.enter()).toBe(true);
   });
 
-  test('new connections that wait for the process are load, as an event loop that comes late', () => {
-    const machine = new Machine({ lag: 500 });
-    machine.waited = 800;
-    machine.look();
+  test('and catches up, as after one large request, refuses nothing', () => {
+    const machine = new Machine({ lag: 200 });
+    for (let late = 4_000; late > 1; late *= 0.9) {
+      machine.look(late);
+      expect([late, machine.overload.enter()]).toEqual([late, true]);
+    }
     expect(machine.overload.strain).toBeUndefined();
-    machine.look();
-    expect([machine.overload.lag, machine.overload.strain]).toEqual([800, 'lag']);
-    machine.waited = 10;
-    machine.look();
-    expect(machine.overload.strain).toBeUndefined();
+  });
+
+  test('does not count for calls that are beyond what may run', () => {
+    const machine = new Machine({ lag: 500, running: 1 });
+    machine.overload.enter();
+    machine.look(600);
+    machine.look(600);
+    expect(machine.overload.enter()).toBe(false);
   });
 
   test('before calls come is the work of the start', () => {
@@ -212,6 +226,45 @@ describe('an event loop that is late', () => {
     machine.look();
     await waiting;
     expect(machine.overload.running).toBe(1);
+  });
+});
+
+describe('a worker that takes connections one after the other', () => {
+  /** So many looks, between which a call comes on a connection that waited so long. */
+  const connections = (machine: Machine, waits: readonly number[]): readonly boolean[] =>
+    waits.map((wait) => {
+      const entered = machine.overload.enter({ acceptedAt: machine.time - wait, openedAt: machine.time });
+      machine.time += 50;
+      machine.overload.look();
+      return entered;
+    });
+
+  test('refuses those that waited long while their wait does not get shorter', () => {
+    const machine = new Machine({ lag: 200 });
+    expect(connections(machine, [150, 210, 220, 230, 240, 250, 260])).toEqual(Array(7).fill(true));
+    expect([machine.overload.strain, machine.overload.lag]).toEqual(['lag', 260]);
+    expect(connections(machine, [280])).toEqual([false]);
+    // While connections wait, calls on others do not go first.
+    expect(machine.overload.enter()).toBe(false);
+    expect(connections(machine, [40, 60])).toEqual([true, false]);
+    expect(connections(machine, [40, 45, 40, 45, 40]).every(Boolean)).toBe(true);
+    expect([machine.overload.strain, ...connections(machine, [100])]).toEqual([undefined, true]);
+  });
+
+  test('takes those that waited for a pause to end', () => {
+    const machine = new Machine({ lag: 200 });
+    const waits = Array.from({ length: 60 }, (_, index) => 3_000 - 50 * index);
+    expect(connections(machine, waits).every(Boolean)).toBe(true);
+    expect(machine.overload.strain).toBeUndefined();
+  });
+
+  test('does not hold its wait against a connection that sends its first call later', () => {
+    const machine = new Machine({ lag: 200 });
+    connections(machine, [300, 300, 300, 300, 300, 300, 300]);
+    expect(machine.overload.strain).toBe('lag');
+    const arrival = { acceptedAt: machine.time - 300, openedAt: machine.time };
+    connections(machine, [300, 300]);
+    expect(machine.overload.enter(arrival)).toBe(true);
   });
 });
 
