@@ -234,7 +234,12 @@ const beforeWords: ReadonlySet<EventType> = new Set<EventType>([
   'media-start',
 ]);
 
-/** True for an event that gives the client something of the answer. */
+/**
+ * Returns true for an event that gives the client something of the answer.
+ *
+ * @example
+ * const reply = await peekFirst(await next(call), call.gate, saysSomething);
+ */
 export function saysSomething(event: GatewayEvent): boolean {
   if (event.type === 'text-delta' || event.type === 'reasoning-delta') return event.text !== '';
   return !beforeWords.has(event.type);

@@ -43,8 +43,11 @@ const brands: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * What a file is, by its first bytes: a MIME type such as `image/png` or `audio/mpeg`; undefined for what no signature tells (text among it).
+ * Returns what a file is by its first bytes: a MIME type such as `image/png` or `audio/mpeg`; undefined for what no signature tells (text among it).
  * A container that holds sound or pictures counts as the video that it mostly is (`video/mp4`, `video/webm`).
+ *
+ * @example
+ * const mimeType = mediaKind(bytes.subarray(0, 64)) ?? 'application/octet-stream';
  */
 export function mediaKind(head: Buffer): string | undefined {
   const start = ascii(head, 0, 8);

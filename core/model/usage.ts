@@ -198,7 +198,12 @@ export function ownTokens(usage: Usage): TokenCounts {
   };
 }
 
-/** The units of two calls together; undefined where neither has any. */
+/**
+ * Returns the units of two calls together; undefined where neither has any.
+ *
+ * @example
+ * const units = sumUnits(first.units, second.units);
+ */
 export function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const sum: { -readonly [Unit in keyof Units]: Units[Unit] } = { ...one };

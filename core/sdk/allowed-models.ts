@@ -15,6 +15,9 @@ export function matchesModel(patterns: readonly string[] | undefined, model: str
 /**
  * True when some model name fits both patterns. Takes time in proportion to their length: where both have stars, only their beginnings and
  * their ends can disagree, because the stars leave room for everything between these.
+ *
+ * @example
+ * const isShared = patternsOverlap('gpt-*', 'gpt-5-*');
  */
 export function patternsOverlap(one: string, other: string): boolean {
   const [oneStart, oneEnd] = [startOf(one), endOf(one)];
@@ -30,6 +33,9 @@ export function patternsOverlap(one: string, other: string): boolean {
 /**
  * True when a key with these allowed models may use one of the served ones. Both lists hold exact names and patterns with `*`. Without a
  * list of allowed models every served one may be used.
+ *
+ * @example
+ * if (!mayUseSome(key.models, ['gpt-5-*'])) throw new GatewayError('model_not_allowed', 'No model of this channel.');
  */
 export function mayUseSome(allowed: readonly string[] | undefined, served: readonly string[]): boolean {
   if (allowed === undefined) return true;

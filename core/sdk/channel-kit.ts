@@ -86,4 +86,5 @@ export { version } from '../config/installation/home.ts';
 
 // Bytes and tables
 export { editMembers } from '../json/edit-members.ts';
+export { mediaKind } from '../model/media-kind.ts';
 export { lookupTable } from '../model/lookup-table.ts';

@@ -73,7 +73,7 @@ export type { ApiKey } from './api-key.ts';
 export type { Budget, EndUserBudget, HeldBudget, ModelPrice, PriceRule } from './budget.ts';
 export { ownerName, type Owner, type OwnerKind } from './owner.ts';
 export { matchesName } from './name-patterns.ts';
-export { intersectPatterns, matchesModel } from './allowed-models.ts';
+export { intersectPatterns, matchesModel, mayUseSome, patternsOverlap } from './allowed-models.ts';
 export { foldName } from './member-names.ts';
 export { chatFormats, formatFor, targetIn } from './spoken-format.ts';
 export { requirePackage } from './optional-package.ts';
@@ -84,7 +84,7 @@ export { addUpstreamHeaders } from './upstream-headers.ts';
 // Streams
 export type { Observing } from './followed-reply.ts';
 export { Gate, type Valve } from './gate.ts';
-export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
+export { eachInOrder, gathered, observe, onUsage, peekFirst, startWithEvents } from './operators.ts';
 export {
   mapText,
   transformText,
@@ -96,7 +96,7 @@ export { holdBack, type Keeper, type KeepVerdict } from './hold-back.ts';
 export { HeldBytes } from '../model/held-bytes.ts';
 export { stringEnd } from '../json/strings.ts';
 export { jsonLines } from './json-lines.ts';
-export { wholeBytes } from './whole-bytes.ts';
+export { WholeBytes, wholeBytes } from './whole-bytes.ts';
 
 // Secrets
 export { hideSecret, maskSecrets } from '../log.ts';
@@ -186,7 +186,9 @@ export type { Form, Upload } from '../model/form.ts';
 export type { SocketMessage } from '../model/realtime.ts';
 export type { Reasoning } from '../model/reasoning.ts';
 export { isChat, type GatewayRequest } from '../model/request.ts';
+export { saysSomething } from '../model/event.ts';
 export {
+  sumUnits,
   sumUsage,
   type Modality,
   type ModelUsage,

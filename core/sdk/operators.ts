@@ -115,6 +115,9 @@ export function inOrder<In, Out>(
  * rejects with the failure when nothing came before it. `counts` says which event is the first that counts: those before it are kept and
  * come with it, or are lost with the failure. When more comes before somebody subscribes, the gate is shut until then, so that nothing
  * piles up. The returned stream takes one subscriber.
+ *
+ * @example
+ * const reply = await peekFirst(await next(call), call.gate);
  */
 export function peekFirst<T>(
   source: Observable<T>,

@@ -8,6 +8,10 @@ export const wholeLimit = 32 * 1024 * 1024;
 /**
  * Collects a provider's response up to a limit, in time proportional to its length. Short pieces are copied together because each would
  * take a hundred times its length in memory.
+ *
+ * @example
+ * const whole = new WholeBytes(1024 * 1024);
+ * bytes.subscribe({ next: (piece) => whole.push(piece), complete: () => read(whole.take()) });
  */
 export class WholeBytes {
   readonly #held = new HeldBytes();

@@ -6,8 +6,9 @@ import {
   type JsonObject,
   type RouteContext,
   type Budget,
+  patternsOverlap,
 } from 'sluice';
-import { OwnerMistake, patternsOverlap, type ApiKeyChanges, type InternalTools } from 'sluice/internal';
+import { OwnerMistake, type ApiKeyChanges, type InternalTools } from 'sluice/internal';
 import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
 import { versionCheck } from './access/version.ts';

@@ -1,6 +1,6 @@
-import { isChat, type JsonObject, type ModelTraits, type Units } from 'sluice';
+import { isChat, type JsonObject, type ModelTraits, type Units, sumUnits } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import { mostFor, sumUnits, type OwnRow, type Prices } from 'sluice/internal';
+import { mostFor, type OwnRow, type Prices } from 'sluice/internal';
 import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
 import { servicesOf } from '../quota/services.ts';

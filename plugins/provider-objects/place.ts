@@ -1,11 +1,5 @@
-import { caller, GatewayError, type ApiKey, type ChannelKey } from 'sluice';
-import {
-  mayUseSome,
-  type Call,
-  type Channel,
-  type InternalTools,
-  type ProviderObject,
-} from 'sluice/internal';
+import { caller, GatewayError, type ApiKey, type ChannelKey, mayUseSome } from 'sluice';
+import { type Call, type Channel, type InternalTools, type ProviderObject } from 'sluice/internal';
 import type { Collection } from './collections.ts';
 
 /** Where an object is kept: a channel, and the key of it that the provider knows the object by. */

@@ -9,11 +9,10 @@ import {
   type Call,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
+import { noPriceError, noServicePriceError } from '../_price-errors.ts';
 import {
   chargedMicroDollars,
   priceFor,
-  noPriceError,
-  noServicePriceError,
   type Amounts,
   type Bookkeeper,
   type Reservation,

@@ -1,6 +1,7 @@
 /** Budgets: reserves what a call may cost, and refuses it when the budget is spent. */
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
+import { noPriceError, noServicePriceError, noTierPriceError } from '../_price-errors.ts';
 import {
   CallClaims,
   chargedHolders,
@@ -13,9 +14,6 @@ import {
   Claim,
   mostFor,
   mostHedges,
-  noPriceError,
-  noServicePriceError,
-  noTierPriceError,
   toolPrice,
   type Amounts,
   type Call,

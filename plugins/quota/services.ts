@@ -1,8 +1,16 @@
 import { paidMembers, type PaidMember } from '../_find-paid-members.ts';
-import { isObject, formatFor, type GatewayEvent, type JsonObject, type JsonValue, type Units } from 'sluice';
+import {
+  isObject,
+  formatFor,
+  type GatewayEvent,
+  type JsonObject,
+  type JsonValue,
+  type Units,
+  WholeBytes,
+} from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { tierIn } from '../_hosted-tools.ts';
-import { WholeBytes, type Call, type CallEdits, type Target } from 'sluice/internal';
+import { type Call, type CallEdits, type Target } from 'sluice/internal';
 import { toolCallLimit } from '../_paid-members.ts';
 
 /** Uses of services, by their names. */

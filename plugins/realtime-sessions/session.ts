@@ -8,13 +8,13 @@ import {
   type AttemptEvent,
 } from 'sluice';
 import type { SessionWatch, Expected } from 'sluice/channel-kit';
+import { noPriceError } from '../_price-errors.ts';
 import {
   accountOf,
   chargedFor,
   chargedHolders,
   Claim,
   mostFor,
-  noPriceError,
   priceFor,
   tunnelWatch,
   type ApiKeys,

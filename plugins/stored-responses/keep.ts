@@ -1,5 +1,5 @@
-import type { GatewayEvent, JsonObject, Keeper, KeepVerdict } from 'sluice';
-import { connection, type Call, type Log, type ResponseStore, type StoredResponse } from 'sluice/internal';
+import type { GatewayEvent, JsonObject, Keeper, KeepVerdict, Log } from 'sluice';
+import { connection, type Call, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { forgetOnConnection, keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';

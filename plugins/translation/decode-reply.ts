@@ -8,6 +8,7 @@ import {
   type ModelTraits,
   type AnswerEvent,
   HeldBytes,
+  WholeBytes,
 } from 'sluice';
 import {
   truncatedResponse,
@@ -19,7 +20,7 @@ import {
   type StreamDecoder,
   type BytesDecoder,
 } from 'sluice/channel-kit';
-import { JsonCutter, nestsTooDeeply, WholeBytes } from 'sluice/internal';
+import { JsonCutter, nestsTooDeeply } from 'sluice/internal';
 import {
   checkFirstFrame,
   errorOf,

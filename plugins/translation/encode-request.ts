@@ -1,6 +1,7 @@
 import { GatewayError, isChat, type GatewayRequest, type UpstreamRequest, type Loss } from 'sluice';
 import type { Codec, EncodedRequest, EncodeTarget } from 'sluice/channel-kit';
-import { inClientWords, ToldPlaces, writeJson, type Call, type Target } from 'sluice/internal';
+import { inClientWords } from './client-words.ts';
+import { ToldPlaces, writeJson, type Call, type Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
 import { needsBytes } from './inline-media.ts';

@@ -8,8 +8,15 @@ import {
   type Usage,
   type Loss,
 } from 'sluice';
-import type { ImageInput, ImageRequest, ImageResult, GeneratedImage, Upload } from 'sluice/channel-kit';
-import { mediaKind, type Call, type InternalTools, type Target } from 'sluice/internal';
+import {
+  type ImageInput,
+  type ImageRequest,
+  type ImageResult,
+  type GeneratedImage,
+  type Upload,
+  mediaKind,
+} from 'sluice/channel-kit';
+import { type Call, type InternalTools, type Target } from 'sluice/internal';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 

@@ -13,14 +13,14 @@ import {
   type JsonObject,
   type AttemptEvent,
   type Loss,
+  peekFirst,
+  saysSomething,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
   codecFor,
   forgetMedia,
-  peekFirst,
   requestLosses,
-  saysSomething,
   sealMarks,
   toldLosses,
   type Call,

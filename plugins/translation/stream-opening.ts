@@ -1,6 +1,5 @@
-import { type ModelTraits, upstreamFailureOf } from 'sluice';
+import { type ModelTraits, upstreamFailureOf, saysSomething } from 'sluice';
 import type { Codec, Frame, StreamDecoder } from 'sluice/channel-kit';
-import { saysSomething } from 'sluice/internal';
 import { failureIn, objectIn } from './answer.ts';
 
 /** Most bytes of a stream that are held back before it says something. A response tells twice what it was asked, with all of its tools. */

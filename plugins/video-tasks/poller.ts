@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { lastValueFrom, toArray } from 'rxjs';
-import { GatewayError, toGatewayError } from 'sluice';
+import { GatewayError, toGatewayError, type Log } from 'sluice';
 import type { VideoReport } from 'sluice/channel-kit';
 import {
   abandon,
   advance,
   isFinished,
   type InternalTools,
-  type Log,
   type Target,
   type Task,
   type TaskLease,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { Observable } from 'rxjs';
 import { describe, expect, it, test } from 'vitest';
 import { argumentsObject } from '../../core/json/arguments.ts';
-import { inClientWords } from '../../core/formats/_shared/client-words.ts';
+import { inClientWords } from '../../plugins/translation/client-words.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type {
   Codec,

@@ -1,6 +1,5 @@
 import type { ChannelTools, HttpRequest } from 'sluice';
-import type { Upload } from 'sluice/channel-kit';
-import { mediaKind } from 'sluice/internal';
+import { type Upload, mediaKind } from 'sluice/channel-kit';
 
 /** The tools of a channel whose provider takes a file as the body itself: a form that has one, and nothing else, is sent as its bytes. */
 export function bareFiles(tools: ChannelTools): ChannelTools {

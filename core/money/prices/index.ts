@@ -1,6 +1,5 @@
 /** The price table: what a call cost, and the most it may cost. */
 import type { Channel } from '../../sdk/call.ts';
-import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { ownTokens, type Units, type Usage } from '../../model/usage.ts';
 import { pico, micro } from './amounts.ts';
@@ -267,24 +266,4 @@ function daily(report: (difference: CostDifference) => void): (difference: CostD
     reported.add(name);
     report(difference);
   };
-}
-
-/** The refusal of a call that a budget in dollars cannot be kept with, because nobody knows what its model costs. */
-export function noPriceError(model: string): GatewayError {
-  const name = model.slice(0, 200);
-  return new GatewayError(
-    'model_not_allowed',
-    `The model ${name} has no price here, and this API key has a budget in dollars. The operator must give it one in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { input: 1, output: 5 } }. "sluice prices import FILE" takes rows from a price list.`,
-    { param: 'model' },
-  );
-}
-
-/** The refusal of a service tier that a budget in dollars cannot be kept with. */
-export function noTierPriceError(model: string, serviceTier: string, param: string): GatewayError {
-  const [name, tier] = [model.slice(0, 200), serviceTier.slice(0, 40)];
-  return new GatewayError(
-    'model_not_allowed',
-    `The service tier "${tier}" has no price here for the model ${name}, and this API key has a budget in dollars. Remove "${param}", or ask the operator to give the tier a price in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { …, serviceTiers: { ${JSON.stringify(tier)}: { input: 2, output: 10 } } } }.`,
-    { param: param.slice(0, 200) },
-  );
 }

@@ -1,5 +1,4 @@
 import type { Units } from '../../model/usage.ts';
-import { GatewayError } from '../../sdk/errors.ts';
 import type { PricedChannels, ServedBy } from './channels.ts';
 import { microDollarsOf } from './amounts.ts';
 
@@ -59,14 +58,4 @@ export class ServiceTable {
 
 function memberOf(prices: Readonly<Record<string, number>> | undefined, service: string): number | undefined {
   return prices !== undefined && Object.hasOwn(prices, service) ? prices[service] : undefined;
-}
-
-/** The refusal of a call that a budget in dollars cannot be kept with, because nobody knows what a service costs that it may use. */
-export function noServicePriceError(model: string, service: string): GatewayError {
-  const name = model.slice(0, 200);
-  return new GatewayError(
-    'model_not_allowed',
-    `The service "${service}" has no price here for the model ${name}, and this API key has a budget in dollars. Remove its tool, or ask the operator to give it a price in gateway.config.ts, in dollars for each use: prices: { ${JSON.stringify(name)}: { …, services: { ${JSON.stringify(service)}: 0.01 } } }.`,
-    { param: 'tools' },
-  );
 }

@@ -1,5 +1,6 @@
 /** Models that an actor may call with its keys. */
-import { mayUseSome, type InternalTools } from 'sluice/internal';
+import { mayUseSome } from 'sluice';
+import { type InternalTools } from 'sluice/internal';
 import type { Actor } from './actor.ts';
 import type { Scope } from './scope.ts';
 

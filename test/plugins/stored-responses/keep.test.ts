@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import type { Call, Log, ResponseStore, StoredResponse } from 'sluice/internal';
+import { GatewayError, type GatewayEvent, type JsonObject, type Log } from 'sluice';
+import type { Call, ResponseStore, StoredResponse } from 'sluice/internal';
 import { inClientsPlaces } from '../../../plugins/stored-responses/forward.ts';
 import { retentionOf, TurnKeeper, turnOf } from '../../../plugins/stored-responses/keep.ts';
 import { begunResponse, failureOf, Recorder } from '../../../plugins/stored-responses/record.ts';

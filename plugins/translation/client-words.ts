@@ -1,6 +1,5 @@
-import type { ChatSettings } from '../../model/chat.ts';
-import { plainMember } from '../../model/refused-member.ts';
-import type { Codec } from '../../sdk/format.ts';
+import { plainMember, type ChatSettings } from 'sluice';
+import type { Codec } from 'sluice/channel-kit';
 
 /**
  * A loss's path as the client would write it: `settings.topP` → `generationConfig.topP`, `messages[0].content[1].cache` →
