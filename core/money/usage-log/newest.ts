@@ -113,8 +113,7 @@ async function readIfFew(page: Page, offer: readonly Candidates[], stretch: Stre
   if (first === undefined) return false;
   if (offer.length === 1) return readFew(page, first, stretch);
   const { few, looks } = await fewest(page.ask, offer, stretch.since, stretch.until);
-  // To count an entry costs less than to look its record up.
-  page.left -= Math.ceil(looks / 4);
+  page.left -= looks;
   return few !== undefined && readFew(page, few, stretch);
 }
 
@@ -128,7 +127,11 @@ async function readStretch(
   if (isOver(page)) return joined.until;
   const [first] = offer;
   const isInOrder = offer.length === 1 && first?.isOrdered === true;
-  if ((runs.length > 1 || !isInOrder) && (await readIfFew(page, offer, joined))) return undefined;
+  const length = joined.until - joined.since;
+  if ((runs.length > 1 || !isInOrder) && length < page.many) {
+    if (await readIfFew(page, offer, joined)) return undefined;
+    page.many = length;
+  }
   for (const run of runs) {
     const unread =
       runs.length > 1

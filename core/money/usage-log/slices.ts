@@ -27,6 +27,8 @@ export interface Page extends Reading {
   readonly found: UsageRecord[];
   /** Number of entries of indexes that may still be read. */
   left: number;
+  /** Length of the shortest stretch of time for which no index had few entries, in milliseconds. Longer ones are not tried. */
+  many: number;
   /** True when a stretch of time has been read, so that the next page begins at another place. */
   hasRead: boolean;
 }
@@ -49,6 +51,7 @@ export function pageFor(
     before,
     found: [],
     left: reading.slices * listSlice,
+    many: Number.MAX_SAFE_INTEGER,
     hasRead: false,
   };
   return page;
