@@ -7,8 +7,8 @@ import {
   type EncodeTarget,
   type ImageRequest,
   type GeneratedImage,
+  uploadOf,
 } from 'sluice/channel-kit';
-import { uploadOf } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { bytesOf, pictureCodecs, ratioFor } from './_kit/media/pictures.ts';
 

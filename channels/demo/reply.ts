@@ -1,7 +1,6 @@
 import type { Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject, type Upstream, type Call } from 'sluice';
-import { writeSse, type Codec, type StreamEncoder, type WireFrame } from 'sluice/channel-kit';
-import { ExactBytes } from 'sluice/internal';
+import { writeSse, type Codec, type StreamEncoder, type WireFrame, ExactBytes } from 'sluice/channel-kit';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */

@@ -6,8 +6,8 @@ import {
   type Call,
   type ChannelParts,
 } from 'sluice';
-import type { VideoReport, VideoCodecs } from 'sluice/channel-kit';
-import { ExactBytes, generateContentVideos, readVideoOperation } from 'sluice/internal';
+import { type VideoReport, type VideoCodecs, ExactBytes } from 'sluice/channel-kit';
+import { generateContentVideos, readVideoOperation } from 'sluice/internal';
 import { ask, answerOf, stepOf, went } from '../_kit/jobs/jobs.ts';
 
 /** The name under which Veo is asked here: the words are those of generateContent, but for how an operation is asked about. */

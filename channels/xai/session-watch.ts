@@ -1,6 +1,11 @@
 import { isObject, parseObject, type JsonObject, type JsonValue, type Usage } from 'sluice';
-import type { SocketMessage, SessionWatch } from 'sluice/channel-kit';
-import { appendedLength, bytesOf, leadingType } from 'sluice/internal';
+import {
+  type SocketMessage,
+  type SessionWatch,
+  appendedLength,
+  audioLength,
+  leadingType,
+} from 'sluice/channel-kit';
 
 /** As much as is charged for at once, where no response ends before: half of what is reserved. */
 const mostSeconds = 30;
@@ -61,7 +66,7 @@ export class XaiSessionWatch implements SessionWatch {
       const type = binary ? '' : leadingType(data);
       if (binary) this.#received(data.length);
       else if (type === 'response.output_audio.delta' || type === 'response.audio.delta')
-        this.#received(bytesOf(parseObject(data.toString())?.['delta']));
+        this.#received(audioLength(parseObject(data.toString())?.['delta']));
       else this.#settings(type, data);
     }
     return answer === undefined ? this.#due() : { ...answer, units: this.#take() };
@@ -82,7 +87,7 @@ export class XaiSessionWatch implements SessionWatch {
     if (event === undefined) return;
     const { type: stated, session, item, audio } = event;
     if (stated === 'conversation.item.create') this.#item(isObject(item) ? item : {});
-    else if (stated === 'input_audio_buffer.append') this.#sent(bytesOf(audio));
+    else if (stated === 'input_audio_buffer.append') this.#sent(audioLength(audio));
     else if (stated === 'session.update' && isObject(session)) this.#formats(session);
     else if ((stated === 'session.created' || stated === 'session.updated') && isObject(session)) {
       this.#formats(session);
@@ -93,7 +98,7 @@ export class XaiSessionWatch implements SessionWatch {
   #item({ type, content }: JsonObject): void {
     const parts = Array.isArray(content) ? content.filter(isObject) : [];
     const sounds = parts.filter((part) => part['type'] === 'input_audio' || part['type'] === 'audio');
-    for (const { audio } of sounds) this.#sent(bytesOf(audio));
+    for (const { audio } of sounds) this.#sent(audioLength(audio));
     if (type !== 'function_call_output' && sounds.length === 0) this.#items += 1;
   }
 

@@ -7,8 +7,7 @@ import {
   type JsonValue,
   type ChannelParts,
 } from 'sluice';
-import type { SocketMessage } from 'sluice/channel-kit';
-import { leadingType } from 'sluice/internal';
+import { type SocketMessage, leadingType } from 'sluice/channel-kit';
 import { requireConversation } from '../_kit/http/realtime.ts';
 import { XaiSessionWatch } from './session-watch.ts';
 

@@ -2,7 +2,12 @@ import type { JsonValue } from '../model/json.ts';
 import { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
 import { eachMember, Members } from './members.ts';
 
-/** Values of members at the top of a body, by their names. Undefined: the member is removed. */
+/**
+ * Values of members at the top of a body, by their names. Undefined: the member is removed.
+ *
+ * @example
+ * const edits: MemberEdits = { model: 'gpt-5-mini', user: undefined };
+ */
 export type MemberEdits = Readonly<Record<string, JsonValue | undefined>>;
 
 /** Objects of requests that hold settings: a name without a path stands for the members of these too. */
@@ -53,7 +58,12 @@ export function editMembers<Body>(body: Body, edits: MemberEdits): Body | Buffer
   return edited === bytes ? body : edited;
 }
 
-/** As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged. */
+/**
+ * As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged.
+ *
+ * @example
+ * const body = editMembersOf(bytes, 'metadata', { user: undefined });
+ */
 export function editMembersOf(bytes: Buffer, name: string, edits: MemberEdits): Buffer {
   let edited = bytes;
   eachMember(bytes, (member) => {

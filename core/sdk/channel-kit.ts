@@ -19,13 +19,14 @@ export type {
 } from './reply-codec.ts';
 export { reportForeign } from '../formats/_shared/foreign.ts';
 export { EventStreamCutter, eventStreamType, frameAsSse } from '../formats/_shared/event-stream.ts';
-export { parseSse, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { parseSse, splitSse, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameType, readFrame } from '../formats/_shared/stream-frames.ts';
 export { numberedId } from '../formats/_shared/tool-ids.ts';
 export { noUsage, readTokenUsage } from '../formats/_shared/usage.ts';
 
 // Errors of providers
 export {
+  tellsError,
   throwIfError,
   truncatedResponse,
   unusableResponse,
@@ -47,6 +48,8 @@ export { decodeRerank, documentText, estimateRerank, reportRerankLimits } from '
 export type { Form, Upload } from '../model/form.ts';
 export type { GeneratedImage, ImageInput, ImageRequest, ImageResult } from '../model/image.ts';
 export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
+export { uploadOf } from '../formats/_shared/video-upload.ts';
+export { ExactBytes } from './exact-bytes.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 
 // Videos
@@ -74,6 +77,7 @@ export type { OcrRequest } from '../model/ocr.ts';
 // Sessions over WebSockets
 export type { SocketMessage } from '../model/realtime.ts';
 export type { SessionWatch } from './routes.ts';
+export { appendedLength, audioLength, leadingType } from '../formats/realtime/wire.ts';
 
 // Credentials that expire
 export { bearerTokens, type AccessToken, type BearerTokens } from '../upstream/credentials/access-tokens.ts';
@@ -85,6 +89,6 @@ export { CredentialsError, RenewedCredentials, type Renewing } from '../upstream
 export { version } from '../config/installation/home.ts';
 
 // Bytes and tables
-export { editMembers } from '../json/edit-members.ts';
+export { editMembers, editMembersOf, type MemberEdits } from '../json/edit-members.ts';
 export { mediaKind } from '../model/media-kind.ts';
 export { lookupTable } from '../model/lookup-table.ts';

@@ -4,6 +4,9 @@ import type { Upstream } from './channel.ts';
 /**
  * A body of which the headers beside it are true: its length, its range, its validators. The transport gives such bodies. Operators give
  * plain observables, so a body that a channel has changed is told apart by its class.
+ *
+ * @example
+ * return { status: 200, headers: { 'content-length': '5' }, bytes: new ExactBytes((subscriber) => of(hello).subscribe(subscriber)) };
  */
 export class ExactBytes extends Observable<Buffer> {}
 

@@ -1,12 +1,11 @@
 /** Reads and writes the lines of batch files. */
 import type { PaidMember } from '../_find-paid-members.ts';
 import { GatewayError, type JsonObject, HeldBytes } from 'sluice';
-import type { Codec } from 'sluice/channel-kit';
+import { type Codec, editMembersOf } from 'sluice/channel-kit';
 import {
   checkMemberNames,
   checkRequestMembers,
   checkModelName,
-  editMembersOf,
   excludedMember,
   HeldMemory,
   parseJsonLine,

@@ -7,8 +7,8 @@ import {
   type JsonObject,
   type AnswerEvent,
 } from 'sluice';
-import { upstreamError, type Frame } from 'sluice/channel-kit';
-import { isNamed, tellsError } from 'sluice/internal';
+import { upstreamError, type Frame, tellsError } from 'sluice/channel-kit';
+import { isNamed } from 'sluice/internal';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;

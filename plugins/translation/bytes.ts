@@ -1,7 +1,7 @@
 /** Puts the client's name of a model into the bytes of a reply, and finds its usage there. */
 import { type Usage, stringEnd } from 'sluice';
-import type { Codec } from 'sluice/channel-kit';
-import { eachMember, OpenString, splitSse, valueEnd } from 'sluice/internal';
+import { type Codec, splitSse } from 'sluice/channel-kit';
+import { eachMember, OpenString, valueEnd } from 'sluice/internal';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);

@@ -1,6 +1,6 @@
 import type { JsonObject, Reads, UpstreamRequest, Loss } from 'sluice';
-import type { Form } from 'sluice/channel-kit';
-import type { Call, MemberEdits, Target } from 'sluice/internal';
+import type { Form, MemberEdits } from 'sluice/channel-kit';
+import type { Call, Target } from 'sluice/internal';
 import { findModel } from './bytes.ts';
 import { losesInto, plainHeaders } from './encode-request.ts';
 import { edited as withEdits, type Adaptation } from './profile.ts';

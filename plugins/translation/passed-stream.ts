@@ -6,8 +6,8 @@ import {
   SseCutter,
   type Codec,
   type Frame,
+  splitSse,
 } from 'sluice/channel-kit';
-import { splitSse } from 'sluice/internal';
 import { garbage, isErrorFrame } from './answer.ts';
 import { renamed } from './bytes.ts';
 import { marksOf, type MarkSearch } from './marks.ts';

@@ -9,13 +9,13 @@ import {
   type ModelTraits,
   type Loss,
 } from 'sluice';
+import type { MemberEdits } from 'sluice/channel-kit';
 import {
   adaptSchema,
   moved,
   sameJson,
   thinksAbout,
   type Call,
-  type MemberEdits,
   type SettledName,
   type Target,
 } from 'sluice/internal';

@@ -1,7 +1,7 @@
 import { isChat, type UpstreamRequest, type Loss } from 'sluice';
-import type { Codec } from 'sluice/channel-kit';
+import type { Codec, MemberEdits } from 'sluice/channel-kit';
 import { inClientWords, settingAt } from './client-words.ts';
-import { rewriteMembers, type Call, type MemberEdits, type Target } from 'sluice/internal';
+import { rewriteMembers, type Call, type Target } from 'sluice/internal';
 
 /**
  * Returns the request with its members edited, and without those that the model is known to refuse, by its traits or by the edits of the call. Each of

@@ -1,7 +1,7 @@
 /** Replies that pass through except for members that are renamed. */
 import { parseObject, WholeBytes } from 'sluice';
-import { parseSse, writeSse } from 'sluice/channel-kit';
-import { splitSse, type Call, type Target } from 'sluice/internal';
+import { parseSse, writeSse, splitSse } from 'sluice/channel-kit';
+import { type Call, type Target } from 'sluice/internal';
 
 type Words = NonNullable<ReturnType<typeof wordsOf>>;
 

@@ -13,8 +13,9 @@ import {
   type EncodeTarget,
   type Frame,
   type StreamDecoder,
+  tellsError,
 } from 'sluice/channel-kit';
-import { chatCodec, ChatStreamDecoder, tellsError } from 'sluice/internal';
+import { chatCodec, ChatStreamDecoder } from 'sluice/internal';
 
 /** Reads one reply of a provider, piece by piece, as the chunks of chat completions that would say the same. */
 export interface DialectReply {

@@ -80,7 +80,12 @@ export class SseCutter {
 
 const blankLines = [newlines, carriageNewline, carriages];
 
-/** The frames in a run that {@link SseCutter} gave, as bytes: each with the blank lines that end it. */
+/**
+ * Returns the frames in a run that {@link SseCutter} gave, as bytes: each with the blank lines that end it.
+ *
+ * @example
+ * for (const frame of splitSse(run)) write(frame);
+ */
 export function splitSse(run: Buffer): Buffer[] {
   const first = run.indexOf(newlines);
   // Nearly every run is one frame.

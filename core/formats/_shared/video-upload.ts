@@ -4,7 +4,12 @@ import type { Upload } from '../../model/form.ts';
 /** How much of a file tells its kind. */
 const headSize = 64;
 
-/** Bytes in base64 as a file of a form. */
+/**
+ * Returns bytes in base64 as a file of a form.
+ *
+ * @example
+ * const image = uploadOf({ data: block.data, mimeType: 'image/png' });
+ */
 export function uploadOf({ data, mimeType }: { readonly data: string; readonly mimeType: string }): Upload {
   const bytes = Buffer.from(data, 'base64');
   return {

@@ -23,19 +23,33 @@ const leading = 256;
 const typeFirst = /^\s*\{\s*(?:"event_id"\s*:\s*"[^"\\]*"\s*,\s*)?"type"\s*:\s*"([^"\\]*)"/;
 
 /**
- * The type of a message where it stands at the beginning, as everybody writes it; undefined where it must be looked for. Reads a few bytes
+ * Returns the type of a message where it stands at the beginning, as everybody writes it; undefined where it must be looked for. Reads a few bytes
  * of what may be minutes of audio.
+ *
+ * @example
+ * const isAudio = leadingType(message.data) === 'input_audio_buffer.append';
  */
 export function leadingType(data: Buffer): string | undefined {
   return typeFirst.exec(data.toString('latin1', 0, Math.min(leading, data.length)))?.[1];
 }
 
-/** Bytes of sound that a member in base64 holds. */
-export function bytesOf(audio: JsonValue | undefined): number {
+/**
+ * Returns the number of bytes of audio that a member in base64 holds.
+ *
+ * @example
+ * const seconds = audioLength(event.delta) / bytesPerSecond;
+ */
+export function audioLength(audio: JsonValue | undefined): number {
   return typeof audio === 'string' ? (audio.length * 3) / 4 : 0;
 }
 
-/** Bytes of the audio of an appending message. All that stands behind the beginning of its text counts, so that no other member can hide audio. */
+/**
+ * Returns the number of bytes of audio in a message that appends some. All that stands behind the beginning of its text counts, so that no other
+ * member can hide audio.
+ *
+ * @example
+ * audio += appendedLength(message.data);
+ */
 export function appendedLength(data: Buffer): number {
   const name = '"audio":';
   const start = data.indexOf(name);

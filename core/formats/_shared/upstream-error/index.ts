@@ -86,7 +86,12 @@ export function truncatedResponse(): GatewayError {
   );
 }
 
-/** True when the `error` of a provider's body or frame tells of one. Providers also write `null`, `false`, `""` and the like for none. */
+/**
+ * Returns true when the `error` of a provider's body or frame tells of one. Providers also write `null`, `false`, `""` and the like for none.
+ *
+ * @example
+ * if (tellsError(body)) throw upstreamError(502, JSON.stringify(body));
+ */
 export function tellsError({ error }: JsonObject): boolean {
   return Array.isArray(error) ? error.length > 0 : Boolean(error);
 }

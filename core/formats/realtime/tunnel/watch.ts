@@ -5,7 +5,7 @@ import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';
 import type { SessionWatch } from '../../../sdk/format.ts';
 import { count, readUsage } from '../usage.ts';
-import { appendedLength, bytesOf, leadingType } from '../wire.ts';
+import { appendedLength, audioLength, leadingType } from '../wire.ts';
 
 const responseDone = 'response.done';
 const transcribed = 'conversation.item.input_audio_transcription.completed';
@@ -121,7 +121,7 @@ export class TranslationWatch implements SessionWatch {
     if (type === appended) this.#sent += appendedLength(data) / bytesOfSecond;
     else if (type === undefined) {
       const event = parseObject(data.toString());
-      if (event?.type === appended) this.#sent += bytesOf(event.audio) / bytesOfSecond;
+      if (event?.type === appended) this.#sent += audioLength(event.audio) / bytesOfSecond;
     }
     return this.#sent - this.#told >= mostSeconds ? this.#take() : undefined;
   }
