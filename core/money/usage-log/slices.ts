@@ -16,8 +16,8 @@ const [fewestLooks, mostLooks] = [300, 5_000];
 /** Maximum number of days without enough entries that are told apart. What is older is read together. */
 const mostDays = 32;
 
-/** Number of entries that one statement counts for, because a server of PostgreSQL plans each. */
-const costOfStatement = { postgres: 300, sqlite: 0 } as const;
+/** Number of entries that one statement counts for, because each is planned, with PostgreSQL for many partitions. */
+const costOfStatement = { postgres: 300, sqlite: 50 } as const;
 
 /** A page that is being read. */
 export interface Page extends Reading {
