@@ -108,10 +108,8 @@ export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addr
 export { refusedAddress } from '../upstream/addresses/index.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export { Claim } from '../money/account/claim.ts';
-export { CallClaims } from '../money/account/claims.ts';
+export { Claim, clientLeft } from '../money/account/claim.ts';
 export { accountOf, type Account } from '../money/account/index.ts';
-export { ReplyMeter, type Used } from '../money/account/meter.ts';
 export { toolPrice } from './tool-price.ts';
 export { rounded, type CallRecord, type Ending } from '../money/account/record.ts';
 export { yieldTurn } from '../state/database/yield-turn.ts';

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import { noPriceError, noServicePriceError, noTierPriceError } from '../_price-errors.ts';
+import { CallClaims } from './call-claims.ts';
 import {
-  CallClaims,
   chargedHolders,
   noAmounts,
   sumOfAmounts,

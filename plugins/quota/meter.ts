@@ -10,7 +10,8 @@ import {
   type AttemptEvent,
 } from 'sluice';
 import { parseSse } from 'sluice/channel-kit';
-import { accountOf, ReplyMeter, type Call, type Claim, type Ending, type Used } from 'sluice/internal';
+import { ReplyMeter, type Used } from './reply-meter.ts';
+import { accountOf, type Call, type Claim, type Ending } from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
 

@@ -1,5 +1,6 @@
 import { GatewayError } from 'sluice';
-import { ReplyMeter, type Call, type Claim, type Ending, type Next, type Used } from 'sluice/internal';
+import { ReplyMeter, type Used } from './reply-meter.ts';
+import { type Call, type Claim, type Ending, type Next } from 'sluice/internal';
 
 /** Charges the run of a tool with its price, also where the caller left meanwhile. A run that failed costs nothing. */
 export class ToolMeter extends ReplyMeter {

@@ -5,7 +5,7 @@ import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
 import { accounted } from '../../../core/money/account/followed.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
 import { Claim } from '../../../core/money/account/claim.ts';
-import { ReplyMeter, type Used } from '../../../core/money/account/meter.ts';
+import { ReplyMeter, type Used } from '../../../plugins/quota/reply-meter.ts';
 import type { Bookkeeper, Reservation, Settlement } from '../../../core/money/ledger/index.ts';
 import { chargedFor, priceFor } from '../../../core/money/ledger/pricing.ts';
 import type { AttemptEvent, GatewayEvent } from '../../../core/model/event.ts';

@@ -1,9 +1,12 @@
-import type { Amounts } from '../../model/usage-record.ts';
-import type { Call } from '../../sdk/call.ts';
-import { none, sum } from '../ledger/amounts.ts';
-import type { Bookkeeper } from '../ledger/index.ts';
-import { Claim } from './claim.ts';
-import { accountOf } from './index.ts';
+import {
+  accountOf,
+  Claim,
+  noAmounts,
+  sumOfAmounts,
+  type Amounts,
+  type Bookkeeper,
+  type Call,
+} from 'sluice/internal';
 
 /**
  * Everything that one call has claimed of its key's budgets. A further claim covers what was claimed and charged before it, because the
@@ -39,7 +42,7 @@ export class CallClaims {
   }
 
   get #before(): Amounts {
-    const charged = accountOf(this.#call).charged?.amounts ?? none;
-    return this.#claims.reduce((all, { held = none }) => sum(all, held), charged);
+    const charged = accountOf(this.#call).charged?.amounts ?? noAmounts;
+    return this.#claims.reduce((all, { held = noAmounts }) => sumOfAmounts(all, held), charged);
   }
 }

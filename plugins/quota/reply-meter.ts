@@ -1,13 +1,12 @@
-import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
-import type { Usage } from '../../model/usage.ts';
-import type { CallCost } from '../../sdk/author/outcome.ts';
-import type { Call } from '../../sdk/call.ts';
-import type { Next } from '../../sdk/define.ts';
-import type { Observing } from '../../sdk/followed-reply.ts';
-import { observe } from '../../sdk/operators.ts';
-import { clientLeft, type Claim } from './claim.ts';
-import { accountOf } from './index.ts';
-import type { Ending } from './record.ts';
+import {
+  observe,
+  type AttemptEvent,
+  type CallCost,
+  type GatewayEvent,
+  type Observing,
+  type Usage,
+} from 'sluice';
+import { accountOf, clientLeft, type Call, type Claim, type Ending, type Next } from 'sluice/internal';
 
 /** What one request has used, and the parts of it that different providers charge for. */
 export interface Used {
