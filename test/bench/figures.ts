@@ -276,6 +276,7 @@ const startAndIdle: Figure = {
 export const figures: readonly Figure[] = [
   openStreams(1_000, 500),
   openStreams(5_000, 2_500),
+  openStreams(10_000, 5_000),
   firstByte,
   overload,
   startAndIdle,

@@ -267,7 +267,7 @@ let openDeltas = 0;
 let openFailures: string[] = [];
 const released = new Error('The streams are closed.');
 
-/** Opens streams that never end, a thousand a second, and resolves when each has sent something. */
+/** Opens streams that never end, 400 a second, and resolves when each has sent something. */
 async function openStreams({
   shot,
   streams: number,
@@ -276,7 +276,7 @@ async function openStreams({
   readonly streams: number;
 }): Promise<void> {
   const first = Array.from({ length: number }, async (_, index) => {
-    await pause(index);
+    await pause(2.5 * index);
     await new Promise<void>((begun) => {
       send(
         shot,
