@@ -37,7 +37,7 @@ export const overloadSchema = z
     lag: z
       .int()
       .min(50)
-      .default(250)
+      .default(1_000)
       .describe(
         'milliseconds that calls may wait before the process looks at them. While all wait longer and the waits do not get shorter, calls that have waited for a quarter of it are refused',
       ),

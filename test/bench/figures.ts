@@ -172,7 +172,7 @@ const overload: Figure = {
   group: 'figures',
   async run(stage, trees, options) {
     const targets = [await stage.raw()];
-    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...options }));
+    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...options, refusesLate: true }));
     const rows: Row[] = [];
     for (const newConnections of [false, true]) {
       const shots = targets.map((target) => shotOf(target, 'small', { newConnections }));

@@ -75,6 +75,8 @@ export interface SluiceOptions {
   readonly workers: number;
   readonly database?: string | undefined;
   readonly shared?: string | undefined;
+  /** True: it refuses calls that have waited for long, as gateways do by default. The others are to serve on a busy machine, too. */
+  readonly refusesLate?: boolean;
   /** The plugin `cache`, as its entry in the config: `cache()`. */
   readonly cache?: string | undefined;
   /** A plugin that its config lists, with its options as JSON. */
@@ -188,7 +190,16 @@ export async function serving(url: string, patience: number, check: () => void =
 
 /** An ordinary configuration: default plugins, a channel for each format, prices, one key. */
 export function configFor(
-  { upstream, workers, folder, database, shared, cache, plugin }: Omit<SluiceOptions, 'name' | 'tree'>,
+  {
+    upstream,
+    workers,
+    folder,
+    database,
+    shared,
+    refusesLate,
+    cache,
+    plugin,
+  }: Omit<SluiceOptions, 'name' | 'tree'>,
   port: number,
 ): string {
   const text = JSON.stringify;
@@ -207,6 +218,7 @@ export default defineConfig({
   bootstrapKey: ${text(benchKey)},
   adminPassword: ${text(adminPassword)},
   workers: ${workers},
+  ${refusesLate === true ? '' : 'overload: { lag: 600_000 },'}
   data: ${text(join(folder, 'data'))},
   ${database === undefined ? '' : `database: ${text(database)},`}
   ${shared === undefined ? '' : `shared: { url: ${text(shared)} },`}
