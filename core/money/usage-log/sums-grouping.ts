@@ -11,12 +11,13 @@ const columns = {
 
 /** What rows are grouped by. */
 export interface Group {
-  /** Expressions of SQL, and how the first is called among the columns of groups. */
+  /** Expressions of SQL, as GROUP BY has them. */
   readonly sql: string;
+  /** The same expressions as SELECT has them, with names. */
   readonly columns: string;
-  /** Columns of a group that tell those apart that have the same amounts. */
+  /** Columns by which groups with the same amounts are sorted. */
   readonly order: string;
-  /** What the group is called, of its columns. */
+  /** Expression of SQL that returns the group's name in the answer, from its columns. */
   readonly name: string;
   readonly bucket: number | undefined;
   readonly isNumber: boolean;
