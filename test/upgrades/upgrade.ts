@@ -1,7 +1,7 @@
 /**
  * `npm run upgrade -- --from COMMIT`: a rolling upgrade from an old version to this one, on one database and one Redis, under load. The old
- * gateway runs, the new one starts beside it, an operator uses what is new, the old one is killed and starts once more beside the new one, and
- * stops for good. A backup is made under load and restored into databases of both kinds meanwhile. No call may fail, and what was spent must
+ * gateway runs, the new one starts beside it, an operator uses what is new, the old one is killed in the middle of streams and starts once more
+ * beside the new one, and stops for good. A backup is made under load and restored into databases of both kinds meanwhile. No call may fail, and what was spent must
  * equal the records and what the provider has counted. `--sqlite` takes an SQLite file in the place of PostgreSQL, `--tree PATH` a checkout with
  * its own node_modules in the place of a commit, `--seconds N` is the length of each part.
  */
@@ -17,6 +17,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import { administer, type Admin } from './admin.ts';
 import { backUpAndRestore } from './backup.ts';
+import { OpenStreams } from './cut-calls.ts';
 import { adminPassword, price, TreeGateway } from './gateway.ts';
 import { Load } from './load.ts';
 import { countedModel, startCountingProvider } from './provider.ts';
@@ -76,7 +77,8 @@ async function upgrade(): Promise<boolean> {
   const before = await administer(old.url, adminPassword);
   const mixedKeys = await makeKeys(before, 'mixed', ['micro-dollar']);
   const countedKeys = await makeKeys(before, 'counted', ['micro-dollar', 'token']);
-  const keys = [...mixedKeys, ...countedKeys];
+  const cutKeys = await makeKeys(before, 'cut', ['micro-dollar', 'token']);
+  const keys = [...mixedKeys, ...countedKeys, ...cutKeys];
   const balancer = new Balancer([old.url, fresh.url], 200);
   while (!balancer.isReady(old.url)) await pause(20);
   const url = await balancer.listen();
@@ -100,7 +102,7 @@ async function upgrade(): Promise<boolean> {
     const ask = (path: string): ReturnType<Admin> => after('GET', path);
     await useWhatIsNew(after);
     await pause(partMs);
-    problems.push(...(await restartOld(old, balancer)));
+    problems.push(...(await restartOld(old, balancer, cutKeys)));
     await pause(partMs);
     problems.push(
       ...(await backUpAndRestore({
@@ -119,7 +121,8 @@ async function upgrade(): Promise<boolean> {
     say('the new version serves alone');
     await pause(partMs);
     await Promise.all([mixed.stop(), counted.stop()]);
-    const calls = [...mixed.calls, ...counted.calls];
+    // Calls that were cut by a kill are not charged: what was reserved for them is free when its lease is over.
+    const calls = [...mixed.calls, ...counted.calls, ...cutKeys.map(() => 0)];
     const used = keys.map(({ id }, index) => ({ id, calls: calls[index] ?? 0, owners: [] }));
     const compared = await compareSums(ask, used);
     const { bill } = provider;
@@ -209,20 +212,33 @@ async function useWhatIsNew(admin: Admin): Promise<void> {
   await admin('POST', 'config', { kind: 'alias', name: 'fast', value: 'demo' });
 }
 
-/** Kills the old gateway between two calls and starts it again on tables that the new one has changed. Returns what is wrong. */
-async function restartOld(old: TreeGateway, balancer: Balancer): Promise<readonly string[]> {
+/**
+ * Kills the old gateway in the middle of streams of these keys and starts it again on tables that the new one has changed. Calls of the other
+ * keys go to the new one meanwhile. Returns what is wrong.
+ */
+async function restartOld(
+  old: TreeGateway,
+  balancer: Balancer,
+  keys: readonly { readonly value: string }[],
+): Promise<readonly string[]> {
   await withoutCalls(old, balancer);
+  const callers = keys.flatMap(({ value }) => Array.from({ length: 4 }, () => value));
+  const streams = await OpenStreams.open(old.url, callers);
   await old.kill();
-  say('the old version was killed');
+  const problems = await streams.problems();
+  say(`the old version was killed in the middle of ${callers.length} streams`);
   try {
     await old.start();
   } catch (error) {
-    return [`the old version does not start beside the new one: ${String(error).slice(0, 1_000)}`];
+    return [
+      ...problems,
+      `the old version does not start beside the new one: ${String(error).slice(0, 1_000)}`,
+    ];
   }
   balancer.resume(old.url);
   while (!balancer.isReady(old.url)) await pause(20);
   say('the old version has started again beside the new one');
-  return [];
+  return problems;
 }
 
 /** Has the balancer send a gateway nothing new, and waits until it has ended and recorded its calls. Old versions close their port at once. */
