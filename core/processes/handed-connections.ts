@@ -19,9 +19,19 @@ export interface Part {
    * The number of other workers with which this one, a spare, takes no connections. Absent: it takes them always.
    */
   readonly spareBeside?: () => number;
+  /** Maximum number of connections of a port that wait for workers. Default: 10,000. */
+  readonly maxWaiting?: number;
   /** Reports how many connections were closed since its last run because they could not be sent. */
   lost(count: number): void;
+  /** Reports how many connections were closed since its last run because too many waited for workers. */
+  turnedAway(count: number): void;
 }
+
+/**
+ * Maximum number of connections that wait. Each holds a file descriptor. A worker takes some thousand connections a second, so that the last
+ * of these would wait for seconds, and be refused.
+ */
+const defaultMaxWaiting = 10_000;
 
 /** Minimum time between two reports of lost connections, in milliseconds. */
 const reportInterval = 10_000;
@@ -100,7 +110,8 @@ function disconnected(worker: ChildProcess, hand: Hand, looks: number): void {
 class Hand implements Taker {
   readonly #worker: ChildProcess;
   readonly #part: Part;
-  readonly #report: () => void;
+  readonly #reportLost: () => void;
+  readonly #reportTurnedAway: () => void;
   readonly #send: Send | undefined;
   /** What was sent and is not acknowledged yet, by the number of its message. */
   readonly #offers = new Map<unknown, { readonly waiting: Waiting; readonly port: Port }>();
@@ -109,9 +120,14 @@ class Hand implements Taker {
   constructor(worker: ChildProcess, part: Part) {
     this.#worker = worker;
     this.#part = part;
-    this.#report = reportSeldom((count) => part.lost(count));
+    this.#reportLost = reportSeldom((count) => part.lost(count));
+    this.#reportTurnedAway = reportSeldom((count) => part.turnedAway(count));
     this.#send = worker.send?.bind(worker) as Send | undefined;
     this.#watchSent();
+  }
+
+  get maxWaiting(): number {
+    return this.#part.maxWaiting ?? defaultMaxWaiting;
   }
 
   get isSpare(): boolean {
@@ -178,7 +194,8 @@ class Hand implements Taker {
       const port = ports.get(key);
       const acceptedAt = performance.now();
       if (port === undefined) closeForGood(handle);
-      else port.add({ handle, message: message as HandingMessage, acceptedAt, hasFailed: false });
+      else if (!port.add({ handle, message: message as HandingMessage, acceptedAt, hasFailed: false }))
+        this.#reportTurnedAway();
       return true;
     };
   }
@@ -194,7 +211,7 @@ class Hand implements Taker {
     if (offer === undefined || this.#hasEnded) return;
     this.#offers.delete(seq);
     if (offer.waiting.hasFailed) {
-      this.#report();
+      this.#reportLost();
       closeForGood(offer.waiting.handle);
       offer.port.handOver();
     } else {
@@ -209,7 +226,7 @@ function isClosed(error: unknown): boolean {
 }
 
 function joinPort(worker: ChildProcess, key: unknown, hand: Hand): void {
-  const port = ports.get(key) ?? new Port();
+  const port = ports.get(key) ?? new Port(hand.maxWaiting);
   ports.set(key, port);
   port.join(worker, hand);
 }

@@ -48,6 +48,12 @@ export class Port {
   readonly #waiting = new InFlight<Waiting>();
   /** Those that a worker did not take: they have waited longest. */
   readonly #again: Waiting[] = [];
+  readonly #maxWaiting: number;
+
+  /** Connections that come while `maxWaiting` wait are closed. */
+  constructor(maxWaiting: number) {
+    this.#maxWaiting = maxWaiting;
+  }
 
   get size(): number {
     return this.#hands.size;
@@ -68,9 +74,15 @@ export class Port {
     else for (let next = this.#next(); next !== undefined; next = this.#next()) closeForGood(next.handle);
   }
 
-  add(waiting: Waiting): void {
+  /** Returns false for a connection that is closed because too many wait. */
+  add(waiting: Waiting): boolean {
+    if (this.#waiting.size >= this.#maxWaiting) {
+      closeForGood(waiting.handle);
+      return false;
+    }
     this.#waiting.add(waiting);
     this.handOver();
+    return true;
   }
 
   /** A worker did not take a connection: another one gets it, or the same one once more. */

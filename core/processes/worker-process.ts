@@ -96,6 +96,7 @@ export class WorkerProcess {
       handConnections(this.#process.process, {
         ...(isSpare ? { spareBeside: () => this.#facts?.workers ?? 1 } : {}),
         lost: (count) => this.#lostConnections(count),
+        turnedAway: (count) => this.#turnedAwayConnections(count),
       });
     this.#process?.on('message', (message: ToPrimary) => {
       if (message.type === 'tried') trial.resolve({ serves: true });
@@ -205,6 +206,15 @@ export class WorkerProcess {
       .error(
         { worker: this.worker, pid: this.#process?.process.pid, count },
         'connections were closed: they did not reach the worker, which may have no file descriptors left. Raise its limit (ulimit -n)',
+      );
+  }
+
+  #turnedAwayConnections(count: number): void {
+    this.#owner
+      .log()
+      .error(
+        { count },
+        'connections were closed: more wait for workers than the gateway keeps. Run more workers or gateways',
       );
   }
 
