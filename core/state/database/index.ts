@@ -60,7 +60,8 @@ export function openSqlite(url: string): SqliteDatabase {
   const path = pathIn(url);
   const connection = connect(path);
   try {
-    migrateSqlite(connection, { steps: schema, url });
+    if (path === ':memory:') makeTablesInMemory(connection, url);
+    else migrateSqlite(connection, { steps: schema, url });
     connection.exec(`PRAGMA busy_timeout = ${blockedFor}`);
   } catch (error) {
     connection.close();
@@ -83,6 +84,22 @@ export function openSqlite(url: string): SqliteDatabase {
       if (connection.isOpen) connection.close();
     },
   };
+}
+
+/** The first database in memory of this process, as it was when it had all tables and no rows. */
+let emptyTables: Uint8Array | undefined;
+
+/**
+ * Makes the tables of a new database in memory. The second one in a process is a copy of the first, because tests start thousands of
+ * gateways: the copy takes 0.1 ms and the steps of the schema 12 ms (measured in November 2026). Node 22 cannot copy.
+ */
+function makeTablesInMemory(connection: DatabaseSync, url: string): void {
+  if (emptyTables !== undefined) {
+    connection.deserialize(emptyTables);
+    return;
+  }
+  migrateSqlite(connection, { steps: schema, url });
+  if ('serialize' in connection) emptyTables = connection.serialize();
 }
 
 /**

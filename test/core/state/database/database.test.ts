@@ -47,6 +47,27 @@ describe('opening a database', () => {
     expect(open(url).connection.prepare('SELECT b FROM a').get()).toEqual({ b: 7 });
   });
 
+  test('in memory makes the same tables each time, and no two databases share rows', () => {
+    const tablesOf = ({ connection }: SqliteDatabase) =>
+      connection.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name').all();
+    const inFile = tablesOf(open(temporaryDatabase()));
+    const databases = [1, 2, 3].map(() => open('sqlite::memory:'));
+    const insert = `INSERT INTO keyv (namespace, key, value) VALUES ('test', ?, 'value')`;
+    for (const [index, { connection }] of databases.entries()) connection.prepare(insert).run(`key ${index}`);
+    for (const [index, database] of databases.entries()) {
+      expect(tablesOf(database)).toEqual(inFile);
+      expect(database.connection.prepare('SELECT key FROM keyv').all()).toEqual([{ key: `key ${index}` }]);
+    }
+  });
+
+  test('in memory holds more than the first one did', () => {
+    const [, second] = [open('sqlite::memory:'), open('sqlite::memory:')];
+    second?.connection.exec(`
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+      INSERT INTO keyv (namespace, key, value) SELECT 'test', i, hex(randomblob(5000)) FROM n`);
+    expect(second?.connection.prepare('SELECT count(*) AS count FROM keyv').get()).toEqual({ count: 2_000 });
+  });
+
   test('uses the write-ahead log, so that readers do not wait for a writer', () => {
     expect(open(temporaryDatabase()).connection.prepare('PRAGMA journal_mode').get()).toEqual({
       journal_mode: 'wal',
