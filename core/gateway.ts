@@ -4,9 +4,10 @@ import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import { hideSecretsIn } from './settings/secret.ts';
 import { strictOptions } from './config/strict-options.ts';
-import type { Handler, Next, WholeEndpoint } from './sdk/define.ts';
+import type { Next, WholeEndpoint } from './sdk/define.ts';
 import { createCallTools } from './config/call-tools.ts';
 import type { AdminCheck, AdminRoute, InternalTools } from './config/internal-tools.ts';
+import { setUpPlugin } from './config/whole-definitions.ts';
 import { administered } from './config/administered.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
@@ -195,7 +196,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         onDrain: (job) => void notices.on('draining', job),
         onClose,
       };
-      const handler = (await entry.spec.setup(parsed.data, tools)) as Handler;
+      const handler = await setUpPlugin(entry.spec, parsed.data, tools);
       if (typeof handler === 'function') running.push({ name, stage, after: after ?? [], handler });
       else problems.push(`${where}: setup returned no handler. Return an async function (call, next).`);
     } catch (error) {

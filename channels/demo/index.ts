@@ -1,7 +1,6 @@
 /** The demo: a channel that answers by itself in every operation, so that a new gateway works without a provider. */
 import { z } from 'zod';
 import {
-  defineChannel,
   GatewayError,
   isChat,
   isObject,
@@ -15,7 +14,7 @@ import {
   type ChannelParts,
 } from 'sluice';
 import type { ReplyContext, RouteParams } from 'sluice/channel-kit';
-import type { ChannelTools as WholeTools, Format } from 'sluice/internal';
+import { defineChannel, type Format } from 'sluice/internal';
 import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';
@@ -80,10 +79,10 @@ export default defineChannel({
   needsKey: false,
   prices,
   options,
-  setup(chosen, tools: WholeTools): ChannelParts {
+  setup(chosen, { format }): ChannelParts {
     const seals = new Seals(chosen.account);
     const cache = new PromptCache();
-    const counts = chosen.speaks.filter((format) => format !== 'chat-completions');
+    const counts = chosen.speaks.filter((name) => name !== 'chat-completions');
     return {
       speaks: {
         chat: chosen.speaks,
@@ -94,7 +93,7 @@ export default defineChannel({
       },
       // In the messages format thoughts have a proof, which nothing can stand in for.
       traits: () => ({ ...limits, replaysReasoning: true, byFormat: { messages: limits } }),
-      open: (call, request) => open(call, request, { chosen, tools, seals, cache }),
+      open: (call, request) => open(call, request, { chosen, format, seals, cache }),
       connect: (call, request) => openSession(call, request),
     };
   },
@@ -102,13 +101,13 @@ export default defineChannel({
 
 interface Demo {
   readonly chosen: Options;
-  readonly tools: WholeTools;
+  readonly format: (name: string) => Format | undefined;
   readonly seals: Seals;
   readonly cache: PromptCache;
 }
 
 async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upstream> {
-  const format = demo.tools.format(wire.format);
+  const format = demo.format(wire.format);
   if (format === undefined)
     throw new Error(`The demo was asked in the format "${wire.format}", which does not exist.`);
   if (Object.hasOwn(videoOperations, wire.operation)) return answerVideo(call, format, wire, demo.chosen);

@@ -1,16 +1,23 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { Observable } from 'rxjs';
 import type { Endpoint } from './author/tools.ts';
 import { callKey } from './call-key.ts';
+import type { Call } from './call.ts';
+import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 
 /** An endpoint as plugins of this repository add it: `Endpoint` of author/tools.ts, and what else a path may need. */
-export interface WholeEndpoint extends Omit<Endpoint, 'method' | 'format'> {
+export interface WholeEndpoint extends Omit<Endpoint, 'method' | 'format' | 'handle'> {
   readonly method: Endpoint['method'] | 'PATCH';
   /** The format in which it answers and refuses; where several share the path, what tells them apart. */
   readonly format: string | ((headers: IncomingHttpHeaders, query: URLSearchParams) => string);
   /** True: the body is not read before the handler is asked, which finds it with the call as its {@link requestBody}. */
   readonly readsBody?: boolean;
+  readonly handle: (
+    call: Call,
+    params: Readonly<Record<string, string>>,
+  ) => Promise<Observable<GatewayEvent>>;
 }
 
 /** The body of a request that nobody has read yet. One of the two is asked for, once. */

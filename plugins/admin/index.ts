@@ -1,5 +1,6 @@
-import { definePlugin, GatewayError } from 'sluice';
+import { GatewayError } from 'sluice';
 import {
+  definePlugin,
   openAdminPassword,
   openAdminTokens,
   tokenDays,

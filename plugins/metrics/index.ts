@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { definePlugin, GatewayError, secret, toGatewayError } from 'sluice';
-import { accountOf, type Call, type InternalTools, type PeerAnswer } from 'sluice/internal';
+import { GatewayError, secret, toGatewayError } from 'sluice';
+import { definePlugin, accountOf, type Call, type InternalTools, type PeerAnswer } from 'sluice/internal';
 import { createAccess } from './access.ts';
 import { countedByPlugins } from './plugins.ts';
 import { processMetrics } from './process.ts';

@@ -1,7 +1,6 @@
 /** Files, batches and other objects that a provider keeps, each for the key that made it. */
 import { z } from 'zod';
-import { definePlugin } from 'sluice';
-import { openObjectStore, type Call, type Channel, type InternalTools } from 'sluice/internal';
+import { definePlugin, openObjectStore, type Call, type Channel, type InternalTools } from 'sluice/internal';
 import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';

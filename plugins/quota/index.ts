@@ -1,9 +1,10 @@
 /** Budgets: reserves what a call may cost, and refuses it when the budget is spent. */
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
+import { caller, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import { noPriceError, noServicePriceError, noTierPriceError } from '../_price-errors.ts';
 import { CallClaims } from './call-claims.ts';
 import {
+  definePlugin,
   chargedHolders,
   noAmounts,
   sumOfAmounts,
@@ -18,7 +19,6 @@ import {
   type Amounts,
   type Call,
   type CallEdits,
-  type Handler,
   type InternalTools,
   type Next,
   type Reservation,
@@ -82,7 +82,7 @@ export default definePlugin({
         added: call.edits.addedMembers,
       });
 
-    const unbudgeted: Handler = (call, send) => new Meter(call, bound).send(send);
+    const unbudgeted = (call: Call, send: Next) => new Meter(call, bound).send(send);
 
     /** The most that a call may come to. Throws 403 where nobody knows it, and a budget is in dollars. */
     const amountsOf = (call: Call, { requests: sent, input, units, media }: Bound, dollars: boolean) => {
@@ -194,7 +194,7 @@ export default definePlugin({
         const asked = await reserve(now, key, budgets, own, before);
         return new Meter(asked, bound, own, requested(asked));
       };
-      const again: Handler = async (now, send) => {
+      const again = async (now: Call, send: Next) => {
         if (claim.isTaken) {
           claims ??= new CallClaims(call, bookkeeper, claim);
           const meter = await claims.further((own, before) => meterOf(now, own, before));

@@ -1,8 +1,8 @@
 /** Limits and charges sessions over a WebSocket. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type GatewayEvent } from 'sluice';
-import type { Call, InternalTools, Next } from 'sluice/internal';
+import { caller, GatewayError, type GatewayEvent } from 'sluice';
+import { definePlugin, type Call, type InternalTools, type Next } from 'sluice/internal';
 import { Session } from './session.ts';
 
 const options = z.strictObject({

@@ -1,9 +1,10 @@
 /** Keeps responses and conversations, for clients of Responses at providers that keep none. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { definePlugin, wrongValue, type GatewayEvent, type JsonObject, holdBack } from 'sluice';
+import { wrongValue, type GatewayEvent, type JsonObject, holdBack } from 'sluice';
 import { writeSse } from 'sluice/channel-kit';
 import {
+  definePlugin,
   connection,
   expandedBody,
   openResponseStore,

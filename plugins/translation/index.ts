@@ -2,7 +2,6 @@ import { of, type Observable } from 'rxjs';
 import {
   chatOf,
   countTokens,
-  definePlugin,
   GatewayError,
   startWithEvents,
   estimateInput,
@@ -18,6 +17,7 @@ import {
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import {
+  definePlugin,
   codecFor,
   forgetMedia,
   requestLosses,

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import {
   caller,
-  definePlugin,
   maskSecrets,
   type ApiKey,
   type JsonObject,
@@ -11,6 +10,7 @@ import {
   type FailureCause,
 } from 'sluice';
 import {
+  definePlugin,
   accountOf,
   failureCause,
   rounded,

@@ -1,7 +1,6 @@
 /** Videos: tasks that are asked for until they are done, and their content. */
 import { z } from 'zod';
-import { definePlugin } from 'sluice';
-import { openTaskStore, type Call, type InternalTools, type Task } from 'sluice/internal';
+import { definePlugin, openTaskStore, type Call, type InternalTools, type Task } from 'sluice/internal';
 import { createTask } from './create.ts';
 import { addEndpoints } from './endpoints.ts';
 import { Poller } from './poller.ts';

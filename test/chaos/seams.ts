@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { catchError, EMPTY, of } from 'rxjs';
-import { definePlugin, type GatewayEvent, type PluginEntry } from 'sluice';
-import type { InternalTools } from 'sluice/internal';
+import { type GatewayEvent, type PluginEntry } from 'sluice';
+import { definePlugin, type InternalTools } from 'sluice/internal';
 
 /** Ways to spoil the gateway itself, by which the suite proves that it would notice. */
 export const seams = ['clean-end', 'refusal-as-success', 'leak', 'lost-record'] as const;

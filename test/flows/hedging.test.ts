@@ -1,7 +1,6 @@
 import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { definePlugin } from 'sluice';
-import type { InternalTools, UsageRecord } from 'sluice/internal';
+import { definePlugin, type InternalTools, type UsageRecord } from 'sluice/internal';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

@@ -3,15 +3,16 @@ import { concat, map, Observable, of, throwError } from 'rxjs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   defineChannel,
-  definePlugin,
   eachInOrder,
   GatewayError,
   observe,
+  type Call,
   type GatewayEvent,
   type Stage,
   type Upstream,
 } from 'sluice';
-import type { Call, Handler } from 'sluice/internal';
+import { definePlugin } from 'sluice/internal';
+import type { Handler } from '../../core/sdk/define.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, formatNames, read, readError, voices, type Answer, type FormatName } from './_wire.ts';
@@ -28,7 +29,7 @@ const plugins = stages.map((stage) =>
   definePlugin({
     name: `at-${stage}`,
     stage,
-    setup: () => (context: Call, next) => (stage === culprit ? handler(context, next) : next(context)),
+    setup: () => (context, next) => (stage === culprit ? handler(context, next) : next(context)),
   })(),
 );
 
@@ -37,7 +38,7 @@ const odd = defineChannel({
   name: 'odd',
   needsKey: false,
   models: ['odd-model', 'odd-then-good'],
-  setup: () => ({ speaks: { chat: ['chat-completions'] }, open: (context: Call) => open(context) }),
+  setup: () => ({ speaks: { chat: ['chat-completions'] }, open: (context) => open(context) }),
 });
 
 const gateways: Record<'checked' | 'unchecked', TestGateway> = {} as never;
@@ -367,11 +368,7 @@ describe('a plugin that breaks the rules is named', () => {
       },
       /called next twice/,
     ],
-    [
-      'next is called without a call',
-      (_context, next) => next(undefined as unknown as Call),
-      /without a call/,
-    ],
+    ['next is called without a call', (_context, next) => next(undefined as never), /without a call/],
     [
       'next is not awaited',
       (context, next) => {

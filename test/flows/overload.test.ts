@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
-import { definePlugin } from '../../core/sdk/define.ts';
+import { definePlugin } from '../../core/config/whole-definitions.ts';
 import { type InternalTools } from '../../core/config/internal-tools.ts';
 import type { WholeLoad } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
-import { definePlugin, type GatewayEvent, type PluginEntry } from 'sluice';
-import type { Call } from 'sluice/internal';
+import { type GatewayEvent, type PluginEntry } from 'sluice';
+import { definePlugin, type Call } from 'sluice/internal';
 
 /** What one call was before a plugin and behind it, and its reply behind it and before. */
 export interface Passed {

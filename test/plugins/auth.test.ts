@@ -1,4 +1,3 @@
-import { definePlugin } from 'sluice';
 import { testPlugins, virtualClock, type CallOptions, type VirtualClock } from 'sluice/testing';
 import {
   afterAll,
@@ -20,6 +19,7 @@ import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';
 import auth from '../../plugins/auth.ts';
+import { definePlugin } from 'sluice/internal';
 
 const stores = openStores('sqlite::memory:');
 const apiKeys: ApiKeys = createApiKeys(stores);

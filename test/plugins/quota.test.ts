@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
-  definePlugin,
   gathered,
   GatewayError,
   type Block,
@@ -11,7 +10,15 @@ import {
   type Usage,
   type Budget,
 } from 'sluice';
-import type { Amounts, Bookkeeper, Call, CallEdits, Reservation, UsageRecord } from 'sluice/internal';
+import {
+  definePlugin,
+  type Amounts,
+  type Bookkeeper,
+  type Call,
+  type CallEdits,
+  type Reservation,
+  type UsageRecord,
+} from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountOf, type Account } from '../../core/money/account/index.ts';

@@ -1,13 +1,6 @@
 import { of } from 'rxjs';
-import {
-  definePlugin,
-  GatewayError,
-  type ApiKey,
-  type GatewayEvent,
-  type ModelTraits,
-  type RateVerdict,
-} from 'sluice';
-import type { Call, InternalTools, Rates } from 'sluice/internal';
+import { GatewayError, type ApiKey, type GatewayEvent, type ModelTraits, type RateVerdict } from 'sluice';
+import { definePlugin, type Call, type InternalTools, type Rates } from 'sluice/internal';
 import {
   ended,
   fail,

@@ -41,10 +41,10 @@ export interface AnsweringParts extends Pick<ChannelParts, 'traits' | 'thinking'
    * where the provider tells it. What is thrown is the provider's failure, so that another channel may be asked. Stops when it is
    * unsubscribed from, as `tools.http` does by itself.
    */
-  answer(
+  readonly answer: (
     call: Call,
     request: AnswerRequest,
-  ):
+  ) =>
     | Observable<GatewayEvent>
     | AsyncIterable<GatewayEvent>
     | Promise<Observable<GatewayEvent> | AsyncIterable<GatewayEvent>>;
@@ -57,5 +57,5 @@ export interface AnsweringParts extends Pick<ChannelParts, 'traits' | 'thinking'
  * defineChannel({ name: 'mine', models: ['mine-*'], setup: ({ baseUrl }, { http }) => ({ answer: (call, request) => eventsOf(call, request) }) });
  */
 export interface AnsweringSpec<Schema extends z.ZodObject> extends Omit<ChannelSpec<Schema>, 'setup'> {
-  setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): AnsweringParts;
+  readonly setup: (options: ChannelOptions & z.output<Schema>, tools: ChannelTools) => AnsweringParts;
 }

@@ -203,12 +203,12 @@ export interface ChannelParts {
    * Reads no faster than `call.gate` allows and lets go when the call has ended, as `tools.http` does by itself. `call.target.key.index`
    * is the place of the key to use in `tools.keys`.
    */
-  open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  readonly open: (call: Call, request: UpstreamRequest) => Promise<Upstream>;
   /**
    * Opens a WebSocket to the provider and sends what `call.input` says, as `tools.sockets` does. Resolves when it is open, with the messages
    * that come as `message` events; rejects with GatewayError when it is refused. Absent where the provider has no sessions.
    */
-  connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  readonly connect?: (call: Call, request: UpstreamRequest) => Promise<Observable<GatewayEvent>>;
   /**
    * Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone.
    */
@@ -261,7 +261,7 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly routingFields?: readonly string[];
   /** How `sluice login NAME` gets a key of this provider, where its keys are had by signing in. */
   readonly login?: DeviceLogin;
-  setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
+  readonly setup: (options: ChannelOptions & z.output<Schema>, tools: ChannelTools) => ChannelParts;
 }
 
 /**

@@ -47,8 +47,6 @@ export type ReadsOf<Schema extends z.ZodType> = {
  */
 export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
 
-// Below a method's type, as its parameters may be narrower: plugins of this repository ask for the whole call.
-
 /**
  * A plugin at work on one call. The promise is the request phase: `await` what you need, throw a GatewayError to refuse, or answer by
  * yourself without calling `next`. The observable is the response phase: synchronous operators only; unsubscribing cancels everything up
@@ -60,7 +58,7 @@ export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
  *   return next(call);
  * }
  */
-export type Handler = { run(call: Call, next: Next): Promise<Observable<GatewayEvent>> }['run'];
+export type Handler = (call: Call, next: Next) => Promise<Observable<GatewayEvent>>;
 
 /**
  * What a plugin declares. `definePlugin` carries its types; only `name`, `stage` and `setup` are required.
@@ -104,10 +102,10 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly secrets?: {
     /** Stands in front of the colon in references. */
     readonly source: string;
-    open(options: z.output<Schema>, tools: SecretTools): SecretSource;
+    readonly open: (options: z.output<Schema>, tools: SecretTools) => SecretSource;
   };
   /** Runs once at start-up. Name the inner function: it shows in stack traces. */
-  setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
+  readonly setup: (options: z.output<Schema>, tools: PluginTools) => Handler | Promise<Handler>;
 }
 
 /**

@@ -61,5 +61,5 @@ export interface SecretsSpec<Schema extends z.ZodType> {
   /** A zod object; each member has a default, or is required. References in its options may be those of `env` and `file` alone. */
   readonly options?: Schema;
   /** Runs at the start, before the database is opened and channels are made. It sends no request, so that only reads can fail. */
-  open(options: z.output<Schema>, tools: SecretTools): SecretSource;
+  readonly open: (options: z.output<Schema>, tools: SecretTools) => SecretSource;
 }

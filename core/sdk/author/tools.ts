@@ -124,7 +124,10 @@ export interface Endpoint {
    * type are those of the reply, and `bytes` as they come. A JSON body of the request is `call.body`
    * (an empty object where none was sent); `params` are the path's.
    */
-  handle(call: Call, params: Readonly<Record<string, string>>): Promise<Observable<GatewayEvent>>;
+  readonly handle: (
+    call: Call,
+    params: Readonly<Record<string, string>>,
+  ) => Promise<Observable<GatewayEvent>>;
 }
 
 /**

@@ -23,9 +23,10 @@ import { createFetchClientUrl } from '../../upstream/guarded/client-url.ts';
 import { openServices } from '../../upstream/services.ts';
 import type { CallOutcome } from '../author/outcome.ts';
 import type { WatchPlugins } from '../author/plugin-time.ts';
-import type { Handler, Next, PluginEntry, PluginSpec } from '../define.ts';
+import type { Next, PluginEntry } from '../define.ts';
 import { createCallTools } from '../../config/call-tools.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
+import { setUpPlugin } from '../../config/whole-definitions.ts';
 import { toGatewayError, type GatewayError } from '../errors.ts';
 import { PluginCounters } from '../counters.ts';
 import { Notices } from '../notices.ts';
@@ -155,7 +156,7 @@ export async function testPlugins(
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,
   );
-  const { order, problems } = orderPlugins(listed.map((entry) => ({ ...orderOf(entry.spec), entry })));
+  const { order, problems } = orderPlugins(listed.map((entry) => ({ ...entry.spec, entry })));
   const unmet = problems.filter((problem) => !problem.includes('does not exist'));
   if (unmet.length > 0) throw new Error(unmet.join('\n'));
   const notInTests = (): never => {
@@ -222,7 +223,7 @@ export async function testPlugins(
       ...replaced,
     };
     // oxlint-disable-next-line no-await-in-loop -- in their order, as a gateway does
-    const handler = (await entry.spec.setup(options, own)) as Handler;
+    const handler = await setUpPlugin(entry.spec, options, own);
     running.push({ name, stage, after, handler });
   }
   const ended = new EndedCalls();
@@ -287,14 +288,5 @@ export async function testPlugins(
       await closeSurroundings(surroundings);
       await stores.close();
     },
-  };
-}
-
-function orderOf({ name, stage, after, before }: PluginSpec<z.ZodType>) {
-  return {
-    name,
-    stage,
-    ...(after === undefined ? {} : { after }),
-    ...(before === undefined ? {} : { before }),
   };
 }

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { PassThrough, Readable } from 'node:stream';
-import { definePlugin } from 'sluice';
-import type { Call } from 'sluice/internal';
+import { definePlugin, type Call } from 'sluice/internal';
 import { testPlugins } from 'sluice/testing';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnlyPeer } from '../../../core/state/links/peers.ts';

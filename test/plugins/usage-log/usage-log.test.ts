@@ -1,6 +1,13 @@
 import { of } from 'rxjs';
-import { definePlugin, GatewayError, type GatewayEvent, type PluginEntry } from 'sluice';
-import type { Bookkeeper, Call, InternalTools, Target, UsageLog } from 'sluice/internal';
+import { GatewayError, type GatewayEvent, type PluginEntry } from 'sluice';
+import {
+  definePlugin,
+  type Bookkeeper,
+  type Call,
+  type InternalTools,
+  type Target,
+  type UsageLog,
+} from 'sluice/internal';
 import { fail, reply as replyOf, testPlugins } from 'sluice/testing';
 import type { CallOptions, RunOptions, Script } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
