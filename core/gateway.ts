@@ -20,6 +20,7 @@ import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import { PluginCounters } from './sdk/counters.ts';
+import { workersOf } from './state/links/peers.ts';
 import { Notices } from './sdk/notices.ts';
 import { createEndErrorReporter } from './call/end-errors.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
@@ -141,7 +142,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const watchers: WatchPlugins[] = [];
   const serverCallers: ((call: Call) => boolean)[] = [];
   const counters = new PluginCounters();
-  const callTools = createCallTools(format, { ...surroundings, notices });
+  const callTools = createCallTools(format, { ...surroundings, notices, settings, onClose });
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const schema = strictOptions(entry.spec.options);
@@ -186,13 +187,12 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         fetchMedia,
         http,
         metrics: counters.of(name),
-        counters,
+        workers: workersOf(surroundings.processes.peers, name),
         fetchClientUrl,
         ...callTools,
         callsMcpServers: (isCalled) => serverCallers.push(isCalled),
         areMcpServersCalled: (call) => serverCallers.some((isCalled) => isCalled(call)),
         format,
-        onModelsChanged: (job) => onClose(notices.on('models-changed', job)),
         onDrain: (job) => void notices.on('draining', job),
         onClose,
       };

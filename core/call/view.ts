@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
 import { MarkedTexts } from '../json/outline/marks.ts';
 import type { Account } from '../money/account/index.ts';
-import type { CallOutcome, CallProgress, CallResponse } from '../sdk/author/outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse, SettledCall } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
@@ -207,6 +207,10 @@ class CallView implements Call {
 
   onOutcome(job: (outcome: CallOutcome) => void): void {
     this.#exchange.account.onOutcome(job);
+  }
+
+  onSettled(job: (settled: SettledCall) => void): void {
+    this.#exchange.account.onSettled(job);
   }
 
   get response(): CallResponse {

@@ -7,7 +7,7 @@ import type { PluginTools } from '../sdk/author/tools.ts';
 import type { Services } from '../sdk/author/services.ts';
 import type { FetchClientUrl } from '../sdk/author/client-url.ts';
 import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
-import type { PluginCounters } from '../sdk/counters.ts';
+import type { Workers } from '../sdk/author/workers.ts';
 import type { Call, Target } from '../sdk/call.ts';
 import type { Codec } from '../sdk/codec.ts';
 import type { GatewayError } from '../sdk/errors.ts';
@@ -75,8 +75,8 @@ export interface InternalTools {
   readonly http: Services;
   /** Declares what the plugin counts. */
   readonly metrics: PluginMetrics;
-  /** What all plugins count. */
-  readonly counters: PluginCounters;
+  /** Asks the workers of this gateway under topics of the plugin's own. */
+  readonly workers: Workers;
   /** Sends requests to URLs that clients gave. */
   readonly fetchClientUrl: FetchClientUrl;
   /** Opens the sealer of the database. */
@@ -131,6 +131,8 @@ export interface InternalTools {
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: WholeEndpoint) => void;
+  /** Returns the address of the client of a request to a route: see `PluginTools.clientAddress`. */
+  readonly clientAddress: PluginTools['clientAddress'];
   /** Adds a route that {@link administer} guards. */
   readonly adminRoute: PluginTools['adminRoute'];
   /** Returns the routes of plugins that {@link administer} guards. */
@@ -145,6 +147,8 @@ export interface InternalTools {
   readonly fetchMedia: FetchMedia;
   /** The format of a name; undefined when there is none. */
   readonly format: (name: string) => Format | undefined;
+  /** Runs the callback for each notice of a name: see `PluginTools.onNotice`. */
+  readonly onNotice: PluginTools['onNotice'];
   /** Runs the callback when channels serve other models than before, also when an administrator switches a channel off or on. */
   readonly onModelsChanged: (job: () => void) => void;
   /** Runs when the gateway takes no more calls. */

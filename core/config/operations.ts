@@ -1,8 +1,14 @@
 /** State of the gateway, as plugins read it. */
 import cluster from 'node:cluster';
 import { hostname } from 'node:os';
-import type { Operations, OperationsStatus } from '../sdk/author/operations.ts';
-import type { Ledger } from '../money/ledger/index.ts';
+import { lostLogLines } from '../log/output.ts';
+import type {
+  Operations,
+  OperationsStatus,
+  ProcessFigures,
+  TargetStanding,
+} from '../sdk/author/operations.ts';
+import type { Bookkeeper, Ledger } from '../money/ledger/index.ts';
 import type { Rates } from '../money/rates/index.ts';
 import type { Health } from '../sdk/health.ts';
 import type { ApiKey } from '../sdk/api-key.ts';
@@ -14,12 +20,13 @@ import type { Upkeep } from '../state/upkeep.ts';
 
 /** Parts of a gateway that know how it stands. */
 interface Parts {
-  readonly apiKeys: Pick<ApiKeys, 'page' | 'owners'>;
+  readonly apiKeys: Pick<ApiKeys, 'page' | 'owners' | 'held'>;
+  readonly bookkeeper: Pick<Bookkeeper, 'waiting'>;
   readonly health: Pick<Health, 'report' | 'sharing'>;
   readonly ledger: Pick<Ledger, 'states'>;
   readonly processes: Pick<Processes, 'status' | 'worker'>;
   readonly rates: Pick<Rates, 'state'>;
-  readonly stores: Pick<Stores, 'health'>;
+  readonly stores: Pick<Stores, 'health' | 'database'>;
   readonly upkeep: Pick<Upkeep, 'all'>;
 }
 
@@ -29,6 +36,7 @@ export function openOperations(parts: Parts): Operations {
   return {
     gateway: `${hostname()}:${cluster.isWorker ? process.ppid : process.pid}`,
     status: () => statusOf(parts),
+    figures: () => figuresOf(parts),
     budgets: ({ id, budgets }) => (budgets === undefined ? Promise.resolve([]) : ledger.states(id, budgets)),
     keys: async (limit, after) => {
       const page = await apiKeys.page(limit, after);
@@ -54,14 +62,8 @@ async function statusOf({ health, processes, rates, stores, upkeep }: Parts): Pr
   const serving = workers.filter(({ state }) => state === 'serving').map(({ worker }) => worker);
   return {
     database,
-    sharedStore: rates.state === 'ok' && health.sharing !== 'degraded' ? 'up' : 'down',
-    targets: health.report().map(({ channel, key, model, standing, last }) => ({
-      channel,
-      key,
-      ...(model === undefined ? {} : { model }),
-      state: standing,
-      ...(last === undefined ? {} : { code: last.code }),
-    })),
+    sharedStore: sharedStoreOf(rates, health),
+    targets: targetsOf(health),
     upkeep: upkeep
       .all()
       .map(({ what, warning }) => ({ what, ...(warning === undefined ? {} : { warning }) })),
@@ -71,4 +73,35 @@ async function statusOf({ health, processes, rates, stores, upkeep }: Parts): Pr
     ...(lastCrashAt === undefined ? {} : { lastCrashAt }),
     isFirst: processes.worker === Math.min(...serving),
   };
+}
+
+function figuresOf({ apiKeys, bookkeeper, health, rates, stores, upkeep }: Parts): ProcessFigures {
+  const { database } = stores;
+  return {
+    unsettledCalls: bookkeeper.waiting,
+    heldApiKeys: apiKeys.held.keys,
+    lostLogLines: lostLogLines(),
+    sharedStore: sharedStoreOf(rates, health),
+    connections: database.kind === 'postgres' ? database.connections() : [],
+    get targets() {
+      return targetsOf(health);
+    },
+    get upkeep() {
+      return upkeep.all();
+    },
+  };
+}
+
+function sharedStoreOf({ state }: Parts['rates'], { sharing }: Parts['health']): 'up' | 'down' {
+  return state === 'ok' && sharing !== 'degraded' ? 'up' : 'down';
+}
+
+function targetsOf(health: Parts['health']): readonly TargetStanding[] {
+  return health.report().map(({ channel, key, model, standing, last }) => ({
+    channel,
+    key,
+    ...(model === undefined ? {} : { model }),
+    state: standing,
+    ...(last === undefined ? {} : { code: last.code }),
+  }));
 }

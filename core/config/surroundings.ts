@@ -101,6 +101,7 @@ export function openSurroundings(
     {},
     processes.rates,
   );
+  const bookkeeper = startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged'));
   return {
     log,
     stores,
@@ -108,7 +109,7 @@ export function openSurroundings(
     users,
     credentials: openCredentials(users, stores),
     ledger,
-    bookkeeper: startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged')),
+    bookkeeper,
     usageLog: openUsageLog(stores),
     rates,
     health: ownHealth,
@@ -117,7 +118,16 @@ export function openSurroundings(
     processes,
     detached: new DetachedCalls(),
     upkeep,
-    operations: openOperations({ apiKeys, health: ownHealth, ledger, processes, rates, stores, upkeep }),
+    operations: openOperations({
+      apiKeys,
+      bookkeeper,
+      health: ownHealth,
+      ledger,
+      processes,
+      rates,
+      stores,
+      upkeep,
+    }),
     stopUpkeep: () => {
       stopPruning();
       stopTelling();

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { ClientAddress } from '../sdk/author/routes.ts';
 import { addressList, plainAddress, type AddressList } from '../model/addresses.ts';
 
 /** Longest header that is read: a chain of proxies is a few addresses long. */
@@ -25,6 +26,25 @@ export function createClientAddress(
       forwarded === undefined ? undefined : lastStranger(peer, forwardedHops(forwarded), trusted);
     if (first !== undefined && second !== undefined && first !== second) return peer;
     return first ?? second ?? peer;
+  };
+}
+
+/** Headers by which a proxy tells for whom it speaks. */
+const forwarding = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'] as const;
+
+/** Returns the address of the sender of a request, and whether a proxy that is not trusted may hide somebody else. */
+export function createRequestAddress(
+  trustedProxies: readonly string[],
+): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => ClientAddress {
+  const trusted = addressList(trustedProxies);
+  const addressOf = createClientAddress(trustedProxies);
+  return (request) => {
+    const { headers, socket } = request;
+    const isForwarded = forwarding.some((name) => headers[name] !== undefined);
+    return {
+      ip: addressOf(request),
+      isCertain: !isForwarded || trusted.has(socket.remoteAddress ?? ''),
+    };
   };
 }
 

@@ -1,4 +1,4 @@
-import type { CallOutcome, CallResponse } from './author/outcome.ts';
+import type { CallOutcome, CallResponse, SettledCall } from './author/outcome.ts';
 
 /** The account of a call as far as a {@link Call} shows it; `accountOf` of money/account gives the whole. */
 export interface CallAccount {
@@ -6,6 +6,8 @@ export interface CallAccount {
   readonly outcome: CallOutcome;
   /** Runs the callback once, soon after the call has ended and has been charged. */
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  /** Runs the callback then, too, with figures that are read when it asks for them. */
+  onSettled(job: (settled: SettledCall) => void): void;
   /** Facts about the response that counts. */
   readonly record: CallResponse;
   /** Does work together with that of other calls that have ended. */

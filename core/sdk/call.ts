@@ -11,7 +11,7 @@ import type {
 import type { Affinity } from './affinity.ts';
 import type { CallAccount } from './account.ts';
 import type { OutlinedTexts } from './author/call.ts';
-import type { CallOutcome, CallProgress, CallResponse } from './author/outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse, SettledCall } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
 import type {
   Codec,
@@ -171,6 +171,7 @@ export interface Call {
   readonly account: CallAccount;
   readonly progress: CallProgress;
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  onSettled(job: (settled: SettledCall) => void): void;
   readonly response: CallResponse;
   afterwards(job: () => void): void;
   onUsedTokens(job: (tokens: number | undefined) => void): void;

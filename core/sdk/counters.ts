@@ -1,19 +1,10 @@
-import type { PluginCounter, PluginMetrics } from './author/metrics.ts';
+import type { CountedSeries, PluginCounter, PluginMetrics } from './author/metrics.ts';
 
 /** Maximum number of series of one counter. */
 const maxSeries = 100;
 
 /** Value of every label of the series that counts what no other series has room for. */
 const other = 'other';
-
-/** One counter of a plugin, with the series that have counted something. */
-export interface CountedSeries {
-  /** `sluice_plugin_cache_calls_total`. */
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-  readonly series: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-}
 
 /** The counters that the plugins of one gateway have declared, for the plugin that publishes them. */
 export class PluginCounters {
@@ -32,6 +23,7 @@ export class PluginCounters {
         this.#counters.set(full, counter);
         return counter;
       },
+      all: () => this.all(),
     };
   }
 

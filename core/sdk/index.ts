@@ -13,6 +13,7 @@ export type {
   CallProgress,
   CallResponse,
   CallTimes,
+  SettledCall,
 } from './author/outcome.ts';
 export type { ClientUrlRequest, FetchClientUrl } from './author/client-url.ts';
 export {
@@ -27,12 +28,15 @@ export {
   type SignInRequest,
   type Stage,
 } from './author/plugin.ts';
+export type { GatewayNotices } from './author/notices.ts';
+export type { WorkerAnswer, WorkerAnswers, Workers } from './author/workers.ts';
 export type { PluginTime, WatchPlugins } from './author/plugin-time.ts';
-export type { PluginCounter, PluginMetrics } from './author/metrics.ts';
+export type { CountedSeries, PluginCounter, PluginMetrics } from './author/metrics.ts';
 export type {
   BudgetStanding,
   Operations,
   OperationsStatus,
+  ProcessFigures,
   ProcessLoad,
   TargetStanding,
 } from './author/operations.ts';
@@ -50,6 +54,7 @@ export type {
   AdminChange,
   AdminRequest,
   AdminRouteHandler,
+  ClientAddress,
   RouteContext,
   RouteHandler,
 } from './author/routes.ts';

@@ -38,7 +38,6 @@ export { checkJsonType, readBytes } from '../front/body.ts';
 export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
 export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
 export { formParserOf, type FormParser, type FormToken } from '../front/multipart.ts';
-export { createClientAddress } from '../front/client-address.ts';
 export { excludedMember, requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
@@ -49,8 +48,6 @@ export { channelForm, pluginForms, priceForm } from '../config/runtime-config/fo
 export { problemOf } from '../config/runtime-config/refusals.ts';
 export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/views.ts';
 export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
-export { lostLogLines } from '../log/output.ts';
-export { plainAddress } from '../model/addresses.ts';
 export { type PartHead, plainName } from '../model/form.ts';
 export { nestsTooDeeply } from '../json/parse.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
@@ -75,7 +72,7 @@ export type { Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
-export { type PlaceHealth, type Standing } from './health.ts';
+export type { PlaceHealth } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
 export {
@@ -88,7 +85,6 @@ export {
 export { openAdminTokens } from '../state/admin-tokens/open.ts';
 export { apiKeyFields, budgetField, endUserBudgetField } from '../state/api-keys/fields.ts';
 export { type ApiKeyChanges, type ApiKeys, type OldSecret } from '../state/api-keys/index.ts';
-export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,
   type ItemQuery,

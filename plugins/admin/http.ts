@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, toGatewayError, addressList, type RouteContext, type Log } from 'sluice';
-import { plainAddress } from 'sluice/internal';
 
 /** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */
 const securityHeaders = {
@@ -83,7 +82,7 @@ export function createOutside(trustedProxies: readonly string[]): (request: Inco
   return ({ socket, headers }) => {
     const https = 'encrypted' in socket && socket.encrypted === true;
     const { host } = headers;
-    if (!trusted.has(plainAddress(socket.remoteAddress ?? ''))) return { https, host };
+    if (!trusted.has(socket.remoteAddress ?? '')) return { https, host };
     const told = first(headers['x-forwarded-proto']);
     return {
       https: told === undefined ? https : told === 'https',

@@ -1,18 +1,16 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import { writeSse } from 'sluice/channel-kit';
 import {
-  isInScope,
-  sseComment,
-  type Call,
-  type Gathered,
-  type KeyScope,
-  type Next,
-  type PeerAnswer,
-  type Peers,
-} from 'sluice/internal';
+  GatewayError,
+  type GatewayEvent,
+  type JsonObject,
+  type WorkerAnswer,
+  type WorkerAnswers,
+  type Workers,
+} from 'sluice';
+import { writeSse } from 'sluice/channel-kit';
+import { isInScope, sseComment, type Call, type KeyScope, type Next } from 'sluice/internal';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas/index.ts';
 
@@ -73,7 +71,7 @@ interface Heard {
 
 /** The calls of all processes as they run, for those who watch them. Processes are asked for them only while somebody does. */
 export class LiveCalls {
-  readonly #peers: Peers;
+  readonly #peers: Workers;
   readonly #feed = new LiveFeed();
   readonly #stopAnswering: readonly (() => void)[];
   readonly #watching = new Set<Watcher>();
@@ -82,13 +80,13 @@ export class LiveCalls {
   #telling: NodeJS.Timeout | undefined;
   #breaking: NodeJS.Timeout | undefined;
 
-  constructor(peers: Peers) {
+  constructor(peers: Workers) {
     this.#peers = peers;
     this.#stopAnswering = [
-      peers.answer(callsTopic, (question): PeerAnswer => ({
+      peers.answer(callsTopic, (question): WorkerAnswer => ({
         value: this.#feed.read(feedQuestion.parse(question)),
       })),
-      peers.answer(runningTopic, (question): PeerAnswer => {
+      peers.answer(runningTopic, (question): WorkerAnswer => {
         const { scope } = runningQuestion.parse(question ?? {});
         return { value: { running: this.#count(scope) } };
       }),
@@ -174,7 +172,7 @@ export class LiveCalls {
     if ([...this.#watching].some(({ isNew }) => isNew)) void this.#look();
   }
 
-  #changes({ answers, silent }: Gathered): LiveFrame {
+  #changes({ answers, silent }: WorkerAnswers): LiveFrame {
     const calls: LiveCall[] = [];
     let skipped = 0;
     for (const { from, value } of answers) {

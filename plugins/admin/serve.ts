@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { GatewayError, toGatewayError, type RouteContext } from 'sluice';
-import { createClientAddress, type InternalTools } from 'sluice/internal';
+import { type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
 import type { Actor } from './access/actor.ts';
 import { notLoggedIn, type ActorOf, type Identified } from './access/identify.ts';
@@ -77,12 +77,15 @@ export function createServe(
     log,
     apiKeys,
     ...tools
-  }: Pick<InternalTools, 'settings' | 'log' | 'apiKeys' | 'stores' | 'upkeep' | 'openSealer'>,
+  }: Pick<
+    InternalTools,
+    'settings' | 'log' | 'apiKeys' | 'stores' | 'upkeep' | 'openSealer' | 'clientAddress'
+  >,
   actorOf: ActorOf,
 ) {
   const creates = new IdempotentCreates(tools);
   const outside = createOutside(settings.trustedProxies);
-  const addressOf = createClientAddress(settings.trustedProxies);
+  const { clientAddress } = tools;
 
   async function valueOf(
     name: RouteName,
@@ -120,7 +123,7 @@ export function createServe(
       id: ctx.params['id'] ?? '',
       query,
       body,
-      ip: addressOf(request),
+      ip: clientAddress(request).ip,
       https,
       session: sender?.session,
       get actor(): Actor {
@@ -155,7 +158,7 @@ export function createServe(
     const { actor, session } = sender;
     if (ctx.method !== 'GET') checkChange(ctx, from, sender);
     checkAccess(actor, needsOfPlugin(ctx.method));
-    return { actor, session, ip: addressOf(ctx.req) };
+    return { actor, session, ip: clientAddress(ctx.req).ip };
   };
   return { serve, check };
 }

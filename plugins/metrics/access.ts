@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { GatewayError, addressList } from 'sluice';
-import { createClientAddress, plainAddress } from 'sluice/internal';
+import { addressList, GatewayError, type PluginTools } from 'sluice';
 
 /** Addresses that are no part of the Internet: this machine, private networks, links, and networks between carriers and their customers. */
 const inside = addressList([
@@ -16,16 +15,13 @@ const inside = addressList([
   'fe80::/10',
 ]);
 
-/** What a proxy says of whom it speaks for. */
-const forwarding = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'] as const;
-
 /**
  * Decides who may read the metrics: with a token who sends it, from wherever. Without one who asks from a private address; somebody
  * behind a proxy that is not trusted may be anybody.
  */
 export function createAccess(
   token: string | undefined,
-  trustedProxies: readonly string[],
+  addressOf: PluginTools['clientAddress'],
 ): (request: IncomingMessage) => void {
   if (token !== undefined) {
     const wanted = digest(token);
@@ -37,13 +33,9 @@ export function createAccess(
       });
     };
   }
-  const trusted = addressList(trustedProxies);
-  const addressOf = createClientAddress(trustedProxies);
   return (request) => {
-    const { headers, socket } = request;
-    const isTold = forwarding.some((name) => headers[name] !== undefined);
-    const isBelieved = !isTold || trusted.has(plainAddress(socket.remoteAddress ?? ''));
-    if (isBelieved && inside.has(addressOf(request))) return;
+    const { ip, isCertain } = addressOf(request);
+    if (isCertain && inside.has(ip)) return;
     throw new GatewayError(
       'forbidden',
       'The metrics are for private addresses alone, unless the operator sets a token for them.',

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { GatewayError, secret, toGatewayError } from 'sluice';
-import { definePlugin, accountOf, type Call, type InternalTools, type PeerAnswer } from 'sluice/internal';
+import { definePlugin, GatewayError, secret, toGatewayError, type WorkerAnswer } from 'sluice';
 import { createAccess } from './access.ts';
 import { countedByPlugins } from './plugins.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
 import { Series } from './series.ts';
 
-/** Under this name the processes ask each other. */
+/** Under this name the workers ask each other. */
 const topic = 'metrics';
 
 const options = z.strictObject({
@@ -25,32 +24,31 @@ export default definePlugin({
   name: 'metrics',
   stage: 'observe',
   options,
-  setup({ enabled, token }, tools: InternalTools) {
+  setup({ enabled, token }, tools) {
     if (!enabled) return (call, next) => next(call);
-    const { settings, log, notices, route, onClose } = tools;
+    const { log, operations, workers } = tools;
     const series = new Series(tools);
-    const mayRead = createAccess(token, settings.trustedProxies);
-    onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));
+    const mayRead = createAccess(token, (request) => tools.clientAddress(request));
+    tools.onNotice('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code));
+    tools.onNotice('end-of-call-failed', () => series.countEndError());
+    tools.onNotice('refusal-learned', ({ channel }) => series.countLearned(channel));
 
-    onClose(notices.on('end-of-call-failed', () => series.countEndError()));
-    onClose(notices.on('refusal-learned', ({ channel }) => series.countLearned(channel)));
-
-    const { peers } = tools.processes;
-    const measure = async (): Promise<PeerAnswer> =>
-      measured([series.registry, processMetrics(), countedByPlugins(tools.counters)]);
-    const stopAnswering = peers.answer(topic, () =>
+    const ofProcess = processMetrics(() => operations.figures().lostLogLines);
+    const measure = async (): Promise<WorkerAnswer> =>
+      measured([series.registry, ofProcess, countedByPlugins(tools.metrics.all())]);
+    const stopAnswering = workers.answer(topic, () =>
       measure().catch((error: unknown) => {
         log.error({ error }, 'the metrics of this process could not be read');
         throw error;
       }),
     );
-    onClose(async () => {
+    tools.onClose(async () => {
       stopAnswering();
-      await peers.leave(topic, (await measure()).totals ?? {});
+      await workers.leave(topic, (await measure()).totals ?? {});
     });
 
     const gather = async (): Promise<string> => {
-      const gathered = await peers.gather(topic);
+      const gathered = await workers.gather(topic);
       if (gathered === undefined || gathered.answers.length === 0)
         throw new GatewayError('server_is_overloaded', 'No process told its metrics in time: try again.', {
           retryAfter: 1,
@@ -62,7 +60,7 @@ export default definePlugin({
       (gathering ??= gather().finally(() => {
         gathering = undefined;
       }));
-    route('GET', '/metrics', async (ctx) => {
+    tools.route('GET', '/metrics', async (ctx) => {
       ctx.set({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
       try {
         mayRead(ctx.req);
@@ -79,9 +77,8 @@ export default definePlugin({
       }
     });
 
-    return function metered(call: Call, next) {
-      const account = accountOf(call);
-      account.onSettled(() => series.count(call, account));
+    return function metered(call, next) {
+      call.onSettled((settled) => series.count(call, settled));
       return next(call);
     };
   },

@@ -1,10 +1,10 @@
 import { Counter, Registry } from 'prom-client';
-import type { InternalTools } from 'sluice/internal';
+import type { CountedSeries } from 'sluice';
 
 /** Returns the counters of all plugins as they stand now. Made for each scrape, because plugins are set up in any order. */
-export function countedByPlugins(counters: InternalTools['counters']): Registry {
+export function countedByPlugins(counters: readonly CountedSeries[]): Registry {
   const registry = new Registry();
-  for (const { name, help, labelNames, series } of counters.all()) {
+  for (const { name, help, labelNames, series } of counters) {
     const counter = new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
     for (const { labels, value } of series) counter.inc(labels, value);
   }

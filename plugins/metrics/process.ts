@@ -1,11 +1,10 @@
 /** Metrics of this process: memory, CPU, event loop. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { lostLogLines } from 'sluice/internal';
 
 let registry: Registry | undefined;
 
 /** What is measured of this process by itself: memory, CPU, event loop, garbage collection, sockets. From the first time that it is asked for. */
-export function processMetrics(): Registry {
+export function processMetrics(lostLogLines: () => number): Registry {
   if (registry === undefined) {
     // Once for the process, whatever gateways it holds: what watches the collector of garbage is never let go of.
     registry = new Registry();

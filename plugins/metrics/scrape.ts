@@ -1,7 +1,7 @@
 /** Joins the metrics of all workers into one page. */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { z } from 'zod';
-import type { Gathered, PeerAnswer } from 'sluice/internal';
+import type { WorkerAnswer, WorkerAnswers } from 'sluice';
 
 const kind = z.object({ name: z.string(), help: z.string(), type: z.string() });
 const sample = z.object({
@@ -22,7 +22,7 @@ const told = z.object({ counted: z.array(kind), gauges: z.array(metric) });
 const series = z.tuple([z.string(), z.string(), sample.shape.labels]);
 
 /** What this process has measured, for {@link textOf}. Counters and histograms only grow: they are totals. */
-export async function measured(registries: readonly Registry[]): Promise<PeerAnswer> {
+export async function measured(registries: readonly Registry[]): Promise<WorkerAnswer> {
   const counted: z.output<typeof kind>[] = [];
   const gauges: z.output<typeof metric>[] = [];
   const totals: Record<string, number> = {};
@@ -43,7 +43,7 @@ export async function measured(registries: readonly Registry[]): Promise<PeerAns
 }
 
 /** All processes as one, in the text format of Prometheus. */
-export function textOf({ answers, silent, totals }: Gathered): Promise<string> {
+export function textOf({ answers, silent, totals }: WorkerAnswers): Promise<string> {
   const all = answers.flatMap(({ value }) => {
     const { data } = told.safeParse(value);
     return data === undefined ? [] : [data];

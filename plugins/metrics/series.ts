@@ -1,20 +1,14 @@
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
-import type { Call } from 'sluice';
-import type { Account, InternalTools, Standing } from 'sluice/internal';
+import type { Call, PluginTools, ProcessFigures, SettledCall, TargetStanding } from 'sluice';
 import { PendingCalls, tokenKinds } from './pending.ts';
 
 /** What the series are made from. */
-export type SeriesTools = Pick<
-  InternalTools,
-  'apiKeys' | 'bookkeeper' | 'catalog' | 'health' | 'overload' | 'rates' | 'stores' | 'upkeep'
->;
-
-type Postgres = Extract<SeriesTools['stores']['database'], { readonly kind: 'postgres' }>;
+export type SeriesTools = Pick<PluginTools, 'catalog' | 'operations' | 'overload'>;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
 const durations = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-const standings: readonly Standing[] = ['up', 'cooling', 'resting', 'probing'];
+const standings: readonly TargetStanding['state'][] = ['up', 'cooling', 'resting', 'probing'];
 
 /**
  * Everything that is counted of calls, and what is looked at when somebody asks. The values of every label are bounded: formats,
@@ -96,11 +90,8 @@ export class Series {
   }
 
   /** Counts a call that has ended. */
-  count(
-    call: Call,
-    { record, usage, cost, answeredBy = '' }: Pick<Account, 'record' | 'usage' | 'cost' | 'answeredBy'>,
-  ): void {
-    const { attempt, ended, error, firstMs, status } = record;
+  count(call: Call, { response, usage, cost, answeredBy = '' }: SettledCall): void {
+    const { attempt, ended, error, firstMs, status } = response;
     const { operation } = call;
     const channel = attempt?.channel ?? answeredBy;
     const model = this.#modelOf(call.askedModel);
@@ -114,7 +105,7 @@ export class Series {
       this.#pending.set(place, pending);
     }
     pending.calls += 1;
-    this.#seconds.observe(pending.ofTimes, record.ms / 1000);
+    this.#seconds.observe(pending.ofTimes, response.ms / 1000);
     if (firstMs !== undefined) this.#firstSeconds.observe(pending.ofTimes, firstMs / 1000);
     if (usage !== undefined) pending.add(usage);
     pending.microDollars += cost?.microDollars ?? 0;
@@ -153,11 +144,11 @@ export class Series {
   }
 
   /** How the connections to PostgreSQL stand. */
-  #lookAtPool(database: Postgres): void {
+  #lookAtPool({ operations }: SeriesTools): void {
     const gauge = (
       name: string,
       help: string,
-      read: (state: ReturnType<Postgres['connections']>[number]) => number,
+      read: (state: ProcessFigures['connections'][number]) => number,
     ): void => {
       const made = new Gauge({
         name,
@@ -165,7 +156,8 @@ export class Series {
         labelNames: ['server'],
         registers: [this.registry],
         collect: () => {
-          for (const state of database.connections()) made.set({ server: state.server }, read(state));
+          for (const state of operations.figures().connections)
+            made.set({ server: state.server }, read(state));
         },
       });
     };
@@ -189,7 +181,8 @@ export class Series {
   }
 
   /** What is not counted but stands somewhere already. */
-  #look({ apiKeys, bookkeeper, catalog, health, overload, rates, stores, upkeep }: SeriesTools): void {
+  #look(tools: SeriesTools): void {
+    const { catalog, operations, overload } = tools;
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
@@ -201,20 +194,23 @@ export class Series {
       'Bytes of request bodies and forms that calls hold in memory.',
       () => overload.bodies,
     );
-    gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);
+    gauge(
+      'sluice_unsettled_calls',
+      'Calls that wait to be charged and recorded.',
+      () => operations.figures().unsettledCalls,
+    );
     gauge(
       'sluice_api_keys_held',
       'API keys in use, which processes hold in memory.',
-      () => apiKeys.held.keys,
+      () => operations.figures().heldApiKeys,
     );
     gauge(
       'sluice_shared_store_up',
       'Whether the shared store answers; 1 also where there is none.',
-      () => (rates.state === 'ok' && health.sharing !== 'degraded' ? 1 : 0),
+      () => (operations.figures().sharedStore === 'up' ? 1 : 0),
       'min',
     );
-    const { database } = stores;
-    if (database.kind === 'postgres') this.#lookAtPool(database);
+    if (operations.figures().connections.length > 0) this.#lookAtPool(tools);
     const refused = new Counter({
       name: 'sluice_overload_refusals_total',
       help: 'Calls that were refused because a process had too much to do.',
@@ -231,13 +227,13 @@ export class Series {
       registers,
       aggregator: 'max',
       collect: () => {
-        const report = health.report();
+        const { targets } = operations.figures();
         for (const { id, keys } of catalog.channels)
           for (const { id: key } of keys) {
-            const known = report.find(
-              (place) => place.channel === id && place.key === key && place.model === undefined,
+            const known = targets.find(
+              (target) => target.channel === id && target.key === key && target.model === undefined,
             );
-            const now = known?.standing ?? 'up';
+            const now = known?.state ?? 'up';
             for (const one of standings)
               standing.set({ channel: id, key, standing: one }, one === now ? 1 : 0);
           }
@@ -250,7 +246,7 @@ export class Series {
       registers,
       aggregator: 'max',
       collect: () => {
-        for (const { what, rows: count } of upkeep.all())
+        for (const { what, rows: count } of operations.figures().upkeep)
           if (count !== undefined) rows.set({ kept: what }, count);
       },
     });
@@ -261,7 +257,8 @@ export class Series {
       registers,
       aggregator: 'max',
       collect: () => {
-        for (const { what, overdueSeconds } of upkeep.all()) overdue.set({ kept: what }, overdueSeconds);
+        for (const { what, overdueSeconds } of operations.figures().upkeep)
+          overdue.set({ kept: what }, overdueSeconds);
       },
     });
     const enabled = new Gauge({

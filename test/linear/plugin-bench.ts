@@ -248,7 +248,7 @@ async function setUp<Schema extends z.ZodType>(
     ...tools,
     bookkeeper: withoutBooks(tools.bookkeeper),
     // A plugin is set up once for each row.
-    metrics: { counter: () => ({ add() {} }) },
+    metrics: { counter: () => ({ add() {} }), all: () => [] },
     onClose: (close) => void closing.push(close),
   };
   const handler = await spec.setup(parsed as z.output<Schema>, own);

@@ -5,6 +5,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { definePlugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
+import { createRequestAddress } from '../../core/front/client-address.ts';
 import type { Gathered } from '../../core/state/links/peers.ts';
 import { createAccess } from '../../plugins/metrics/access.ts';
 import metrics from '../../plugins/metrics/index.ts';
@@ -229,21 +230,25 @@ describe('who may read them', () => {
   test.each(['127.0.0.1', '::1', '::ffff:10.1.2.3', '172.20.0.3', '192.168.1.1', 'fd00::7', '169.254.1.1'])(
     '%s may',
     (address) => {
-      expect(() => createAccess(undefined, [])(asking(address))).not.toThrow();
+      expect(() => createAccess(undefined, createRequestAddress([]))(asking(address))).not.toThrow();
     },
   );
 
   test.each(['203.0.113.9', '2001:db8::1', '172.32.0.1', ''])('%s may not', (address) => {
-    expect(() => createAccess(undefined, [])(asking(address))).toThrow(/private addresses/);
+    expect(() => createAccess(undefined, createRequestAddress([]))(asking(address))).toThrow(
+      /private addresses/,
+    );
   });
 
   test('somebody behind a proxy is who the proxy says, where it is trusted, and nobody where it is not', () => {
     const told = { 'x-forwarded-for': '10.0.0.7' };
-    expect(() => createAccess(undefined, [])(asking('127.0.0.1', told))).toThrow(/private addresses/);
-    expect(() => createAccess(undefined, [])(asking('127.0.0.1', { via: '1.1 proxy' }))).toThrow(
+    expect(() => createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', told))).toThrow(
       /private addresses/,
     );
-    const access = createAccess(undefined, ['127.0.0.1']);
+    expect(() =>
+      createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', { via: '1.1 proxy' })),
+    ).toThrow(/private addresses/);
+    const access = createAccess(undefined, createRequestAddress(['127.0.0.1']));
     expect(() => access(asking('127.0.0.1', told))).not.toThrow();
     expect(() => access(asking('127.0.0.1', { 'x-forwarded-for': '203.0.113.9' }))).toThrow(
       /private addresses/,
@@ -252,7 +257,7 @@ describe('who may read them', () => {
   });
 
   test('with a token only who sends it, from wherever', () => {
-    const access = createAccess('a-token-that-is-long', []);
+    const access = createAccess('a-token-that-is-long', createRequestAddress([]));
     expect(() =>
       access(asking('203.0.113.9', { authorization: 'Bearer a-token-that-is-long' })),
     ).not.toThrow();

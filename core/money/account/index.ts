@@ -1,7 +1,7 @@
 import type { AttemptEvent } from '../../model/event.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { CallAccount } from '../../sdk/account.ts';
-import type { CallCost, CallOutcome } from '../../sdk/author/outcome.ts';
+import type { CallCost, CallOutcome, SettledCall } from '../../sdk/author/outcome.ts';
 import type { Call } from '../../sdk/call.ts';
 import type { Handler, Next } from '../../sdk/define.ts';
 import type { Observing } from '../../sdk/followed-reply.ts';
@@ -57,7 +57,7 @@ import type { AccountServices, Recorder } from './services.ts';
  *
  * Callbacks see final figures, in whatever order plugins run or register: they run after all callbacks of `call.onEnd`.
  */
-export class Account implements CallAccount, EndedCall {
+export class Account implements CallAccount, EndedCall, SettledCall {
   /** Has the settlement taken together with something else, so that the reservation must not be part of an allotment. */
   settlesElsewhere = false;
   /** The providers that were asked. */
@@ -74,7 +74,7 @@ export class Account implements CallAccount, EndedCall {
   #holders: ChargedHolders = { owners: [], series: [] };
   #watcher: (() => Observing) | undefined = undefined;
   #closeJobs: (() => void)[] | undefined = undefined;
-  #settleJobs: (() => void)[] | undefined = undefined;
+  #settleJobs: ((settled: SettledCall) => void)[] | undefined = undefined;
   #charged: Charge | undefined = undefined;
   #apart: Charge | undefined = undefined;
   #answeredBy: string | undefined = undefined;
@@ -87,6 +87,10 @@ export class Account implements CallAccount, EndedCall {
 
   /** The record of the response that counts: the client's, or that of the detached call. */
   get record(): CallRecord {
+    return this.#record;
+  }
+
+  get response(): CallRecord {
     return this.#record;
   }
 
@@ -270,9 +274,9 @@ export class Account implements CallAccount, EndedCall {
   }
 
   /** Runs the callback once the account is settled. */
-  onSettled(job: () => void): void {
+  onSettled(job: (settled: SettledCall) => void): void {
     if (this.#state === 'settled') {
-      this.afterwards(job);
+      this.#services?.ended.add({ settle: () => this.#run(job) });
       return;
     }
     (this.#settleJobs ??= []).push(job);
@@ -388,9 +392,9 @@ export class Account implements CallAccount, EndedCall {
     if (reservation !== undefined) this.#services?.bookkeeper.release(reservation.id);
   }
 
-  #run(job: () => void): void {
+  #run(job: (settled: SettledCall) => void): void {
     try {
-      job();
+      job(this);
     } catch (error) {
       this.#services?.report(error, this.#record.id);
     }

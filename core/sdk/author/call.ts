@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Affinity } from '../affinity.ts';
 import type { CallKey } from '../call-key.ts';
 import type { Format, Operation } from '../format.ts';
-import type { CallOutcome, CallProgress, CallResponse } from './outcome.ts';
+import type { CallOutcome, CallProgress, CallResponse, SettledCall } from './outcome.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { Codec } from '../codec.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -48,6 +48,8 @@ export interface Target {
     readonly id: string;
     /** The name of its kind. */
     readonly kind: string;
+    /** Public names of models and `*` patterns that it serves. */
+    readonly models: readonly string[];
     /** For each operation the formats spoken, best first. */
     readonly speaks: { readonly [O in Operation]?: readonly string[] };
     /** At least one, also where there is no key. */
@@ -200,6 +202,14 @@ export interface Call {
    * (a background response) ends when its work is done. Errors that the callback throws are logged. Calls made with `tools.calls` have none.
    */
   onOutcome(job: (outcome: CallOutcome) => void): void;
+  /**
+   * Runs the callback once, when `onOutcome` does. Its figures are read when the callback asks for them, so that it costs less than `onOutcome`:
+   * for a plugin that counts every call.
+   *
+   * @example
+   * call.onSettled(({ response, cost }) => count(response.attempt?.channel ?? '', response.status, cost?.microDollars ?? 0));
+   */
+  onSettled(job: (settled: SettledCall) => void): void;
   /**
    * Returns a view of the call for requests that may be given up while the call goes on: `signal` and `onEnd` of the view fire then, or when
    * the call ends. The plugin that asks for the view calls `end` once, also after a response that was read to its end.

@@ -44,6 +44,8 @@ export interface Catalog {
   candidates(model: string, operation?: Operation): readonly Candidate[];
   /** Every model that is known to be one that can be called now, sorted. */
   list(): readonly ListedModel[];
+  /** False for a channel that an administrator has switched off. */
+  isOn(channel: string): boolean;
 }
 
 /**

@@ -11,6 +11,21 @@ export interface PluginCounter {
 }
 
 /**
+ * A counter of a plugin as it stands.
+ *
+ * @example
+ * const total = counted.series.reduce((sum, { value }) => sum + value, 0);
+ */
+export interface CountedSeries {
+  /** `sluice_plugin_cache_calls_total`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+  /** Those that have counted something. */
+  readonly series: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+}
+
+/**
  * Declares what a plugin counts. The plugin `metrics` publishes it, the sum of all workers; where that is off it costs an addition.
  *
  * @example
@@ -23,4 +38,6 @@ export interface PluginMetrics {
    * A counter has at most 100 series: what has no room is counted under the label value `other`. Throws for a name that is taken.
    */
   counter(name: string, help: string, labels?: readonly string[]): PluginCounter;
+  /** Returns the counters of all plugins in this process, for a plugin that publishes them. */
+  all(): readonly CountedSeries[];
 }

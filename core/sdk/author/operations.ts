@@ -63,6 +63,44 @@ export interface OperationsStatus {
 }
 
 /**
+ * Figures of one process at a moment.
+ *
+ * @example
+ * const waiting = tools.operations.figures().connections.reduce((sum, pool) => sum + pool.waiting, 0);
+ */
+export interface ProcessFigures {
+  /** Calls that wait to be charged and recorded. */
+  readonly unsettledCalls: number;
+  /** API keys that the process holds in memory. */
+  readonly heldApiKeys: number;
+  /** Lines of the log that could not be written since the start. */
+  readonly lostLogLines: number;
+  /** State of the store that gateways share; `up` where there is none. */
+  readonly sharedStore: 'up' | 'down';
+  /** Connections of this process to PostgreSQL, to the primary and to a replica; empty with SQLite. */
+  readonly connections: readonly {
+    readonly server: 'primary' | 'replica';
+    /** Connections that run a statement. */
+    readonly inUse: number;
+    readonly idle: number;
+    /** Maximum number of connections. */
+    readonly size: number;
+    /** Statements that wait for a connection. */
+    readonly waiting: number;
+  }[];
+  /** Targets that have failed. */
+  readonly targets: readonly TargetStanding[];
+  /** What is kept in the database by a rule. */
+  readonly upkeep: readonly {
+    readonly what: string;
+    /** Number of rows, where it is known. */
+    readonly rows?: number;
+    /** Seconds for which the oldest row that should have been removed is overdue. */
+    readonly overdueSeconds: number;
+  }[];
+}
+
+/**
  * How the gateway stands, for looks in the background every few seconds: never for each call.
  *
  * @example
@@ -77,6 +115,8 @@ export interface Operations {
   readonly gateway: string;
   /** Asks the database with a write, and the main process. Never rejects. */
   status(): Promise<OperationsStatus>;
+  /** Returns figures of this process, from its memory: for a scrape. */
+  figures(): ProcessFigures;
   /** How the budgets of a key, and of its owners, stand: a read of the database. */
   budgets(key: ApiKey): Promise<readonly BudgetStanding[]>;
   /** A page of all API keys, newest first, each with its team as `owners`. `after` is the `next` of the page before; the last page has none. */

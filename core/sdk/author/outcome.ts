@@ -123,3 +123,19 @@ export interface CallResponse {
   /** Returns the attempts that failed, each as `shown` gives it; undefined when there are none. */
   failures<T>(shown: (attempt: AttemptEvent) => T): readonly T[] | undefined;
 }
+
+/**
+ * A call that has ended and has been charged.
+ *
+ * @example
+ * call.onSettled(({ usage }: SettledCall) => log.info({ id: call.id, input: usage?.input }, 'call ended'));
+ */
+export interface SettledCall {
+  readonly response: CallResponse;
+  /** What is charged, or what the response told where nothing charges. */
+  readonly usage: Usage | undefined;
+  /** Cost of the usage; undefined where its model has no price. */
+  readonly cost: CallCost | undefined;
+  /** `plugin:NAME` where a plugin has answered in place of a channel. */
+  readonly answeredBy: string | undefined;
+}

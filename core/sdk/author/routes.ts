@@ -28,6 +28,19 @@ export type RouteContext = ParameterizedContext<
 export type RouteHandler = (ctx: RouteContext) => void | Promise<void>;
 
 /**
+ * Address of the client of a request to a route.
+ *
+ * @example
+ * const { ip } = tools.clientAddress(ctx.req);
+ */
+export interface ClientAddress {
+  /** The address that a trusted proxy (`trustedProxies`) names, or that of the connection. */
+  readonly ip: string;
+  /** False where the request came through a proxy that is not trusted: `ip` is the address of the proxy. */
+  readonly isCertain: boolean;
+}
+
+/**
  * A change that a route for administrators has made, for the audit log.
  *
  * @example

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -9,7 +10,10 @@ import type { Call, Target } from './call.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Catalog, Health } from './catalog.ts';
 import type { Rates } from './rates.ts';
+import type { GatewayNotices } from './notices.ts';
+import type { ClientAddress } from './routes.ts';
 import type { WatchPlugins } from './plugin-time.ts';
+import type { Workers } from './workers.ts';
 import type { PluginMetrics } from './metrics.ts';
 import type { Operations, ProcessLoad } from './operations.ts';
 import type { Services } from './services.ts';
@@ -172,6 +176,8 @@ export interface PluginTools {
   readonly operations: Operations;
   /** Declares what the plugin counts, for `GET /metrics`. */
   readonly metrics: PluginMetrics;
+  /** Asks the workers of this gateway, for figures of all of them. */
+  readonly workers: Workers;
   /** Sends requests to URLs that clients gave: to public addresses alone. */
   readonly fetchClientUrl: FetchClientUrl;
   /**
@@ -254,8 +260,12 @@ export interface PluginTools {
     handler: AdminRouteHandler,
     options?: { readonly records?: boolean },
   ): void;
+  /** Returns the address of the client of a request to a route, as `call.wire.ip` has it for calls. */
+  clientAddress(request: Pick<IncomingMessage, 'headers' | 'socket'>): ClientAddress;
   /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   endpoint(endpoint: Endpoint): void;
+  /** Runs the callback for each notice of this name. */
+  onNotice<Name extends keyof GatewayNotices>(name: Name, job: (notice: GatewayNotices[Name]) => void): void;
   /**
    * Runs the callback when channels serve other models than before, also when an administrator switches a channel off or on. Forget what you
    * remember of `catalog` then.

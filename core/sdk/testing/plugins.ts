@@ -29,6 +29,7 @@ import type { InternalTools } from '../../config/internal-tools.ts';
 import { setUpPlugin } from '../../config/whole-definitions.ts';
 import { toGatewayError, type GatewayError } from '../errors.ts';
 import { PluginCounters } from '../counters.ts';
+import { workersOf } from '../../state/links/peers.ts';
 import { Notices } from '../notices.ts';
 import { mostRead } from '../reads.ts';
 import { replyHeaders } from '../reply-headers.ts';
@@ -162,6 +163,7 @@ export async function testPlugins(
   const notInTests = (): never => {
     throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
   };
+  const onClose: InternalTools['onClose'] = (job) => void closers.push(job);
   const counters = new PluginCounters();
   const watchers: WatchPlugins[] = [];
   const formatNamed = (name: string) => formats.find((one) => one.name === name);
@@ -187,9 +189,9 @@ export async function testPlugins(
     providerCalls: createProviderCalls(formatNamed),
     http: services,
     metrics: counters.of('test'),
-    counters,
+    workers: workersOf(surroundings.processes.peers, 'test'),
     fetchClientUrl: createFetchClientUrl(settings.fetch),
-    ...createCallTools(formatNamed, { ...surroundings, notices }),
+    ...createCallTools(formatNamed, { ...surroundings, notices, settings, onClose }),
     callsMcpServers: () => {},
     areMcpServersCalled: () => false,
     download: notInTests,
@@ -208,9 +210,8 @@ export async function testPlugins(
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
-    onModelsChanged: (job) => void closers.push(notices.on('models-changed', job)),
     onDrain: () => {},
-    onClose: (job) => void closers.push(job),
+    onClose,
     ...replaced,
   };
   const running: Running[] = [];

@@ -2,37 +2,31 @@
  * How a part of the gateway asks itself in every process: the metrics of all workers as one scrape, the calls of all workers in one view.
  */
 
+import type { WorkerAnswer, WorkerAnswers, Workers } from '../../sdk/author/workers.ts';
+
 /** Numbers that only grow, by name. */
 export type Totals = Readonly<Record<string, number>>;
 
-/** What a process answers: both parts travel between processes, as JSON does. */
-export interface PeerAnswer {
-  readonly value: unknown;
-  /** What is added up over all processes there were, also those that have ended meanwhile. */
-  readonly totals?: Totals;
-}
+/** See `WorkerAnswer` of sdk/author/workers.ts. */
+export type PeerAnswer = WorkerAnswer;
 
-/** What came of asking all processes. */
-export interface Gathered {
-  /** One for each process that answered. `from` is no other process's number, as long as this gateway runs. */
-  readonly answers: readonly { readonly from: number; readonly value: unknown }[];
-  /** Processes that gave no answer in time. */
-  readonly silent: readonly number[];
-  /** The sums of all totals. Whoever is silent counts with what it answered last, whoever has ended with what it left. */
-  readonly totals: Totals;
-}
+/** See `WorkerAnswers` of sdk/author/workers.ts. */
+export type Gathered = WorkerAnswers;
+
+/** The processes of this gateway, as they ask each other. The topics of all parts and plugins are in one table. */
+export type Peers = Workers;
 
 /** Answers a question, which may come from a process that runs another version of the code. What it throws counts as no answer. */
-export type Answerer = (question: unknown) => PeerAnswer | Promise<PeerAnswer>;
+export type Answerer = Parameters<Workers['answer']>[1];
 
-/** The processes of this gateway, as they ask each other. For what is rarer than calls: a scrape, a page that is open. */
-export interface Peers {
-  /** Answers what is asked under this name, until the returned function is called. */
-  answer(topic: string, answerer: Answerer): () => void;
-  /** Asks all processes, this one included; a second at most. Undefined when nobody could be asked. Never rejects. */
-  gather(topic: string, question?: unknown): Promise<Gathered | undefined>;
-  /** Leaves totals behind, before this process ends. Resolves when they are on their way. */
-  leave(topic: string, totals: Totals): Promise<void>;
+/** Returns the workers as a plugin asks them: under topics of its own. */
+export function workersOf(peers: Peers, plugin: string): Workers {
+  const own = (topic: string): string => `${plugin}: ${topic}`;
+  return {
+    answer: (topic, answerer) => peers.answer(own(topic), answerer),
+    gather: (topic, question) => peers.gather(own(topic), question),
+    leave: (topic, totals) => peers.leave(own(topic), totals),
+  };
 }
 
 /** Those in one process who answer. */

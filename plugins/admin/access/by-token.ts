@@ -1,7 +1,7 @@
 /** Identifies senders of admin requests by a token of the admin API. */
 import { hash } from 'node:crypto';
 import { adminTokenPrefix, GatewayError, type RouteContext } from 'sluice';
-import { createClientAddress, type AdminToken, type AdminTokens, type InternalTools } from 'sluice/internal';
+import { type AdminToken, type AdminTokens, type InternalTools } from 'sluice/internal';
 import { countFailures, networkOf } from '../../_failures.ts';
 import type { Actor } from './actor.ts';
 
@@ -17,10 +17,9 @@ export type TokenActorOf = (ctx: RouteContext) => Promise<Actor | undefined>;
 
 /** Returns the function that identifies senders by their tokens. */
 export function createTokenActorOf(
-  { settings, rates }: Pick<InternalTools, 'settings' | 'rates'>,
+  { clientAddress, rates }: Pick<InternalTools, 'clientAddress' | 'rates'>,
   tokens: Pick<AdminTokens, 'find'>,
 ): TokenActorOf {
-  const addressOf = createClientAddress(settings.trustedProxies);
   const failures = countFailures(minute);
   /** Hashes of tokens that were right lately: whoever guesses behind the same address must not lock their owners out. */
   const known = new Set<string>();
@@ -35,7 +34,7 @@ export function createTokenActorOf(
   return async ({ req }) => {
     const value = bearerOf(req.headers.authorization);
     if (value === undefined) return undefined;
-    const address = addressOf(req);
+    const address = clientAddress(req).ip;
     const digest = hash('sha256', value);
     if (failures.of(address) > mostWrong && !known.has(digest)) throw tooMany();
     const token = value.startsWith(adminTokenPrefix) ? await tokens.find(value) : undefined;

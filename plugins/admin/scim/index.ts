@@ -1,7 +1,7 @@
 /** Provisioning of users and groups by SCIM 2.0 (RFC 7643 and RFC 7644) under `/scim/v2`. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { JsonObject, RouteContext } from 'sluice';
-import { createClientAddress, type InternalTools, type Users } from 'sluice/internal';
+import { type InternalTools, type Users } from 'sluice/internal';
 import type { Actor } from '../access/actor.ts';
 import type { TokenActorOf } from '../access/by-token.ts';
 import { checkAccess } from '../access/judge.ts';
@@ -33,9 +33,8 @@ export function addScim(
   { options, users, audit, byToken, publicUrl }: ScimParts,
   tools: InternalTools,
 ): void {
-  const { stores, log, settings } = tools;
+  const { stores, log, settings, clientAddress } = tools;
   const outside = createOutside(settings.trustedProxies);
-  const addressOf = createClientAddress(settings.trustedProxies);
   const isToken = tokenCheck(options.token);
 
   const add: Add = (method, path, handler) =>
@@ -50,7 +49,7 @@ export function addScim(
           id: ctx.params['id'] ?? '',
           query: new URLSearchParams(ctx.querystring),
           base: `${origin}/scim/v2`,
-          note: noteFor(audit, actor, addressOf(ctx.req)),
+          note: noteFor(audit, actor, clientAddress(ctx.req).ip),
           body: () => bodyOf(ctx),
         });
         send(ctx, answer);

@@ -1,6 +1,6 @@
 /** Signing in to the admin API and the page at providers of identities. */
 import { GatewayError, type RouteContext, type Services } from 'sluice';
-import { createClientAddress, readBytes, type InternalTools, type Users } from 'sluice/internal';
+import { readBytes, type InternalTools, type Users } from 'sluice/internal';
 import { networkOf } from '../../_failures.ts';
 import { userActor } from '../access/actor.ts';
 import type { Audit } from '../audit.ts';
@@ -91,9 +91,8 @@ interface Around extends SignInParts {
 
 function addRoutes(around: Around): void {
   const { tools, providers } = around;
-  const { route, log, settings } = tools;
+  const { route, log, settings, clientAddress } = tools;
   const outside = createOutside(settings.trustedProxies);
-  const addressOf = createClientAddress(settings.trustedProxies);
 
   /** Answers at a provider's route. A sign-in that is refused leads back to the login page, with a code that it explains. */
   const add = (path: string, handle: (ctx: RouteContext, provider: Provider) => Promise<string>): void =>
@@ -105,7 +104,7 @@ function addRoutes(around: Around): void {
         ctx.redirect(await handle(ctx, provider));
       } catch (error) {
         const problem = error instanceof SignInRefused ? error.problem : 'failed';
-        const fields = { provider: provider.options.id, problem, ip: addressOf(ctx.req) };
+        const fields = { provider: provider.options.id, problem, ip: clientAddress(ctx.req).ip };
         if (problem === 'failed') log.error({ ...fields, error }, 'a sign-in failed');
         else log.warn({ ...fields, reason: reasonOf(error) }, 'a sign-in was refused');
         ctx.redirect(`/dashboard/?problem=${problem}`);
@@ -119,10 +118,10 @@ function addRoutes(around: Around): void {
     return url.href;
   });
   add('/callback', (ctx, provider) =>
-    finish(around, ctx, provider, { ip: addressOf(ctx.req), https: outside(ctx.req).https }),
+    finish(around, ctx, provider, { ip: clientAddress(ctx.req).ip, https: outside(ctx.req).https }),
   );
   route('POST', '/api/admin/sign-in/:provider/logout', (ctx) =>
-    logOutByProvider(around, ctx, addressOf(ctx.req)),
+    logOutByProvider(around, ctx, clientAddress(ctx.req).ip),
   );
 }
 
