@@ -22,7 +22,7 @@ export default defineChannel({
       .string()
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
       .optional(),
-    identity: entraIdentity.optional(),
+    identity: entraIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
     ...azureListing,
   }),
   setup({ resource, identity, resourceId, managementUrl, ...options }, tools: ChannelTools): ChannelParts {

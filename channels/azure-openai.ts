@@ -30,7 +30,7 @@ export default defineChannel({
   catalogue: ['azure'],
   needsKey: false,
   options: z.object({
-    identity: entraIdentity.optional(),
+    identity: entraIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
     resource: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
@@ -42,7 +42,8 @@ export default defineChannel({
         /^(v1|preview|\d{4}-\d{2}-\d{2}(-preview)?)$/,
         'must be v1, preview or a date such as 2024-10-21',
       )
-      .default('v1'),
+      .default('v1')
+      .describe('version of the API'),
     ...azureListing,
   }),
   setup(

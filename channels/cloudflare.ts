@@ -12,7 +12,8 @@ export default defineChannel({
     account: z
       .string()
       .regex(/^[0-9a-f]{32}$/i, 'must be the 32 hexadecimal digits of an account')
-      .optional(),
+      .optional()
+      .describe('id of the account, where baseUrl is not given'),
   }),
   setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)

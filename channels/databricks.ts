@@ -18,14 +18,16 @@ export default defineChannel({
     workspace: z
       .string()
       .regex(/^[a-z0-9.-]+$/i, 'must be the host of a workspace, such as adb-1234.5.azuredatabricks.net')
-      .optional(),
+      .optional()
+      .describe('host of the workspace, where neither gateway nor baseUrl is given'),
     gateway: z
       .string()
       .regex(
         /^[a-z0-9.-]+$/i,
         'must be the host of an AI Gateway, such as 1234.ai-gateway.cloud.databricks.com',
       )
-      .optional(),
+      .optional()
+      .describe('host of an AI Gateway, in place of a workspace'),
   }),
   setup({ workspace, gateway, ...options }, tools: ChannelTools): ChannelParts {
     if (workspace === undefined && gateway === undefined && options.baseUrl === undefined)

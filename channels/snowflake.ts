@@ -15,7 +15,8 @@ export default defineChannel({
     account: z
       .string()
       .regex(/^[a-z0-9_.-]+$/i, 'must be an account identifier, such as MYORG-MYACCOUNT')
-      .optional(),
+      .optional()
+      .describe('account identifier, where baseUrl is not given'),
   }),
   setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)

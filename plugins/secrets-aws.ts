@@ -16,9 +16,9 @@ const options = z.strictObject({
   /** Default: AWS's own search, for which `@aws-sdk/credential-providers` must be installed. */
   credentials: z
     .strictObject({
-      accessKeyId: z.string().min(1),
-      secretAccessKey: secret(z.string().min(1)),
-      sessionToken: secret(z.string().min(1)).optional(),
+      accessKeyId: z.string().min(1).describe('id of the access key'),
+      secretAccessKey: secret(z.string().min(1)).describe('its secret'),
+      sessionToken: secret(z.string().min(1)).optional().describe('token of a temporary key'),
     })
     .optional(),
   /** Profile of the shared files, for AWS's own search. */

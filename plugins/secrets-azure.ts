@@ -12,14 +12,17 @@ import {
 /** Which identity is shown to Microsoft Entra ID. */
 const identity = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('secret'),
-    tenant: z.string().min(1),
-    client: z.string().min(1),
-    secret: secret(z.string().min(1)),
+    kind: z.literal('secret').describe('which identity it is'),
+    tenant: z.string().min(1).describe('id of the tenant'),
+    client: z.string().min(1).describe('id of the application, or of a managed identity'),
+    secret: secret(z.string().min(1)).describe('secret of the application'),
   }),
-  z.strictObject({ kind: z.literal('workload') }),
-  z.strictObject({ kind: z.literal('managed'), client: z.string().min(1).optional() }),
-  z.strictObject({ kind: z.literal('default') }),
+  z.strictObject({ kind: z.literal('workload').describe('which identity it is') }),
+  z.strictObject({
+    kind: z.literal('managed').describe('which identity it is'),
+    client: z.string().min(1).optional().describe('id of the application, or of a managed identity'),
+  }),
+  z.strictObject({ kind: z.literal('default').describe('which identity it is') }),
 ]);
 
 const options = z.strictObject({

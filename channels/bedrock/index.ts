@@ -33,7 +33,11 @@ const options = z.object({
     .default('runtime')
     .describe('mantle: the endpoint that serves models in the words of OpenAI and of Anthropic'),
   guardrail: z
-    .strictObject({ id: z.string().min(1), version: z.string().min(1), trace: z.boolean().default(false) })
+    .strictObject({
+      id: z.string().min(1).describe('id or ARN of the guardrail'),
+      version: z.string().min(1).describe('its version, or DRAFT'),
+      trace: z.boolean().default(false).describe('true: responses tell what it found'),
+    })
     .optional()
     .describe('a guardrail for every chat that names none'),
 });

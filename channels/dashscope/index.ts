@@ -95,7 +95,9 @@ export default defineChannel({
     'qwen3-tts-flash-2025-09-18': { perCharacter: 0.000_011_468_2 },
     'qwen3-tts-flash-2025-11-27': { perCharacter: 0.000_011_468_2 },
   },
-  options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
+  options: z.object({
+    region: z.enum(['china', 'singapore', 'virginia']).default('singapore').describe('region of the account'),
+  }),
   setup({ region, ...options }, tools) {
     const baseUrl = `https://${hosts[region]}/compatible-mode/v1`;
     const parts = overHttp(options, tools, {

@@ -89,7 +89,8 @@ export default defineChannel({
     account: z
       .string()
       .regex(/^[\w-]+$/)
-      .optional(),
+      .optional()
+      .describe('id of the account, for files, batches and fine-tuning'),
   }),
   setup({ account, ...options }, tools: ChannelTools): ChannelParts {
     const plain = overHttp(options, tools, place);

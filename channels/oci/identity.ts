@@ -10,28 +10,31 @@ import { ofInstance, ofResource, ofWorkload } from './principals.ts';
 /** Which identity signs requests to Oracle Cloud Infrastructure, as an option of a channel. */
 export const ociIdentity = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('profile'),
+    kind: z.literal('profile').describe('which identity signs'),
     file: z.string().min(1).optional().describe('default: OCI_CONFIG_FILE, or ~/.oci/config'),
-    name: z.string().min(1).default('DEFAULT'),
-    passphrase: secret(z.string().min(1)).optional(),
+    name: z.string().min(1).default('DEFAULT').describe('name of the profile'),
+    passphrase: secret(z.string().min(1)).optional().describe('passphrase of the private key'),
   }),
   z.strictObject({
-    kind: z.literal('key'),
-    tenancy: z.string().startsWith('ocid1.tenancy.'),
-    user: z.string().startsWith('ocid1.user.'),
-    fingerprint: z.string().regex(/^[\da-f]{2}(:[\da-f]{2})+$/i, 'must be pairs of hexadecimal digits'),
+    kind: z.literal('key').describe('which identity signs'),
+    tenancy: z.string().startsWith('ocid1.tenancy.').describe('OCID of the tenancy'),
+    user: z.string().startsWith('ocid1.user.').describe('OCID of the user'),
+    fingerprint: z
+      .string()
+      .regex(/^[\da-f]{2}(:[\da-f]{2})+$/i, 'must be pairs of hexadecimal digits')
+      .describe('fingerprint of the public key'),
     key: secret(z.string().min(1)).describe('the private key: a file, or the text of its PEM'),
-    passphrase: secret(z.string().min(1)).optional(),
+    passphrase: secret(z.string().min(1)).optional().describe('passphrase of the private key'),
   }),
-  z.strictObject({ kind: z.literal('resource') }),
+  z.strictObject({ kind: z.literal('resource').describe('which identity signs') }),
   z.strictObject({
-    kind: z.literal('instance'),
+    kind: z.literal('instance').describe('which identity signs'),
     federationUrl: secretUrl(z.url())
       .optional()
       .describe('where its certificate is changed for tokens; default: https://auth.REGION.oraclecloud.com'),
   }),
   z.strictObject({
-    kind: z.literal('workload'),
+    kind: z.literal('workload').describe('which identity signs'),
     tokenFile: z
       .string()
       .min(1)

@@ -79,7 +79,8 @@ export default defineChannel({
     region: z
       .string()
       .regex(/^[a-z]{2}(-[a-z]+)+-\d+$/, 'must be the identifier of a region, such as us-chicago-1')
-      .optional(),
+      .optional()
+      .describe('identifier of the region, where baseUrl is not given'),
     compartment: z
       .string()
       .regex(/^ocid1\.(compartment|tenancy)\./, 'must be the OCID of a compartment')
@@ -90,7 +91,7 @@ export default defineChannel({
       .startsWith('ocid1.generativeaiproject.')
       .optional()
       .describe('the project to which responses and conversations belong'),
-    identity: ociIdentity.optional(),
+    identity: ociIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
     endpoints: z
       .enum(['generic', 'cohere', 'cohere-v2'])
       .default('generic')

@@ -45,7 +45,7 @@ export default defineChannel({
     )
       .optional()
       .describe('the service key of the instance: the object, or the text of its JSON'),
-    resourceGroup: z.string().min(1).default('default'),
+    resourceGroup: z.string().min(1).default('default').describe('resource group of the deployments'),
     apiVersion: z
       .string()
       .regex(/^\d{4}-\d{2}-\d{2}(-preview)?$/, 'must be a date such as 2024-10-21')

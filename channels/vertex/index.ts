@@ -67,7 +67,7 @@ export default defineChannel({
       .default('global'),
     /** A service account's key or the configuration of a workload identity pool: a file, or what stands in it. */
     credentials: googleCredentials.optional(),
-    apiVersion: z.enum(['v1', 'v1beta1']).default('v1'),
+    apiVersion: z.enum(['v1', 'v1beta1']).default('v1').describe('version of the API'),
   }),
   setup({ project, location, credentials, apiVersion, ...options }, tools: ChannelTools): ChannelParts {
     const express = tools.keys.length > 0;

@@ -58,7 +58,8 @@ export default defineChannel({
     region: z
       .string()
       .regex(/^[a-z]{2}-[a-z]+$/, 'must be a region, such as us-south or eu-de')
-      .default('us-south'),
+      .default('us-south')
+      .describe('region of the project'),
     project: z.string().min(1).optional().describe('id of the project that pays'),
     space: z.string().min(1).optional().describe('id of a deployment space, in place of a project'),
     tokenUrl: secretUrl(z.url())

@@ -67,7 +67,11 @@ const addresses = z.array(
 
 /** What every channel kind takes. */
 export const commonOptions = z.object({
-  id: z.string().min(1).optional(),
+  id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('name of the entry in logs, metrics and the usage log; default: the name of the kind'),
   key: secret(z.string()).optional().describe('the key of the provider; several take turns: see keys'),
   keys: z
     .array(secret(z.string().min(1)))
@@ -84,7 +88,14 @@ export const commonOptions = z.object({
         z.string().min(1),
         z.union([
           z.string().min(1),
-          z.strictObject({ name: z.string().min(1), baseModel: z.string().min(1).optional() }),
+          z.strictObject({
+            name: z.string().min(1).describe('name of the model at the provider'),
+            baseModel: z
+              .string()
+              .min(1)
+              .optional()
+              .describe('known model behind it, whose price, limits and traits apply'),
+          }),
         ]),
       ),
       z.literal('discover'),
@@ -102,15 +113,15 @@ export const commonOptions = z.object({
     .describe('share of the calls among channels of one priority; default 1'),
   headers: z
     .strictObject({
-      set: membersThat(headerProblem, headerValue).optional(),
-      remove: namesThat(headerProblem).optional(),
+      set: membersThat(headerProblem, headerValue).optional().describe('values by name'),
+      remove: namesThat(headerProblem).optional().describe('names'),
     })
     .optional()
     .describe('headers that are set in or removed from requests to the provider'),
   body: z
     .strictObject({
-      set: membersThat(pathProblem, z.json()).optional(),
-      remove: namesThat(pathProblem).optional(),
+      set: membersThat(pathProblem, z.json()).optional().describe('values by path'),
+      remove: namesThat(pathProblem).optional().describe('paths'),
     })
     .optional()
     .describe('members that are set in or removed from requests to the provider, by their paths'),
@@ -118,8 +129,11 @@ export const commonOptions = z.object({
     .union([
       z.string().min(1),
       z.strictObject({
-        text: z.string().min(1),
-        place: z.enum(['before', 'after', 'instead']).optional(),
+        text: z.string().min(1).describe('the text'),
+        place: z
+          .enum(['before', 'after', 'instead'])
+          .optional()
+          .describe("before or after the client's own system prompt, or instead of it; default before"),
       }),
     ])
     .optional()
@@ -133,20 +147,29 @@ export const commonOptions = z.object({
     .describe('address of an HTTP proxy on the way to the provider'),
   timeouts: z
     .strictObject({
-      connect: milliseconds.optional(),
-      idle: milliseconds.optional(),
-      firstToken: milliseconds.optional(),
-      attempt: milliseconds.optional(),
+      connect: milliseconds.optional().describe('for a connection to the provider'),
+      idle: milliseconds.optional().describe('longest silence of the provider'),
+      firstToken: milliseconds
+        .optional()
+        .describe('from the request of an attempt to the first event of its response'),
+      attempt: milliseconds.optional().describe('for one attempt, until the first event of its response'),
     })
     .optional()
-    .describe('milliseconds'),
+    .describe('timeouts in milliseconds, in place of those of the settings'),
   tls: z
     .strictObject({
-      ca: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
-      cert: z.string().min(1).optional(),
-      key: secret(z.string().min(1)).optional(),
-      servername: z.string().min(1).optional(),
-      verify: z.boolean().optional(),
+      ca: z
+        .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+        .optional()
+        .describe('certificates of authorities, as PEM text; default: those of Node'),
+      cert: z.string().min(1).optional().describe('certificate that is shown to the provider, as PEM text'),
+      key: secret(z.string().min(1)).optional().describe('private key of that certificate'),
+      servername: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("name in the provider's certificate; default: the host of its address"),
+      verify: z.boolean().optional().describe('false accepts any certificate; default true'),
     })
     .optional()
     .describe('certificates, for a provider with an authority of its own'),

@@ -143,16 +143,27 @@ export type GatewayEvent =
   | AttemptEvent
   | AnswerEvent
   | HeadEvent
+  /** A block of text begins. */
   | (InBlock & { readonly type: 'text-start' })
+  /** The next piece of a text. */
   | (InBlock & { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly Logprob[] })
+  /** A source of the text so far. */
   | (InBlock & { readonly type: 'citation'; readonly citation: Citation })
+  /** A block of text ends. */
   | (InBlock & { readonly type: 'text-end'; readonly proof?: Proof })
+  /** The model begins to decline, in a text of its own. */
   | (InBlock & { readonly type: 'refusal-start' })
+  /** The next piece of that text. */
   | (InBlock & { readonly type: 'refusal-delta'; readonly text: string })
+  /** It ends. */
   | (InBlock & { readonly type: 'refusal-end' })
+  /** A block of reasoning begins. */
   | (InBlock & { readonly type: 'reasoning-start' })
+  /** The next piece of reasoning. */
   | (InBlock & { readonly type: 'reasoning-delta'; readonly text: string })
+  /** A block of reasoning ends. `proof` is what the provider needs to take it back: a signature or encrypted text. */
   | (InBlock & { readonly type: 'reasoning-end'; readonly proof?: Proof })
+  /** A tool call begins. */
   | (InBlock & {
       readonly type: 'tool-start';
       readonly id: string;
@@ -162,8 +173,11 @@ export type GatewayEvent =
       /** Known at the start where the provider sends it with the call. */
       readonly proof?: Proof;
     })
+  /** The next piece of its arguments: of JSON, or of free text. */
   | (InBlock & { readonly type: 'tool-delta'; readonly input: string })
+  /** Its arguments are complete. */
   | (InBlock & { readonly type: 'tool-end' })
+  /** An image, sound, video or file begins. */
   | (InBlock & {
       readonly type: 'media-start';
       readonly media: 'image' | 'audio' | 'video' | 'file';
@@ -171,7 +185,9 @@ export type GatewayEvent =
     })
   /** `data` is base64 and may come in pieces, each a multiple of four characters; `transcript` is what is said. */
   | (InBlock & { readonly type: 'media-delta'; readonly data?: string; readonly transcript?: string })
+  /** It ends. `url`: where it can be fetched, in place of `data`. */
   | (InBlock & { readonly type: 'media-end'; readonly url?: string })
+  /** One answer has ended, and why. */
   | {
       readonly type: 'finish';
       readonly choice: number;
@@ -199,6 +215,7 @@ export type GatewayEvent =
   | { readonly type: 'frames'; readonly format: string; readonly bytes: Buffer }
   /** A part of a reply that only one format knows, verbatim; its encoder writes it in place, others report a loss. */
   | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject; readonly choice?: number }
+  /** A part of the request or the response that could not be carried. */
   | { readonly type: 'loss'; readonly loss: Loss };
 
 /**

@@ -12,50 +12,95 @@ interface ErrorKind {
 
 /** The one table of everything that can go wrong. Formats only wrap it in their envelope. */
 export const errorTable = {
+  /** The body is no JSON, or nested too deeply. */
   invalid_json: { status: 400, retry: false },
+  /** A field that the operation needs is absent. */
   missing_required_parameter: { status: 400, retry: false },
+  /** A field has another type than its format says. */
   invalid_type: { status: 400, retry: false },
+  /** A field has a value that its format does not have. */
   invalid_value: { status: 400, retry: false },
+  /** The model or the operation does not take this field. */
   unsupported_parameter: { status: 400, retry: false },
+  /** The model or the gateway does not take this value of the field. */
   unsupported_value: { status: 400, retry: false },
+  /** The channel cannot carry a part of the input, such as audio. */
   unsupported_content: { status: 400, retry: false },
+  /** The channel cannot carry a tool of the request. */
   unsupported_tool: { status: 400, retry: false },
+  /** The request names a thread of the provider where the history is needed. */
   thread_unsupported_request: { status: 400, retry: false },
+  /** The key has no stored response with this id. */
   previous_response_not_found: { status: 400, retry: false },
+  /** The session over a WebSocket has reached its longest life. */
   websocket_connection_limit_reached: { status: 400, retry: true },
+  /** The input is longer than the context of the model. */
   context_length_exceeded: { status: 400, retry: false },
+  /** The provider refused the content. */
   content_policy_violation: { status: 400, retry: false },
+  /** The provider refused the request for another reason. */
   invalid_request: { status: 400, retry: false },
+  /** The video is not finished. */
   video_not_ready: { status: 400, retry: false },
+  /** The request has no API key. */
   missing_api_key: { status: 401, retry: false },
+  /** There is no such API key. */
   invalid_api_key: { status: 401, retry: false },
+  /** The API key has expired. */
   expired_api_key: { status: 401, retry: false },
+  /** The API key is switched off. */
   disabled_api_key: { status: 401, retry: false },
+  /** The request needs a session or a token of the admin API, or the token of the metrics. */
   login_required: { status: 401, retry: false },
+  /** The password is wrong. */
   wrong_password: { status: 401, retry: false },
+  /** The sign-in needs the code of a second factor. */
   second_factor_required: { status: 401, retry: false },
+  /** The key may not use this model. */
   model_not_allowed: { status: 403, retry: false },
+  /** The key, session or token may not do this. */
   forbidden: { status: 403, retry: false },
+  /** There is no such path. */
   unknown_url: { status: 404, retry: false },
+  /** No channel serves this model. */
   model_not_found: { status: 404, retry: false },
+  /** There is no such object, or it belongs to another key. */
   not_found: { status: 404, retry: false },
+  /** The path has no such method. */
   method_not_allowed: { status: 405, retry: false },
+  /** The client has not sent its request in time. */
   request_timeout: { status: 408, retry: true },
+  /** The object exists already, or somebody else has changed it since. */
   conflict: { status: 409, retry: true },
+  /** An earlier request with this idempotency key was interrupted: look whether it was carried out. */
   idempotency_outcome_unknown: { status: 409, retry: false },
+  /** The body is larger than the gateway or the provider takes. */
   request_too_large: { status: 413, retry: false },
+  /** The body has a content type that the operation does not take. */
   unsupported_media_type: { status: 415, retry: false },
+  /** The idempotency key was used with another request. */
   idempotency_key_reused: { status: 422, retry: false },
+  /** The key, its owner, the model or the channel has reached a rate limit. */
   rate_limit_exceeded: { status: 429, retry: true },
+  /** The budget of the key or of its owner is spent, or the account of the channel is. */
   insufficient_quota: { status: 429, retry: false },
+  /** The client left before the response began. Seen in the log alone. */
   client_closed_request: { status: 499, retry: false },
+  /** The gateway failed. */
   internal_error: { status: 500, retry: true },
+  /** The provider failed, or could not be reached. */
   upstream_error: { status: 502, retry: true },
+  /** The provider broke the response off. */
   upstream_cut: { status: 502, retry: true },
+  /** All channels that serve the model are resting or switched off. */
   no_available_channel: { status: 503, retry: true },
+  /** No channel of the model serves this operation. */
   endpoint_not_supported: { status: 503, retry: false },
+  /** The gateway or the provider has too much to do. */
   server_is_overloaded: { status: 503, retry: true },
+  /** The provider did not respond in time. */
   upstream_timeout: { status: 504, retry: true },
+  /** The request asked for a cached response (`only-if-cached`), and there is none. */
   not_cached: { status: 504, retry: false },
 } as const satisfies Record<string, ErrorKind>;
 

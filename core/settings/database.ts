@@ -28,7 +28,7 @@ const url = secretUrl(
 const postgresSchema = z.strictObject({
   url: secretUrl(
     z.string().regex(postgres, 'must be a postgres:// URL, as the other options are for servers'),
-  ),
+  ).describe('address of the server'),
   poolSize: z
     .int()
     .min(2)
@@ -43,9 +43,10 @@ const postgresSchema = z.strictObject({
 /** A PostgreSQL server. */
 export type PostgresSettings = z.output<typeof postgresSchema>;
 
-/**
- * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
- * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more. `sslmode`, `sslrootcert`, `sslcert` and
- * `sslkey` in the URL mean what they mean to libpq.
- */
-export const databaseSchema = z.union([url, postgresSchema]).optional();
+/** Address of the database, or how a PostgreSQL server is connected to. */
+export const databaseSchema = z
+  .union([url, postgresSchema])
+  .optional()
+  .describe(
+    '`sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that does not respond for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more time. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` in the URL mean what they mean to libpq',
+  );

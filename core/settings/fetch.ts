@@ -23,7 +23,7 @@ export const fetchSchema = z
       .min(100)
       .default(15_000)
       .describe('for a whole fetch, in milliseconds; as long may it wait for its turn'),
-    redirects: z.int().min(0).max(10).default(3),
+    redirects: z.int().min(0).max(10).default(3).describe('most redirects of one fetch'),
     most: z.int().min(1).default(20).describe('most fetches of one call'),
     concurrency: z.int().min(1).default(64).describe('most fetches at the same time, of all calls together'),
     allow: z

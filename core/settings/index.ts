@@ -21,15 +21,26 @@ export const settingsSchema = z.strictObject({
       host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
     })
     .prefault({}),
-  /** The address of the database, or how a server is connected to: `{ url, poolSize, replica }`. */
   database: databaseSchema,
-  /** Folder for the database and what else must survive a restart. */
-  data: z.string().min(1).default('./data'),
-  /** The first API key instead of a random one, for containers and scripts. */
-  bootstrapKey: secret(z.string().min(20, 'must have at least 20 characters')).optional(),
-  log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
-  /** Name the misbehaving plugin when a handler breaks the rules. Default: on unless NODE_ENV is production. */
-  checks: z.boolean().optional(),
+  data: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('folder for the database and what else must survive a restart'),
+  bootstrapKey: secret(z.string().min(20, 'must have at least 20 characters'))
+    .optional()
+    .describe('first API key, in place of a random one, for containers and scripts'),
+  log: z
+    .strictObject({
+      level: z.enum(logLevels).default('info').describe('least important lines that are written'),
+    })
+    .prefault({}),
+  checks: z
+    .boolean()
+    .optional()
+    .describe(
+      'true: a plugin whose handler breaks the rules of the pipeline is named in an error. Default: true unless NODE_ENV is production',
+    ),
   limits: z
     .strictObject({
       body: z
@@ -119,26 +130,24 @@ export const settingsSchema = z.strictObject({
   overload: overloadSchema,
   fetch: fetchSchema,
   realtime: realtimeSchema,
-  /** State that many gateways share and may lose: rate windows, slots, health of channels. */
   shared: sharedSchema,
-  /** Settings of the run-time configuration. */
   runtimeConfig: runtimeConfigSchema,
   secrets: secretsSchema,
-  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))
-    .default([]),
-  /** Dollars per million tokens, and other dimensions, by model name or pattern. */
+    .default([])
+    .describe('addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted'),
   prices: pricesSchema,
-  /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
-  adminPassword: secret(z.string().min(12, 'must have at least 12 characters')).optional(),
-  /** People who sign in: what new members get, and how long a sign-in lasts. */
+  adminPassword: secret(z.string().min(12, 'must have at least 12 characters'))
+    .optional()
+    .describe('password of the dashboard and the admin API. Default: a random one, made at the first start'),
   members: membersSchema,
-  /**
-   * Chat completions with both `temperature` and `top_p` away from 1. `exclusive`: `top_p` is dropped and named in `x-sluice-loss`.
-   * `forward`: both are sent. `refuse`: 400.
-   */
-  sampling: z.enum(['exclusive', 'forward', 'refuse']).default('exclusive'),
+  sampling: z
+    .enum(['exclusive', 'forward', 'refuse'])
+    .default('exclusive')
+    .describe(
+      'chat completions in which both `temperature` and `top_p` differ from 1. `exclusive`: `top_p` is dropped and named in `x-sluice-loss`. `forward`: both are sent. `refuse`: 400',
+    ),
 });
 
 /** The settings in force. */

@@ -6,9 +6,9 @@ const dayMs = 24 * hourMs;
 const limit = z.int().min(1).max(1e12);
 
 const budget = z.strictObject({
-  unit: z.enum(['micro-dollar', 'token']),
-  period: z.enum(['day', 'week', 'month', 'total']),
-  amount: z.int().min(0).max(1e15),
+  unit: z.enum(['micro-dollar', 'token']).describe('what is counted'),
+  period: z.enum(['day', 'week', 'month', 'total']).describe('time after which it begins anew, in UTC'),
+  amount: z.int().min(0).max(1e15).describe('most of a period'),
 });
 
 /** People who sign in to the dashboard and the admin API. */
@@ -22,11 +22,16 @@ export const membersSchema = z
           .max(100)
           .exactOptional()
           .describe('id of the organisation of new users with the role member'),
-        budgets: z.array(budget).max(6).exactOptional(),
-        requestsPerMinute: limit.exactOptional(),
-        tokensPerMinute: limit.exactOptional(),
-        concurrency: limit.exactOptional(),
-        models: z.array(z.string().min(1).max(200)).min(1).max(50).exactOptional(),
+        budgets: z.array(budget).max(6).exactOptional().describe('budgets of each of them'),
+        requestsPerMinute: limit.exactOptional().describe('calls in a minute'),
+        tokensPerMinute: limit.exactOptional().describe('tokens in a minute'),
+        concurrency: limit.exactOptional().describe('calls at the same time'),
+        models: z
+          .array(z.string().min(1).max(200))
+          .min(1)
+          .max(50)
+          .exactOptional()
+          .describe('names and patterns of the models that they may use. Default: all'),
       })
       .prefault({})
       .describe('limits of the members that are made for new users'),

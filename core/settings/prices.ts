@@ -11,31 +11,28 @@ const each = z
   .min(0, 'must be 0 or more dollars')
   .max(1000, 'must be at most 1000 dollars');
 
+const tokens = (text: string): z.ZodOptional<typeof perMillion> => perMillion.optional().describe(text);
+
 /** What tokens cost, in dollars per million. */
 const tokenPrices = {
-  input: perMillion.optional(),
-  /** Default: like `input`. */
-  cacheRead: perMillion.optional(),
-  /** Writes that last five minutes. Default: like `input`. */
-  cacheWrite: perMillion.optional(),
-  /** Writes that last an hour. Default: like `cacheWrite`. */
-  cacheWriteLong: perMillion.optional(),
-  output: perMillion.optional(),
-  /** Default: like `output`. */
-  reasoning: perMillion.optional(),
-  /** Prices of tokens that stand for one kind of content. Default: like `input`, `cacheRead` and `output`. */
-  inputText: perMillion.optional(),
-  inputAudio: perMillion.optional(),
-  inputImage: perMillion.optional(),
-  inputVideo: perMillion.optional(),
-  cacheReadText: perMillion.optional(),
-  cacheReadAudio: perMillion.optional(),
-  cacheReadImage: perMillion.optional(),
-  cacheReadVideo: perMillion.optional(),
-  outputText: perMillion.optional(),
-  outputAudio: perMillion.optional(),
-  outputImage: perMillion.optional(),
-  outputVideo: perMillion.optional(),
+  input: tokens('tokens of the request'),
+  cacheRead: tokens('tokens of the request that the provider reads from its cache. Default: like `input`'),
+  cacheWrite: tokens('tokens that are written to the cache for five minutes. Default: like `input`'),
+  cacheWriteLong: tokens('tokens that are written to the cache for an hour. Default: like `cacheWrite`'),
+  output: tokens('tokens of the response'),
+  reasoning: tokens('tokens of the response that are reasoning. Default: like `output`'),
+  inputText: tokens('tokens of the request that stand for text. Default: like `input`'),
+  inputAudio: tokens('tokens of the request that stand for sound. Default: like `input`'),
+  inputImage: tokens('tokens of the request that stand for images. Default: like `input`'),
+  inputVideo: tokens('tokens of the request that stand for video. Default: like `input`'),
+  cacheReadText: tokens('cached tokens that stand for text. Default: like `cacheRead`'),
+  cacheReadAudio: tokens('cached tokens that stand for sound. Default: like `cacheRead`'),
+  cacheReadImage: tokens('cached tokens that stand for images. Default: like `cacheRead`'),
+  cacheReadVideo: tokens('cached tokens that stand for video. Default: like `cacheRead`'),
+  outputText: tokens('tokens of the response that stand for text. Default: like `output`'),
+  outputAudio: tokens('tokens of the response that stand for sound. Default: like `output`'),
+  outputImage: tokens('tokens of the response that stand for images. Default: like `output`'),
+  outputVideo: tokens('tokens of the response that stand for video. Default: like `output`'),
 };
 
 const tierSchema = z.strictObject({
@@ -51,35 +48,58 @@ const named = z.record(z.string().min(1).max(100), each);
 /** Prices of one service tier; what it leaves out costs what it does without the tier. */
 const serviceTierSchema = z.strictObject({
   ...tokenPrices,
-  /** Prices for long contexts. Absent: those of the row, or those of the tier where these are higher. */
-  tiers: z.array(tierSchema).min(1, 'must have a tier, or be left out').optional(),
+  tiers: z
+    .array(tierSchema)
+    .min(1, 'must have a tier, or be left out')
+    .optional()
+    .describe(
+      'prices for long contexts. Default: those of the row, or those of the service tier where these are higher',
+    ),
 });
 
 /** A row of the price table: dollars per million tokens, and dollars for what is not counted in tokens. */
 export const rowSchema = z
   .strictObject({
     ...tokenPrices,
-    perImage: each.optional(),
-    perSecond: each.optional(),
-    perCharacter: each.optional(),
-    /** Dollars for a page of a document that is read, and for annotating it besides. Default of the latter: `perPage`. */
-    perPage: each.optional(),
-    perAnnotatedPage: each.optional(),
-    perCall: each.optional(),
-    /** Dollars for each use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: as it is known. */
-    services: named.optional(),
-    /** Dollars for an image of a quality, a size or both (`high/1024x1536`). Default: `perImage`. */
-    perImageAt: named.optional(),
-    /** Dollars for a second of a resolution (`720p`). Default: `perSecond`. */
-    perSecondAt: named.optional(),
-    /** Dollars for a call with a search context of a size (`low`, `medium`, `high`). Default: `perCall`. */
-    perCallAt: named.optional(),
-    /** Token prices by service tier (`priority`, `flex`, `fast`). */
-    serviceTiers: z.record(z.string().min(1).max(40), serviceTierSchema).optional(),
-    /** False: calls cost what this row says, also where the provider states their cost. Default true. */
-    providerCost: z.boolean().optional(),
-    /** Other token prices for long contexts; what a tier leaves out stays as it is. */
-    tiers: z.array(tierSchema).min(1, 'must have a tier, or be left out').optional(),
+    perImage: each.optional().describe('dollars for an image'),
+    perSecond: each.optional().describe('dollars for a second of sound or video'),
+    perCharacter: each.optional().describe('dollars for a character that is spoken'),
+    perPage: each.optional().describe('dollars for a page of a document that is read'),
+    perAnnotatedPage: each
+      .optional()
+      .describe('dollars for a page that is read and annotated. Default: `perPage`'),
+    perCall: each.optional().describe('dollars for a call'),
+    services: named
+      .optional()
+      .describe(
+        "dollars for each use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: as it is known",
+      ),
+    perImageAt: named
+      .optional()
+      .describe('dollars for an image of a quality, a size or both (`high/1024x1536`). Default: `perImage`'),
+    perSecondAt: named
+      .optional()
+      .describe('dollars for a second of a resolution (`720p`). Default: `perSecond`'),
+    perCallAt: named
+      .optional()
+      .describe(
+        'dollars for a call with a search context of a size (`low`, `medium`, `high`). Default: `perCall`',
+      ),
+    serviceTiers: z
+      .record(z.string().min(1).max(40), serviceTierSchema)
+      .optional()
+      .describe('token prices by service tier (`priority`, `flex`, `fast`)'),
+    providerCost: z
+      .boolean()
+      .optional()
+      .describe(
+        'false: calls cost what this row says, also where the provider states their cost. Default true',
+      ),
+    tiers: z
+      .array(tierSchema)
+      .min(1, 'must have a tier, or be left out')
+      .optional()
+      .describe('other token prices for long contexts; what a tier leaves out stays as it is'),
   })
   .superRefine((row, context) => {
     const complain = (path: (string | number)[], message: string): void =>
@@ -127,7 +147,8 @@ export type PriceRow = z.output<typeof rowSchema>;
 export const pricesSchema = z
   .record(z.string(), rowSchema)
   .refine((rows) => !('' in rows), 'a row has no name: it must name a model')
-  .default({});
+  .default({})
+  .describe('prices by public model name or pattern, in place of those that are known');
 
 /** The prices of a tier. */
 export type PriceTier = z.output<typeof tierSchema>;

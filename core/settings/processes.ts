@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { isProduction, memoryLimit, writesToTerminal } from './environment.ts';
 
-/** How many processes serve: a number, or one for each core. */
-export const workersSchema = z.union([z.int().min(1).max(256), z.literal('auto')]).default(1);
+/** How many processes serve. */
+export const workersSchema = z
+  .union([z.int().min(1).max(256), z.literal('auto')])
+  .default(1)
+  .describe('number of processes that serve. `auto`: one for each core');
 
 /** Memory from which on a spare worker is ready by default, in bytes. */
 const leastMemory = 1024 * 1024 * 1024;

@@ -33,8 +33,8 @@ export const realtimeSchema = z
     lifetime: z.int().min(50).default(3_600_000).describe('longest session'),
     compress: z
       .strictObject({
-        clients: z.boolean().default(false),
-        providers: z.boolean().default(false),
+        clients: z.boolean().default(false).describe('with clients'),
+        providers: z.boolean().default(false).describe('with providers'),
       })
       .prefault({})
       .describe(

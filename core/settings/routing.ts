@@ -28,7 +28,8 @@ export const routingSchema = z
           most: z.int().min(1).max(5).default(1).describe('further targets of one call'),
         }),
       ])
-      .default(false),
+      .default(false)
+      .describe('asks further targets while the first one is silent; the first response wins'),
   })
   .prefault({});
 
@@ -41,9 +42,9 @@ export const healthSchema = z
       .min(1)
       .default(5)
       .describe('failures within the window after which a key rests, when at least half of its calls failed'),
-    window: time.default(60_000),
+    window: time.default(60_000).describe('time in which failures are counted'),
     rest: time.default(10_000).describe('the first rest; each that follows at once is twice as long'),
-    mostRest: time.default(300_000),
+    mostRest: time.default(300_000).describe('the longest rest'),
     refusedRest: time
       .default(60_000)
       .describe('the first rest of a key that the provider refuses, or of a model that it does not know'),

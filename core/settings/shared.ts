@@ -15,17 +15,17 @@ const endpoint = z.string().regex(/^(\[[^\]]+\]|[^:\s]+):\d+$/, 'must be HOST:PO
 /** State that many gateways share and may lose: rate windows, slots, health of channels. */
 export const sharedSchema = z
   .strictObject({
-    /**
-     * `memory:`, `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, `redis+sentinel://HOST,HOST/NAME[/DATABASE]` or
-     * `redis+cluster://HOST,HOST`. With TLS the first word is `rediss`. Default: `memory:`.
-     */
     url: secretUrl(
       z.string().superRefine((text, context) => {
         if (/^memory:/i.test(text)) return;
         const { problem } = readSharedAddress(text);
         if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
       }),
-    ).default('memory:'),
+    )
+      .default('memory:')
+      .describe(
+        'store of state that many gateways share and may lose, such as rate windows: `memory:`, `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, `redis+sentinel://HOST,HOST/NAME[/DATABASE]` or `redis+cluster://HOST,HOST`. With TLS the first word is `rediss`',
+      ),
     username: z
       .string()
       .min(1)

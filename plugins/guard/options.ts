@@ -98,6 +98,7 @@ export type CheckOptions = z.output<typeof checkOptions>;
 
 /** Options of the plugin. */
 export const guardOptions = z.strictObject({
+  /** Checks in their order: see the guide on guards. */
   checks: z.array(checkOptions).max(200).default([]),
   /** Calls of operations that no check can look into: realtime sessions, embeddings of tokens. Default `refuse`. */
   uncovered: z.enum(['allow', 'refuse']).default('refuse'),

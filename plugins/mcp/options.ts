@@ -76,8 +76,9 @@ export const options = z
           .default(1024 * 1024),
         /** Seconds that a call of a tool may take. */
         seconds: z.number().min(0.1).max(3_600).default(60),
-        /** Sessions that one process has in memory, and those of one key in all processes. The one that was unused longest makes room. */
+        /** Maximum number of sessions in the memory of one process. The one that was unused longest makes room. */
         sessions: z.int().min(1).max(100_000).default(1_000),
+        /** Maximum number of sessions of one key in all processes. */
         sessionsPerKey: z.int().min(1).max(10_000).default(20),
         /** Minutes without a request after which a session ends. */
         idleMinutes: z.number().min(0.01).max(10_080).default(30),

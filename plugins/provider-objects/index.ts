@@ -41,8 +41,8 @@ const options = z.strictObject({
   /** When providers are asked how a batch is. Times are in milliseconds; each pause is half as long again as the one before. */
   poll: z
     .strictObject({
-      first: milliseconds.default(30_000),
-      most: milliseconds.default(300_000),
+      first: milliseconds.default(30_000).describe('first pause'),
+      most: milliseconds.default(300_000).describe('longest pause'),
       parallel: z.int().min(1).max(100).default(4).describe('questions of this process at the same time'),
       patience: milliseconds.default(300_000).describe('for one answer, with all results'),
     })

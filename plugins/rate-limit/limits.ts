@@ -19,15 +19,27 @@ import { estimateTokens, requestsFor } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */
 export const limitsSchema = z.strictObject({
-  requestsPerMinute: z.int().min(1).optional(),
-  /** Input and output together. Before a call its words and its output limit are counted, afterwards what it really used. */
-  tokensPerMinute: z.int().min(1).optional(),
-  /** Calls that run at the same time; a stream runs until its end. */
-  concurrency: z.int().min(1).optional(),
+  requestsPerMinute: z.int().min(1).optional().describe('calls in a minute'),
+  tokensPerMinute: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'tokens of input and output in a minute. Before a call its text and its output limit are counted, afterwards what it used',
+    ),
+  concurrency: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('calls that run at the same time; a stream runs until its end'),
 });
 
 /** Output tokens that are counted beforehand for a call that sets no limit of its own. */
-export const outputGuess = z.int().min(0).default(1_000);
+export const outputGuess = z
+  .int()
+  .min(0)
+  .default(1_000)
+  .describe('output tokens that are counted beforehand for a call that sets no limit of its own');
 
 /** Limits, and whose they are. */
 export interface Limited {

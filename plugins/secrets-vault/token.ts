@@ -11,19 +11,22 @@ const mountPath = z
 
 /** Option `auth`: who asks Vault. */
 export const authOption = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('token'), token: secret(z.string().min(1)) }),
   z.strictObject({
-    kind: z.literal('approle'),
-    roleId: z.string().min(1),
-    secretId: secret(z.string().min(1)),
-    mount: mountPath.default('approle'),
+    kind: z.literal('token').describe('auth method'),
+    token: secret(z.string().min(1)).describe('token of Vault'),
   }),
   z.strictObject({
-    kind: z.literal('kubernetes'),
-    role: z.string().min(1),
+    kind: z.literal('approle').describe('auth method'),
+    roleId: z.string().min(1).describe('id of the role'),
+    secretId: secret(z.string().min(1)).describe('secret id of the role'),
+    mount: mountPath.default('approle').describe('path where the auth method is mounted'),
+  }),
+  z.strictObject({
+    kind: z.literal('kubernetes').describe('auth method'),
+    role: z.string().min(1).describe('name of the role'),
     /** File with the token of the pod's service account. */
     tokenFile: z.string().min(1).default('/var/run/secrets/kubernetes.io/serviceaccount/token'),
-    mount: mountPath.default('kubernetes'),
+    mount: mountPath.default('kubernetes').describe('path where the auth method is mounted'),
   }),
 ]);
 

@@ -23,9 +23,9 @@ export const options = z.strictObject({
   /** Signals that are exported. */
   signals: z
     .strictObject({
-      traces: z.boolean().default(true),
-      metrics: z.boolean().default(true),
-      logs: z.boolean().default(true),
+      traces: z.boolean().default(true).describe('spans of calls'),
+      metrics: z.boolean().default(true).describe('figures of calls'),
+      logs: z.boolean().default(true).describe('lines of the log'),
     })
     .prefault({}),
   /** Share of the traces that begin here and are recorded. A call with a `traceparent` follows the decision of its caller. */
@@ -48,12 +48,13 @@ export const options = z.strictObject({
   /** Maximum size of the queue of spans, and of that of log records. What has no room is dropped and counted. */
   queue: z
     .strictObject({
-      records: z.int().min(1).max(1_000_000).default(4_096),
+      records: z.int().min(1).max(1_000_000).default(4_096).describe('most records of each queue'),
       bytes: z
         .int()
         .min(64 * 1024)
         .max(1024 * 1024 * 1024)
-        .default(32 * 1024 * 1024),
+        .default(32 * 1024 * 1024)
+        .describe('most bytes of each queue'),
     })
     .prefault({}),
   /** The resource attribute `service.name`. */

@@ -29,8 +29,8 @@ const options = z.strictObject({
     .union([
       z.literal(false),
       z.strictObject({
-        request: z.boolean().default(true),
-        response: z.boolean().default(true),
+        request: z.boolean().default(true).describe('keeps the bodies of requests'),
+        response: z.boolean().default(true).describe('keeps the bodies of responses'),
         limit: z
           .int()
           .min(1)
@@ -43,7 +43,8 @@ const options = z.strictObject({
               .string()
               .refine(isRule, 'must be the path of a member such as "messages.*.content", or a "/pattern/"'),
           )
-          .default([]),
+          .default([])
+          .describe('paths of members, and patterns of texts, that are not kept'),
       }),
     ])
     .default(false),

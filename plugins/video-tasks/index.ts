@@ -13,8 +13,8 @@ const options = z.strictObject({
   /** When providers are asked how a video is. Times are in milliseconds; each pause is half as long again as the one before. */
   poll: z
     .strictObject({
-      first: milliseconds.default(5_000),
-      most: milliseconds.default(15_000),
+      first: milliseconds.default(5_000).describe('first pause'),
+      most: milliseconds.default(15_000).describe('longest pause'),
       parallel: z.int().min(1).max(1000).default(16).describe('questions of this process at the same time'),
       patience: milliseconds.default(30_000).describe('for one answer'),
     })

@@ -18,7 +18,7 @@ export const placeOptions = {
     .describe('preference: a later region is asked only where none before it can answer'),
   profile: z.string().min(1).optional().describe('a profile of the shared files'),
   roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
-  externalId: z.string().min(1).optional(),
+  externalId: z.string().min(1).optional().describe('external id that the trust policy of the role asks for'),
 };
 
 type PlaceOptions = z.output<z.ZodObject<typeof placeOptions>> & Pick<ChannelOptions, 'baseUrl'>;

@@ -78,6 +78,7 @@ export const signInOptions = z
       .refine((url) => new URL(url).pathname === '/' && new URL(url).search === '', 'must have no path')
       .transform((url) => new URL(url).origin)
       .optional(),
+    /** OpenID Connect providers by which people sign in. */
     providers: z
       .array(provider)
       .max(20)
