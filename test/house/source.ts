@@ -39,8 +39,18 @@ export interface Blanking {
 const beforeRegex =
   /(?:^|[(,=:[!&|?{};+\-*%<>~^\n]|\b(?:return|typeof|case|in|of|yield|await|throw|delete|void|else|do))\s*$/;
 
+/** Results of `blank`: every law looks at the same files. */
+const blanked = { code: new Map<string, string>(), strings: new Map<string, string>() };
+
 /** The text with comments turned into spaces, and with `strings` what stands between quotes too. Places stay where they were. */
 export function blank(text: string, { strings }: Blanking): string {
+  const results = strings ? blanked.strings : blanked.code;
+  let result = results.get(text);
+  if (result === undefined) results.set(text, (result = blankText(text, { strings })));
+  return result;
+}
+
+function blankText(text: string, { strings }: Blanking): string {
   let out = '';
   let at = 0;
   const spaces = (length: number): void => {
