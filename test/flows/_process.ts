@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childrenOf } from '../reload/gateway.ts';
+import { sluiceProgram } from '../support/program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const key = `sk-${'t'.repeat(48)}`;
@@ -37,15 +38,11 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
   // A busy machine refuses no call.
   const usual = `listen: { port: 0 }, database: 'sqlite::memory:', overload: { lag: 600_000 }, spareWorker: false`;
   writeFileSync(config, `${imports}\nexport default { ${usual}, ${members} };\n`);
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(root, 'core/cli/sluice.js'), 'start', '--config', config],
-    {
-      cwd: folder,
-      env: { PATH: process.env.PATH, SLUICE_BOOTSTRAP_KEY: key, NODE_ENV: 'production' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const child: ChildProcess = spawn(process.execPath, [...sluiceProgram, 'start', '--config', config], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, SLUICE_BOOTSTRAP_KEY: key, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output: string[] = [];
   const exited = new Promise<number | string>((resolve) =>
     child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown')),

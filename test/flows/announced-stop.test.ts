@@ -3,17 +3,15 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pass } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { configWith, key, operate, type OperatedGateway } from '../reload/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { SocketClient } from '../support/websocket.ts';
 import { ask } from './_reload.ts';
+import { sluiceProgram } from '../support/program.ts';
 
 const announced = 'stopping soon: /readyz answers 503, and new connections are still served';
 const stopping = 'stopping: open calls may finish';
-
-const main = fileURLToPath(new URL('../../core/cli/sluice.js', import.meta.url));
 
 /** `script`, which belongs to every Linux, gives a program a terminal. */
 const withoutTerminal = spawnSync('script', ['--version']).status !== 0;
@@ -113,7 +111,13 @@ describe('the announcement of a stop', () => {
     const folder = operatorFolder({
       'gateway.config.mjs': configWith('channels: [demo()], timeouts: { drainDelay: 600_000 }'),
     });
-    const command = [process.execPath, main, 'start', '--config', `${folder}/gateway.config.mjs`].join(' ');
+    const command = [
+      process.execPath,
+      ...sluiceProgram,
+      'start',
+      '--config',
+      `${folder}/gateway.config.mjs`,
+    ].join(' ');
     const child = spawn('script', ['-qfec', `exec ${command}`, '/dev/null'], {
       env: { PATH: process.env.PATH, NODE_ENV: 'production' },
       stdio: ['pipe', 'pipe', 'ignore'],

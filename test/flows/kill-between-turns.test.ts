@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { fileURLToPath } from 'node:url';
 import { start, type Running } from '../core/cli/_process.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { call, callIn, framesOf, responseIn, textOf, turn, type Door, type Json } from './_turns.ts';
+import { sluiceProgram } from '../support/program.ts';
 
-const main = fileURLToPath(new URL('../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'k'.repeat(48)}`;
 const formats = ['chat-completions', 'messages', 'generate-content'] as const;
 
@@ -28,7 +27,7 @@ class Mortal {
   async live(): Promise<Door> {
     const running = start(
       process.execPath,
-      [main, 'start', '--config', `${this.#folder}/gateway.config.ts`],
+      [...sluiceProgram, 'start', '--config', `${this.#folder}/gateway.config.ts`],
       {
         SLUICE_PORT: '0',
         SLUICE_BOOTSTRAP_KEY: key,

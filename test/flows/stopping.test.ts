@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pass } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { definePlugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
@@ -12,8 +11,8 @@ import { childrenOf, configWith, key as operatedKey, operate } from '../reload/g
 import { startGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { everything } from '../support/tries.ts';
+import { sluiceProgram } from '../support/program.ts';
 
-const main = fileURLToPath(new URL('../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'S'.repeat(48)}`;
 
 /** Milliseconds for open calls when the gateway stops, and the length of a call that needs more. */
@@ -71,19 +70,23 @@ async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
   const next = (word: string): void => writeFileSync(join(folder, 'what.txt'), word);
   next(what);
   const port = await freePort();
-  const child = spawn(process.execPath, [main, 'start', '--config', join(folder, 'gateway.config.mjs')], {
-    env: {
-      PATH: process.env.PATH,
-      SLUICE_PORT: String(port),
-      SLUICE_HOST: '127.0.0.1',
-      SLUICE_BOOTSTRAP_KEY: key,
-      SLUICE_ADMIN_PASSWORD: 'correct horse battery',
-      // By this a test finds all processes of this gateway.
-      MARK: folder,
+  const child = spawn(
+    process.execPath,
+    [...sluiceProgram, 'start', '--config', join(folder, 'gateway.config.mjs')],
+    {
+      env: {
+        PATH: process.env.PATH,
+        SLUICE_PORT: String(port),
+        SLUICE_HOST: '127.0.0.1',
+        SLUICE_BOOTSTRAP_KEY: key,
+        SLUICE_ADMIN_PASSWORD: 'correct horse battery',
+        // By this a test finds all processes of this gateway.
+        MARK: folder,
+      },
+      // Nobody reads it: what fits into the pipe is all that is taken.
+      stdio: ['ignore', 'pipe', 'ignore'],
     },
-    // Nobody reads it: what fits into the pipe is all that is taken.
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  );
   onTestFinished(() => {
     for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
   });

@@ -1,18 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { operatorFolder } from '../support/operator-folder.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { sluiceProgram } from '../support/program.ts';
 
 test('a gateway whose output nobody reads any more stops when it is told to', async () => {
   const folder = operatorFolder({
     'gateway.config.ts': `export default { listen: { port: 0 }, database: 'sqlite:./s.db' };`,
   });
   const config = join(folder, 'gateway.config.ts');
-  const child = spawn(process.execPath, [join(root, 'core/cli/sluice.js'), 'start', '--config', config], {
+  const child = spawn(process.execPath, [...sluiceProgram, 'start', '--config', config], {
     cwd: folder,
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'ignore'],

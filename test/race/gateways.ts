@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SharedStoreSettings } from '../../core/settings/shared.ts';
+import { sluiceProgram } from '../support/program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -81,17 +82,13 @@ export default {
 }
 
 async function start(config: string, cwd: string): Promise<RacingGateway> {
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(root, 'core/cli/sluice.js'), 'start', '--config', config],
-    {
-      cwd,
-      env: { PATH: process.env.PATH, NODE_ENV: 'production' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own: a power cut leaves none of its processes.
-      detached: true,
-    },
-  );
+  const child: ChildProcess = spawn(process.execPath, [...sluiceProgram, 'start', '--config', config], {
+    cwd,
+    env: { PATH: process.env.PATH, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own: a power cut leaves none of its processes.
+    detached: true,
+  });
   const output: string[] = [];
   const exited = once(child, 'exit');
   let hasStarted = false;

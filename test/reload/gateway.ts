@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sluiceProgram } from '../support/program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -72,7 +73,7 @@ export async function operate(
   const config = join(folder, 'gateway.config.mjs' in files ? 'gateway.config.mjs' : 'gateway.config.ts');
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(root, 'core/cli/sluice.js'), 'start', '--config', config, ...args],
+    [...sluiceProgram, 'start', '--config', config, ...args],
     {
       cwd: folder,
       env: { PATH: process.env.PATH, NODE_ENV: 'production' },

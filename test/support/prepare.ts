@@ -2,14 +2,25 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { prepareBundle } from './bundle.ts';
 import { compiled } from './compiled.ts';
+import { bundleVariable } from './program.ts';
 import { openTemporaryFiles } from './temporary-files.ts';
 
 const home = join(import.meta.dirname, '../..');
 
+/**
+ * True in a run of all tests: single files and folders begin sooner without a bundle. `SLUICE_TEST_BUNDLE=yes` runs those with a bundle too.
+ */
+const wantsBundle =
+  process.env[bundleVariable] !== undefined ||
+  (process.argv.includes('run') &&
+    process.argv.slice(2).every((argument) => argument === 'run' || argument.startsWith('-')));
+
 /** Prepares a run of tests. Returns what cleans up after it. */
-export default function prepare(): () => void {
+export default async function prepare(): Promise<() => void> {
   warmUp();
+  if (wantsBundle) await prepareBundle();
   return openTemporaryFiles();
 }
 

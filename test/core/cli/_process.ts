@@ -1,8 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-
-const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
+import { sluiceProgram } from '../../support/program.ts';
 
 /** How a process ended, and what it wrote. */
 export interface Outcome {
@@ -75,7 +73,7 @@ export function sluice(
   environment?: Record<string, string>,
   cwd?: string,
 ): Promise<Outcome> {
-  return start(process.execPath, [main, ...args], environment, cwd).ended;
+  return start(process.execPath, [...sluiceProgram, ...args], environment, cwd).ended;
 }
 
 /** A gateway in a process of its own. */
@@ -89,10 +87,14 @@ export async function startGatewayIn(
   folder: string,
   environment: Record<string, string> = {},
 ): Promise<GatewayProcess> {
-  const running = start(process.execPath, [main, 'start', '--config', `${folder}/gateway.config.ts`], {
-    SLUICE_PORT: '0',
-    ...environment,
-  });
+  const running = start(
+    process.execPath,
+    [...sluiceProgram, 'start', '--config', `${folder}/gateway.config.ts`],
+    {
+      SLUICE_PORT: '0',
+      ...environment,
+    },
+  );
   const [, url = ''] = await running.wrote(/listens on (http:\S+)/);
   const [, key = ''] = await running.wrote(/shown only this once:\s+(sk-\w{48})\s/);
   return { ...running, url, key };

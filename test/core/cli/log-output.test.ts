@@ -13,13 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { childrenOf } from '../../reload/gateway.ts';
+import { sluiceProgram } from '../../support/program.ts';
 
-const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'L'.repeat(48)}`;
 const config = `
   import { defineConfig } from 'sluice';
@@ -37,16 +36,20 @@ interface Logging {
 async function startWith(stdout: number | 'pipe'): Promise<Logging> {
   const folder = operatorFolder({ 'gateway.config.ts': config });
   const port = await freePort();
-  const child = spawn(process.execPath, [main, 'start', '--config', join(folder, 'gateway.config.ts')], {
-    env: {
-      PATH: process.env.PATH,
-      SLUICE_PORT: String(port),
-      SLUICE_HOST: '127.0.0.1',
-      SLUICE_BOOTSTRAP_KEY: key,
-      SLUICE_ADMIN_PASSWORD: 'correct horse battery',
+  const child = spawn(
+    process.execPath,
+    [...sluiceProgram, 'start', '--config', join(folder, 'gateway.config.ts')],
+    {
+      env: {
+        PATH: process.env.PATH,
+        SLUICE_PORT: String(port),
+        SLUICE_HOST: '127.0.0.1',
+        SLUICE_BOOTSTRAP_KEY: key,
+        SLUICE_ADMIN_PASSWORD: 'correct horse battery',
+      },
+      stdio: ['ignore', stdout, 'ignore'],
     },
-    stdio: ['ignore', stdout, 'ignore'],
-  });
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = new Promise<number | string>((resolve) =>
     child.once('exit', (code, signal) => resolve(code ?? signal ?? '')),

@@ -4,9 +4,8 @@ import { eventually } from '../../support/eventually.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { startProvider } from './_provider.ts';
 import { chat } from './_started.ts';
-import { fileURLToPath } from 'node:url';
+import { sluiceProgram } from '../../support/program.ts';
 
-const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'k'.repeat(48)}`;
 
 test('after a kill -9 of the primary the next one gives hits from the database, and makes new responses', async () => {
@@ -26,9 +25,13 @@ test('after a kill -9 of the primary the next one gives hits from the database, 
       });`,
   });
   const live = async () => {
-    const running = start(process.execPath, [main, 'start', '--config', `${folder}/gateway.config.ts`], {
-      SLUICE_BOOTSTRAP_KEY: key,
-    });
+    const running = start(
+      process.execPath,
+      [...sluiceProgram, 'start', '--config', `${folder}/gateway.config.ts`],
+      {
+        SLUICE_BOOTSTRAP_KEY: key,
+      },
+    );
     const [, url = ''] = await running.wrote(/listens on (http:\S+)/);
     return { running, gateway: { url: url.replace('localhost', '127.0.0.1'), key } };
   };

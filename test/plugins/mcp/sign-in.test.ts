@@ -9,10 +9,9 @@ import { keptLog } from '../../support/log.ts';
 import { startMcpServer, type HttpMcpServer } from '../../support/mcp/http-server.ts';
 import { startOAuthServer, type OAuthServer } from '../../support/mcp/oauth-server.ts';
 import { oddServer } from '../../support/mcp/odd-server.ts';
+import { sluiceProgram } from '../../support/program.ts';
 
 /* A person signs in once at an MCP server, for the gateway. */
-
-const main = new URL('../../../core/cli/sluice.js', import.meta.url).pathname;
 
 async function servers(
   more: { issuer?: string } = {},
@@ -73,7 +72,7 @@ test('the gateway uses the server, also when the token ends and after a restart'
 
 test('sluice login prints a credential that a config takes, and nothing else', async () => {
   const { upstream } = await servers();
-  const running = start(process.execPath, [main, 'login', 'mcp', upstream.url]);
+  const running = start(process.execPath, [...sluiceProgram, 'login', 'mcp', upstream.url]);
   let told = '';
   running.child.stderr?.on('data', (text: string) => {
     told += text;

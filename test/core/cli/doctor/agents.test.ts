@@ -1,6 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import demo from '../../../../channels/demo/index.ts';
 import { doctorAgents } from '../../../../core/cli/doctor/agents/index.ts';
@@ -9,6 +8,7 @@ import { startGateway, type TestGateway } from '../../../support/gateway.ts';
 import { startUpstream } from '../../../support/upstream.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { sluice, start } from '../_process.ts';
+import { sluiceProgram } from '../../../support/program.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -172,9 +172,8 @@ describe('sluice doctor agents', () => {
         require('node:fs').renameSync(${JSON.stringify(`${note}.tmp`)}, ${JSON.stringify(note)});
         setInterval(() => {}, 1000);`,
       );
-      const main = fileURLToPath(new URL('../../../../core/cli/sluice.js', import.meta.url));
       const args = ['doctor', 'agents', '--url', gateway.url, '--key', gateway.key, '--path', folder];
-      const running = start(process.execPath, [main, ...args]);
+      const running = start(process.execPath, [...sluiceProgram, ...args]);
       await expect.poll(() => existsSync(note)).toBe(true);
       const { pid, home } = JSON.parse(readFileSync(note, 'utf8')) as { pid: number; home: string };
       running.child.kill(signal);
