@@ -1,8 +1,9 @@
 /** Finds the folds that there are, and removes those to whose time records were added later. */
 import type { Ask } from '../../state/database/long-reads.ts';
-import { rows, type Work } from '../../state/database/sql.ts';
+import { rows, type Row, type Work } from '../../state/database/sql.ts';
 import { firstSubjectFold, latestGrace, type Fold, type UsedFold } from './folds.ts';
 import { day, hour, minute, startOf, type Folded } from './levels.ts';
+import type { Source } from './narrowing.ts';
 
 /** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
 export const foldGrace = 2 * day;
@@ -21,11 +22,21 @@ export async function foldedIn(
   until: number,
 ): Promise<readonly Folded[]> {
   if (all.length === 0) return [];
-  const found = await ask(
-    `SELECT level, start FROM usage_folds WHERE level IN (${all.map(({ level }) => level).join(', ')})
+  const { sql, values } = foldsQuestion(all, since, until);
+  return foldedOf(all, await ask(sql, values));
+}
+
+/** Returns the statement that {@link foldedOf} takes the rows of. */
+export function foldsQuestion(all: readonly Fold[], since: number, until: number): Source {
+  return {
+    sql: `SELECT level, start FROM usage_folds WHERE level IN (${all.map(({ level }) => level).join(', ')})
        AND start >= ? AND until <= ? AND ${isWhole} ORDER BY start`,
-    [startOf(since), startOf(until)],
-  );
+    values: [startOf(since), startOf(until)],
+  };
+}
+
+/** Returns the folds that the rows of {@link foldsQuestion} name. */
+export function foldedOf(all: readonly Fold[], found: readonly Row[]): readonly Folded[] {
   return all.map(({ level, size }) => ({
     level,
     size,

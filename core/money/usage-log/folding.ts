@@ -1,9 +1,9 @@
 /** Folds sums of times that have passed into coarser ones, those of some keys or owners at a time. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
-import { foldGrace, isWhole, largestId } from './folded.ts';
+import { foldedOf, foldGrace, foldsQuestion, isWhole, largestId } from './folded.ts';
 import { folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
-import { amounts, day, hour, largestSum, minute } from './levels.ts';
+import { amounts, day, hour, largestSum, minute, segmentsOf, type Folded } from './levels.ts';
 import { isRefused } from './narrowing.ts';
 
 /** How long after there was nothing left to fold it looks again, in milliseconds. */
@@ -203,30 +203,35 @@ interface Part {
   readonly start: number;
 }
 
-/** What a fold is made of. The latest days are made of folds, too, where there are some: fewer sums are read. */
+/** Returns the sums that a fold is made of. The latest days are made of folds, too, where there are some: fewer sums are read. */
 function* partsOf(fold: Fold, start: number): Work<readonly Part[]> {
   const { from, fromSize, size } = fold;
   const end = start + size;
-  const coarser = fold.isOfLatest
-    ? foldsOfKind(fold.kind, fold.hasNames).filter((one) => !one.isOfLatest && one.size > fromSize)
-    : [];
-  const made = new Set<string>();
-  if (coarser.length > 0)
-    for (const one of yield* rows(
-      `SELECT level, start FROM usage_folds WHERE level IN (${coarser.map(({ level }) => level).join()}) AND start >= ? AND until <= ? AND ${isWhole}`,
-      start / minute,
-      end / minute,
-    ))
-      made.add(`${Number(one['level'])} ${Number(one['start']) * minute}`);
-  const largestFirst = coarser.toSorted((one, other) => other.size - one.size);
-  const parts: Part[] = [];
-  for (let at = start; at < end;) {
-    const place = at;
-    const fits = largestFirst.find(({ level }) => made.has(`${level} ${place}`));
-    parts.push({ level: fits?.level ?? from, start: at / minute });
-    at += fits?.size ?? fromSize;
-  }
-  return parts;
+  const finest: Folded = { level: from, size: fromSize, starts: startsIn(start, end, fromSize) };
+  const all = [finest, ...(yield* coarserThan(fold, start, end))];
+  const sizes = new Map(all.map((one) => [one.level, one.size]));
+  return segmentsOf(() => undefined, undefined, start, end, end, all).flatMap(({ level, since, until }) =>
+    level === 'records'
+      ? []
+      : startsIn(since, until, sizes.get(level) ?? fromSize).map((at) => ({ level, start: at / minute })),
+  );
+}
+
+/** Returns the folds within a time that the latest days can be made of, besides the sums that all folds of their kind are made of. */
+function* coarserThan(
+  { isOfLatest, kind, hasNames, fromSize }: Fold,
+  start: number,
+  end: number,
+): Work<readonly Folded[]> {
+  if (!isOfLatest) return [];
+  const coarser = foldsOfKind(kind, hasNames).filter((one) => !one.isOfLatest && one.size > fromSize);
+  const { sql, values } = foldsQuestion(coarser, start, end);
+  return foldedOf(coarser, yield* rows(sql, ...values));
+}
+
+/** Returns when the stretches of a size begin that divide a time. `end` is exclusive. */
+function startsIn(start: number, end: number, size: number): readonly number[] {
+  return Array.from({ length: Math.ceil((end - start) / size) }, (_, index) => start + index * size);
 }
 
 /** Returns the last key or owner of those behind `after` that are folded together; undefined when these are all that are left. */
