@@ -175,23 +175,26 @@ export class Folding {
         : // Of nothing but NULL it is NULL, and of that and a number the least is the number.
           `GREATEST(LEAST(COALESCE(SUM(${value}), 0), ${largestSum}), -${largestSum})::bigint`;
     const folded = [...amounts, 'charged_more'];
-    // Hours without names are of several kinds only: those with names are folded into them.
-    const names = hasNames || fromSize !== hour || table !== 'usage_totals' ? 't.names' : 'bare.id';
-    const bare =
-      names === 't.names'
-        ? ''
-        : ` JOIN usage_names n ON n.id = t.names JOIN usage_names bare ON bare.model = '' AND bare.channel = '' AND bare.format = ''
-             AND bare.operation = '' AND bare.failed = n.failed AND bare.status = CASE WHEN ${isRefused('n.')} THEN 400 ELSE 0 END`;
+    // Hours of keys have names, and half days have none: of calls that went well, failed, or were refused.
+    const names = hasNames || fromSize !== hour || table !== 'usage_totals' ? 'names' : unnamed;
     const each = parts.map(
       (part) => `SELECT ${column}, names, calls, ${folded.join(', ')} FROM ${table}
         WHERE level = ${part.level} AND start = ${part.start} AND ${column} > ? AND ${column} <= ?`,
     );
     return `INSERT INTO ${table} (level, start, ${column}, names, calls, ${folded.join(', ')})
-      SELECT ${level}, ${start / minute}, t.${column}, ${names}, ${sum('t.calls')}, ${folded.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
-      FROM (${each.join(' UNION ALL ')}) AS t${bare}
-      GROUP BY t.${column}, ${names} ORDER BY t.${column}, ${names}`;
+      SELECT ${level}, ${start / minute}, t.${column}, t.names, ${sum('t.calls')}, ${folded.map((name) => `NULLIF(${sum(`t.${name}`)}, 0)`).join(', ')}
+      FROM (SELECT ${column}, ${names} AS names, calls, ${folded.join(', ')} FROM (${each.join(' UNION ALL ')}) AS parts) AS t
+      GROUP BY t.${column}, t.names ORDER BY t.${column}, t.names`;
   }
 }
+
+/** Expression of SQL for the number of the names that are empty, from that of others. A join with the names would read the sums once for each of them. */
+const unnamed = ((): string => {
+  const isOf = (condition: string): string => `names IN (SELECT n.id FROM usage_names n WHERE ${condition})`;
+  const empty = (failed: 0 | 1, status: 0 | 400): string =>
+    `(SELECT n.id FROM usage_names n WHERE n.model = '' AND n.channel = '' AND n.format = '' AND n.operation = '' AND n.failed = ${failed} AND n.status = ${status})`;
+  return `CASE WHEN ${isOf(isRefused('n.'))} THEN ${empty(1, 400)} WHEN ${isOf('n.failed = 1')} THEN ${empty(1, 0)} ELSE ${empty(0, 0)} END`;
+})();
 
 function columnOf({ table }: Fold): 'key' | 'subject' {
   return table === 'usage_totals' ? 'key' : 'subject';
