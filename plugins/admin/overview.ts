@@ -67,7 +67,7 @@ export function overviewHandler(
     const { range: _range, zone, since: _since, until: wanted, ...owned } = query;
     const filter = { ...owned, since, ...(wanted === undefined ? {} : { until }) };
     const ranking = async (by: Exclude<UsageGrouping, object>) =>
-      named(by, (await usageLog.sums(filter, by, { limit: mostListed, order: 'calls' })).sums);
+      named(by, (await usageLog.sums(filter, by, { limit: mostListed, order: 'calls', rest: false })).sums);
     const earlier = before(filter, now);
     const series =
       zone !== undefined && bucket === day

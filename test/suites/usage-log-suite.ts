@@ -3,7 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import type { UsageFilter, UsageGrouping, UsageLog, UsageTotals } from '../../core/money/usage-log/index.ts';
+import type {
+  UsageFilter,
+  UsageGrouping,
+  UsageLog,
+  UsageSumsList,
+  UsageTotals,
+} from '../../core/money/usage-log/index.ts';
 import { makePartitions } from '../../core/money/usage-log/partitions.ts';
 import { Kinds } from '../../core/money/usage-log/kinds.ts';
 import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
@@ -843,7 +849,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       records: readonly UsageRecord[],
       filter: UsageFilter,
       grouping: UsageGrouping,
-    ): ReadonlyMap<string | number, object> => {
+    ): ReadonlyMap<string | number, UsageTotals> => {
       const found = new Map<string | number, UsageTotals & { readonly chargedMicroDollars: number }>();
       for (const record of records) {
         const isOk = record.status < 400 && record.ended !== 'interrupted';
@@ -1083,13 +1089,51 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
               const { sums, rest } = await log.sums(filter, grouping);
               expect(rest).toBeUndefined();
               const found = new Map(sums.map(({ group, ...totals }) => [group, totals]));
-              expect(found).toEqual(expected(all, filter, grouping));
+              const truth = expected(all, filter, grouping);
+              expect(found).toEqual(truth);
+              if (typeof grouping === 'object') continue;
+              for (const order of ['cost', 'calls'] as const)
+                expectFirst(truth, order, await log.sums(filter, grouping, { limit: 1, order }));
+              expect(await log.sums(filter, grouping, { limit: 1, rest: false })).not.toHaveProperty('rest');
             }
           },
         ),
         { numRuns: tries(200) },
       );
     });
+
+    /** Expects the first group, and all others in the rest. */
+    function expectFirst(
+      truth: ReadonlyMap<string | number, UsageTotals>,
+      order: 'cost' | 'calls',
+      { sums, rest }: UsageSumsList,
+    ): void {
+      const measure = order === 'cost' ? 'microDollars' : 'calls';
+      expect(sums).toHaveLength(Math.min(1, truth.size));
+      const [first] = sums;
+      if (first === undefined) return;
+      const { group, ...totals } = first;
+      expect(totals).toEqual(truth.get(group));
+      expect(first[measure]).toBe(Math.max(...[...truth.values()].map((one) => one[measure])));
+      if (truth.size === 1) {
+        expect(rest).toBeUndefined();
+        return;
+      }
+      const amounts = ['calls', 'failed', 'refused', 'input', 'output', 'microDollars'] as const;
+      const charged = ({ chargedMicroDollars, microDollars }: UsageTotals): number =>
+        chargedMicroDollars ?? microDollars;
+      const others = [...truth].flatMap(([name, one]) => (name === group ? [] : [one]));
+      const left = Object.fromEntries(
+        amounts.map((name) => [name, others.reduce((sum, one) => sum + one[name], 0)]),
+      );
+      expect(rest).toMatchObject({ groups: others.length, ...left });
+      expect(charged(rest as UsageTotals)).toBe(
+        Math.max(
+          0,
+          others.reduce((sum, one) => sum + charged(one), 0),
+        ),
+      );
+    }
 
     test('while several write and several add at once', async () => {
       const all = Array.from({ length: 1_200 }, (_, index) =>

@@ -1,7 +1,7 @@
 /** Adds up sums by the numbers of their keys or subjects and of their names: there are fewer of these, and texts take longer. */
 import type { Database } from '../../state/database/index.ts';
-import type { Fold } from './folds.ts';
-import { minute, type Segment } from './levels.ts';
+import { folds, type Fold } from './folds.ts';
+import { levels, minute, type Segment } from './levels.ts';
 import { isRefused, type Source } from './narrowing.ts';
 import { minutesOf } from './totals.ts';
 
@@ -26,6 +26,8 @@ export interface AddingUp {
   readonly bucket: number | undefined;
   /** True: by keys or subjects instead of names and times. */
   readonly byId: boolean;
+  /** SELECT of the keys of `usage_totals` that are added up; absent for all. */
+  readonly among?: string;
 }
 
 /**
@@ -45,36 +47,71 @@ export function outcomesOf(calls: string): string {
 
 const isOf = (condition: string): string => `names IN (SELECT id FROM usage_names WHERE ${condition})`;
 
+/** Returns the rows of sums that are added up, with numbers of keys or subjects and of names. */
+export function rowsToAdd(
+  kind: Database['kind'],
+  { table, segments, ofTable, ofNames, among }: Omit<AddingUp, 'bucket' | 'byId'>,
+): Source {
+  const id = idOf(table);
+  const parts = segments.map(({ level, since, until }): Source => {
+    // As the index by keys has it.
+    const hasKeys = table === 'usage_totals' && Number(level) >= 5;
+    const times = among === undefined ? rangeOfStarts(since, until) : listedStarts(level, since, until);
+    return {
+      sql: `SELECT t.start, t.${id}, t.names, t.calls, ${addedAmounts.map((name) => `t.${name}`).join(', ')} FROM ${table} t
+      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among)}`}${ofTable.sql}
+        ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`,
+      values: [...times.values, ...ofTable.values, ...ofNames.values],
+    };
+  });
+  return {
+    sql: parts.map(({ sql }) => sql).join(' UNION ALL '),
+    values: parts.flatMap(({ values }) => values),
+  };
+}
+
+function idOf(table: Fold['table']): 'key' | 'subject' {
+  return table === 'usage_totals' ? 'key' : 'subject';
+}
+
+/** PostgreSQL looks up an array by the index, and might read all rows to join them with a SELECT. */
+function isAmong(kind: Database['kind'], select: string): string {
+  return kind === 'sqlite' ? `IN (${select})` : `= ANY(ARRAY(${select}))`;
+}
+
+function rangeOfStarts(since: number, until: number): Source {
+  return { sql: 't.start >= ? AND t.start < ?', values: [minutesOf(since), minutesOf(until)] };
+}
+
+/** Maximum number of times that are looked up one by one. */
+const mostStarts = 100;
+
+/** As {@link rangeOfStarts}. Of few times each is looked up by itself, because a range of them would read all keys. */
+function listedStarts(level: Segment['level'], since: number, until: number): Source {
+  const size = [...levels, ...folds].find((one) => one.level === level)?.size;
+  if (size === undefined || (until - since) / size > mostStarts) return rangeOfStarts(since, until);
+  const starts: number[] = [];
+  for (let start = since; start < until; start += size) starts.push(minutesOf(start));
+  return { sql: `t.start IN (${starts.join()})`, values: [] };
+}
+
 /**
  * Returns rows with `at`, `calls` and amounts, and `names`. By keys or subjects, there is one row for each of these, with `key` or `subject`, and
  * `failed_calls` and `refused_calls` in the place of names.
  */
-export function addedUp(
-  kind: Database['kind'],
-  { table, segments, ofTable, ofNames, bucket, byId }: AddingUp,
-): Source {
-  const id = table === 'usage_totals' ? 'key' : 'subject';
-  const values: (string | number)[] = [];
-  const each = segments.map(({ level, since, until }) => {
-    values.push(minutesOf(since), minutesOf(until), ...ofTable.values, ...ofNames.values);
-    // As the index by keys has it.
-    const hasKeys = table === 'usage_totals' && Number(level) >= 5;
-    return `SELECT t.start, t.${id}, t.names, t.calls, ${addedAmounts.map((name) => `t.${name}`).join(', ')} FROM ${table} t
-      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND t.start >= ? AND t.start < ?${ofTable.sql}
-        ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`;
-  });
+export function addedUp(kind: Database['kind'], asked: AddingUp): Source {
+  const { table, bucket, byId } = asked;
+  const each = rowsToAdd(kind, asked);
   const sum = sumIn(kind);
   const added = ['calls', ...addedAmounts].map((name) => `${sum(name)} AS ${name}`).join(', ');
   if (byId) {
-    // Few calls fail: whether one was refused is looked up for these alone.
-    const among = (refused: string, failed: string): string =>
-      sum(
-        `CASE WHEN ${isOf('failed = 1')} THEN CASE WHEN ${isOf(isRefused())} THEN ${refused} ELSE ${failed} END ELSE 0 END`,
-      );
+    const id = idOf(table);
+    // Few calls fail: the others are not added up a second time.
+    const those = (condition: string): string => `${sum('calls')} FILTER (WHERE ${isOf(condition)})`;
     return {
-      sql: `SELECT 0 AS at, ${id}, ${added}, ${among('0', 'calls')} AS failed_calls, ${among('calls', '0')} AS refused_calls
-        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${id}`,
-      values,
+      sql: `SELECT 0 AS at, ${id}, ${added}, ${those(`failed = 1 AND NOT ${isRefused()}`)} AS failed_calls, ${those(isRefused())} AS refused_calls
+        FROM (${each.sql}) AS added GROUP BY ${id}`,
+      values: each.values,
     };
   }
   const groups = [...(bucket === undefined ? [] : ['1']), 'names'].join(', ');
@@ -84,7 +121,7 @@ export function addedUp(
       : `CAST(start AS BIGINT) * ${minute} - CAST(start AS BIGINT) * ${minute} % ${bucket}`;
   return {
     sql: `SELECT ${at} AS at, names, ${added}
-        FROM (${each.join(' UNION ALL ')}) AS added GROUP BY ${groups}`,
-    values,
+        FROM (${each.sql}) AS added GROUP BY ${groups}`,
+    values: each.values,
   };
 }

@@ -96,6 +96,8 @@ export interface UsageSumsOptions {
   readonly order?: 'cost' | 'calls';
   /** Default false. */
   readonly percentiles?: boolean;
+  /** False: the groups that are not listed are not summed. Default true. */
+  readonly rest?: boolean;
 }
 
 /** Sums by groups, and how complete they are. */

@@ -1,6 +1,13 @@
 /** Rows that are to be added up for a question. */
 import type { Database } from '../../state/database/index.ts';
-import { addedAmounts as amounts, addedUp, chargeAlone, outcomesOf, uncharged } from './added-up.ts';
+import {
+  addedAmounts as amounts,
+  addedUp,
+  chargeAlone,
+  outcomesOf,
+  rowsToAdd,
+  uncharged,
+} from './added-up.ts';
 import type { UsageFilter } from './index.ts';
 import { isLevel, type Segment } from './levels.ts';
 import { narrowing, type Source } from './narrowing.ts';
@@ -18,6 +25,8 @@ export interface Apart {
   readonly byKey: boolean;
 }
 
+const addedColumns = `calls, ${amounts.join(', ')}, ${outcomesOf('calls')}`;
+
 /**
  * Returns the rows of these segments that fit a filter: sums, records that are in none yet, and records of the segments that no sums fit.
  * One statement sees all of them as they are at one time. By keys, rows have the number of a key, or its id where it has no number yet: texts
@@ -30,30 +39,87 @@ export function sourceOf(
   apart: Apart,
 ): Source {
   const ofSums = segments.filter(({ level }) => level !== 'records');
-  const parts: Source[] = [];
   const byKey = ofSums.length > 0 && apart.byKey ? [keyTotalsOf(kind, filter, ofSums)] : [];
-  if (ofSums.length > 0) {
-    if (!apart.byKey) parts.push(totalsOf(kind, filter, ofSums, apart.bucket));
-    for (const { level, since, until } of ofSums)
-      if (level !== 'records' && isLevel(level))
-        parts.push(olderTotalsIn({ level, since, until }, filter, summedColumns));
-  }
-  const others = joined([...parts, ...recordParts(kind, filter, segments, false)]);
-  const counted = `calls, ${amounts.join(', ')}, ${outcomesOf('calls')}`;
+  const own = ofSums.length > 0 && !apart.byKey ? [totalsOf(kind, filter, ofSums, apart.bucket)] : [];
+  const others = joined([...own, ...outsideTotals(kind, filter, segments)]);
   if (!apart.byKey)
     return {
-      sql: `SELECT at, ${dimensions}, ${counted} FROM (${others.sql}) AS others`,
+      sql: `SELECT at, ${dimensions}, ${addedColumns} FROM (${others.sql}) AS others`,
       values: others.values,
     };
   // A key has a number when its first sum is written.
   return joined([
     ...byKey,
     {
-      sql: `SELECT k.id AS key, CASE WHEN k.id IS NULL THEN others.key_id END AS key_id, ${counted}
+      sql: `SELECT k.id AS key, CASE WHEN k.id IS NULL THEN others.key_id END AS key_id, ${addedColumns}
         FROM (${others.sql}) AS others LEFT JOIN usage_keys k ON k.key_id = others.key_id`,
       values: others.values,
     },
   ]);
+}
+
+/** Returns the rows that are not in `usage_totals`: sums of older gateways, and records. */
+function outsideTotals(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+): readonly Source[] {
+  const older = segments.flatMap(({ level, since, until }) =>
+    level !== 'records' && isLevel(level)
+      ? [olderTotalsIn({ level, since, until }, filter, summedColumns)]
+      : [],
+  );
+  return [...older, ...recordParts(kind, filter, segments, false)];
+}
+
+/** Parts of a statement that finds the first of many keys by two amounts, and adds up all amounts of these alone. */
+export interface KeysInOrder {
+  /** SELECT of what is not in `usage_totals`, added up by keys. A key without a number has one below zero, and its id in `key_id`. */
+  readonly others: Source;
+  /** SELECT of `key`, `calls` and `micro_dollars` in any number of rows. It reads `others`. */
+  readonly compared: Source;
+  /** SELECT of all amounts of the keys in `listed`. It reads `others`. */
+  readonly listed: Source;
+}
+
+/** Returns the parts for segments that have sums. `sum`: writes the SQL of a sum. */
+export function keysInOrder(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  sum: (value: string) => string,
+): KeysInOrder {
+  const ofSums = segments.filter(({ level }) => level !== 'records');
+  const outside = joined(outsideTotals(kind, filter, segments));
+  const all = ['calls', ...amounts, 'failed_calls', 'refused_calls'];
+  const chosen = 'SELECT key FROM listed';
+  const rows = rowsToAdd(kind, { ...conditionsOf(filter), table: 'usage_totals', segments: ofSums });
+  const ofListed = addedUp(kind, {
+    ...conditionsOf(filter),
+    table: 'usage_totals',
+    segments: ofSums,
+    bucket: undefined,
+    byId: true,
+    among: chosen,
+  });
+  return {
+    others: {
+      sql: `SELECT COALESCE(k.id, CAST(-ROW_NUMBER() OVER () AS INTEGER)) AS key, g.* FROM (
+          SELECT key_id, ${all.map((name) => `${sum(name)} AS ${name}`).join(', ')}
+          FROM (SELECT key_id, ${addedColumns} FROM (${outside.sql}) AS found) AS counted GROUP BY key_id
+        ) AS g LEFT JOIN usage_keys k ON k.key_id = g.key_id`,
+      values: outside.values,
+    },
+    compared: {
+      sql: `SELECT key, calls, micro_dollars FROM (${rows.sql}) AS sums UNION ALL SELECT key, calls, micro_dollars FROM others`,
+      values: rows.values,
+    },
+    listed: {
+      sql: `SELECT key, ${all.join(', ')} FROM (${ofListed.sql}) AS sums
+        UNION ALL SELECT key, ${all.join(', ')} FROM others WHERE key IN (${chosen})`,
+      values: ofListed.values,
+    },
+  };
 }
 
 const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...uncharged.split(', ')];

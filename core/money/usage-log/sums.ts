@@ -9,17 +9,18 @@ import type {
   UsageTotals,
 } from './index.ts';
 import { sumIn } from './added-up.ts';
-import { countOfFolds, foldedIn } from './folded.ts';
+import { foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
-import { levelFor, segmentsOf, type Folded, type Segment } from './levels.ts';
-import { Percentiles } from './percentiles.ts';
+import { levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
+import { percentilesStatement, timesOf } from './percentiles.ts';
 import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
 import { groupOf, type Group } from './sums-grouping.ts';
 import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
-import { sourceOf, sourceWithBins } from './sums-source.ts';
+import { groupsStatement, keysStatement, listedRows, type Listed } from './sums-statement.ts';
+import { keysInOrder, sourceOf, sourceWithBins } from './sums-source.ts';
 
 /** Maximum number of groups in one answer. */
 export const mostGroups = 5_000;
@@ -52,6 +53,10 @@ export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): Usa
 }
 
 function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
+  const timesIn = async (filter: UsageFilter, segments: readonly Segment[], { sql: group }: Group) => {
+    const { sql, values } = percentilesStatement(kind, sourceWithBins(kind, filter, segments), group);
+    return timesOf(await askLarge(sql, values));
+  };
   return async (
     filter: UsageFilter,
     grouping: UsageGrouping,
@@ -59,6 +64,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       limit = mostGroups,
       order = 'cost',
       percentiles = false,
+      rest: withRest = true,
       useFolds,
     }: UsageSumsOptions & { readonly useFolds: boolean },
   ): Promise<UsageSumsList> => {
@@ -80,7 +86,9 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       );
       if (segments.length === 0) return { sums: [] };
       const source = subjectSource(kind, owned, filter, segments, group.bucket);
-      return listOf(askLarge, kind, source, group, most, order, segments);
+      const listed = { limit: most, order, used: usedFolds(segments) };
+      const list = await listOf(askLarge, kind, groupsStatement(kind, source, group, listed), group, listed);
+      return withRest ? list : { sums: list.sums };
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
     const needs = {
@@ -99,15 +107,26 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
         );
     if (segments.length === 0) return { sums: [] };
     const incompleteBefore = await unsummedBefore(ask, start);
-    const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey: grouping === 'keyId' });
-    const list = await listOf(askLarge, kind, source, group, most, order, segments);
-    const times =
-      percentiles && !needsKeys
-        ? await timesOf(askLarge, kind, sourceWithBins(kind, filter, segments), group, list.sums)
-        : undefined;
+    const byKey = grouping === 'keyId';
+    const apart = { bucket: group.bucket, byKey };
+    const listed = { limit: most, order, used: usedFolds(segments) };
+    const inOrder = byKey && segments.some(({ level }) => level !== 'records');
+    const statement =
+      inOrder && (!withRest || (await hasHoursSince(ask, start)))
+        ? keysStatement(
+            kind,
+            keysInOrder(kind, filter, segments, sumIn(kind)),
+            withRest ? wholeOf(kind, filter, start, end) : undefined,
+            listed,
+          )
+        : groupsStatement(kind, sourceOf(kind, filter, segments, apart), group, listed);
+    const list = await listOf(askLarge, kind, statement, group, listed);
+    const times = percentiles && !needsKeys ? await timesIn(filter, segments, group) : undefined;
     return {
-      ...list,
-      ...(times === undefined ? {} : { sums: list.sums.map((sum) => ({ ...sum, ...times(sum.group) })) }),
+      ...(withRest ? list : { sums: list.sums }),
+      ...(times === undefined
+        ? {}
+        : { sums: list.sums.map((sum) => ({ ...sum, ...times(String(sum.group)) })) }),
       ...(incompleteBefore === undefined ? {} : { incompleteBefore }),
     };
   };
@@ -124,6 +143,19 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
   };
 }
 
+/** True where no sums of hours since a time have been removed: then those of all calls have what those of keys have. */
+async function hasHoursSince(ask: Ask, start: number): Promise<boolean> {
+  const [row] = await ask('SELECT start FROM usage_totals WHERE level = 1 ORDER BY start LIMIT 1', []);
+  return row !== undefined && Number(row['start']) * minute <= start;
+}
+
+/** Returns the rows of all calls of a time, whatever key they have. */
+function wholeOf(kind: Database['kind'], filter: UsageFilter, start: number, end: number): Source {
+  const needs = { needsKeys: filter.keyId !== undefined, needsNames: isNamed(filter) };
+  const segments = segmentsOf((size) => levelFor(needs, size), undefined, start, end, Date.now());
+  return sourceOf(kind, filter, segments, { bucket: undefined, byKey: false });
+}
+
 function isNamed(filter: UsageFilter): boolean {
   return namedMembers.some((name) => filter[name] !== undefined);
 }
@@ -137,39 +169,11 @@ async function unsummedBefore(ask: Ask, start: number): Promise<number | undefin
 async function listOf(
   ask: Ask,
   kind: Database['kind'],
-  { sql, values }: Source,
-  { sql: group, columns: grouped, order: place, name, bucket, isNumber }: Group,
-  limit: number,
-  order: 'cost' | 'calls',
-  segments: readonly Segment[],
+  statement: Source,
+  { bucket, isNumber }: Pick<Group, 'bucket' | 'isNumber'>,
+  { order, used }: Listed,
 ): Promise<UsageSumsList> {
-  const used = usedFolds(segments);
-  const [first, second] = order === 'cost' ? ['micro_dollars', 'calls'] : ['calls', 'micro_dollars'];
-  const sum = sumIn(kind);
-  const added = (names: Readonly<Record<string, string>>): string =>
-    Object.entries(names)
-      .map(([column, value]) => `${sum(value)} AS ${column}`)
-      .join(', ');
-  const own = ['calls', 'failed', 'refused', 'input', 'output', 'micro_dollars', 'charged_more'];
-  const ofGroup = {
-    ...Object.fromEntries(own.map((column) => [column, column])),
-    failed: 'failed_calls',
-    refused: 'refused_calls',
-  };
-  // Buckets are bounded by who asks for them.
-  const most =
-    bucket === undefined
-      ? ` ORDER BY ${first} DESC, ${second} DESC, ${place} LIMIT ${Math.trunc(limit)}`
-      : '';
-  // Of many groups the first are found without the others being put in order.
-  const rows = await ask(
-    `WITH source AS (${sql}),
-     groups AS (SELECT ${grouped}, ${added(ofGroup)} FROM source GROUP BY ${group}),
-     listed AS (SELECT * FROM groups${most})
-     SELECT ${name} AS name, 1 AS listed, 1 AS groups, ${own.join(', ')}, ${countOfFolds(used)} AS folds FROM listed
-     UNION ALL SELECT NULL, 0, COUNT(*), ${own.map((column) => sum(column)).join(', ')}, ${countOfFolds(used)} FROM groups`,
-    values,
-  );
+  const rows = await listedRows(ask, kind, statement);
   if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
   const sums: UsageSums[] = [];
   let all: UsageSumsList['rest'];
@@ -196,9 +200,14 @@ function without(
   const { chargedMicroDollars, ...others } = all;
   const left = { ...others, groups: all.groups - listed.length };
   // Never below zero: of numbers that are too large to be exact, as providers may give them, more than all may be listed.
-  for (const one of listed)
-    for (const name of ['calls', 'failed', 'refused', 'input', 'output', 'microDollars'] as const)
-      left[name] = Math.max(0, left[name] - one[name]);
+  for (const { calls, failed, refused, input, output, microDollars } of listed) {
+    left.calls = Math.max(0, left.calls - calls);
+    left.failed = Math.max(0, left.failed - failed);
+    left.refused = Math.max(0, left.refused - refused);
+    left.input = Math.max(0, left.input - input);
+    left.output = Math.max(0, left.output - output);
+    left.microDollars = Math.max(0, left.microDollars - microDollars);
+  }
   const ofListed = listed.reduce((sum, one) => sum + (one.chargedMicroDollars ?? one.microDollars), 0);
   const charged = Math.max(0, (chargedMicroDollars ?? all.microDollars) - ofListed);
   if (charged !== left.microDollars) return { ...left, chargedMicroDollars: charged };
@@ -222,36 +231,5 @@ function totalsOf(row: Row): UsageTotals {
     output: Number(row['output']),
     microDollars,
     ...(more === 0 ? {} : { chargedMicroDollars: microDollars + more }),
-  };
-}
-
-/** Percentiles of the groups that are listed. */
-async function timesOf(
-  ask: Ask,
-  kind: Database['kind'],
-  { sql, values }: Source,
-  { sql: group, isNumber }: Group,
-  listed: readonly UsageSums[],
-): Promise<(group: string | number) => Pick<Required<UsageSums>, 'ms' | 'firstMs'>> {
-  const each =
-    kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'jsonb_each_text(source.bins::jsonb) AS bin';
-  const calls = kind === 'sqlite' ? 'bin.value' : 'bin.value::bigint';
-  const rows = await ask(
-    `WITH source AS (${sql}) SELECT ${group} AS name, bin.key AS bin, SUM(${calls}) AS calls FROM source CROSS JOIN ${each}
-     GROUP BY ${group}, bin.key`,
-    values,
-  );
-  const found = new Map<string | number, { readonly ms: Percentiles; readonly firstMs: Percentiles }>();
-  for (const { group: name } of listed)
-    found.set(name, { ms: new Percentiles(), firstMs: new Percentiles() });
-  for (const row of rows) {
-    const times = found.get(isNumber ? Number(row['name']) : String(row['name'] ?? ''));
-    const bin = String(row['bin']);
-    if (bin.startsWith('f')) times?.firstMs.add(Number(bin.slice(1)), Number(row['calls']));
-    else times?.ms.add(Number(bin), Number(row['calls']));
-  }
-  return (name) => {
-    const times = found.get(name);
-    return { ms: times?.ms.told() ?? [0, 0, 0], firstMs: times?.firstMs.told() ?? [0, 0, 0] };
   };
 }
