@@ -11,8 +11,6 @@ const day = 86_400_000;
 const days = 30;
 /** Maximum number of keys in a list by spend. */
 const mostListed = 200;
-/** How many keys are read at the same time. */
-const atOnce = 8;
 
 /** Spend of one key. */
 type Spent = NonNullable<KeyView['spent']>;
@@ -47,7 +45,7 @@ export async function mostExpensive(
   const since = spendSince(Date.now());
   const lists = await Promise.all(
     filtersOf(scope, owner, apiKeys).map((filter) =>
-      usageLog.sums({ ...filter, since }, 'keyId', { limit: mostListed, order: 'cost' }),
+      usageLog.sums({ ...filter, since }, 'keyId', { limit: mostListed, order: 'cost', rest: false }),
     ),
   );
   const sums = lists
@@ -58,11 +56,10 @@ export async function mostExpensive(
     mostListed,
   );
   const keys: ApiKey[] = [];
-  for (let index = 0; index < ids.length && keys.length < limit; index += atOnce) {
-    // oxlint-disable-next-line no-await-in-loop -- a few at a time: hundreds at once would keep calls from the database
-    const some = await Promise.all(ids.slice(index, index + atOnce).map((id) => apiKeys.byId(id)));
-    for (const key of some)
-      if (key !== undefined && scope.seesKey(key) && isOwned(key, owner)) keys.push(key);
+  for (let index = 0; index < ids.length && keys.length < limit; index += limit) {
+    // oxlint-disable-next-line no-await-in-loop -- no more than are needed
+    for (const key of await apiKeys.byIds(ids.slice(index, index + limit)))
+      if (scope.seesKey(key) && isOwned(key, owner)) keys.push(key);
   }
   return keys.slice(0, limit);
 }

@@ -101,6 +101,20 @@ export class KeyDirectory {
     return (await this.#decoded(found))[0];
   }
 
+  /** Returns the keys with these ids, in any order. Keys that are gone are left out. */
+  async byIds(ids: readonly string[]): Promise<ApiKey[]> {
+    await this.#filling.done();
+    const keys: ApiKey[] = [];
+    for (let start = 0; start < ids.length; start += batchSize) {
+      const some = ids.slice(start, start + batchSize);
+      // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
+      const found = await this.#among(`${withEntries} WHERE k.id`, some);
+      // oxlint-disable-next-line no-await-in-loop
+      for (const key of await this.#decoded(found)) keys.push(key);
+    }
+    return keys;
+  }
+
   /** Returns the names of keys by their ids, without those of keys that are not in the table yet: views without them say more than none. */
   async names(ids: readonly string[]): Promise<Map<string, string>> {
     await this.#filling.done(namesPatienceMs).catch(() => {});

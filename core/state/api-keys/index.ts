@@ -54,6 +54,8 @@ export interface ApiKeys extends FoundKeys {
   count(scope: KeyScope): Promise<number>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
+  /** Returns the keys with these ids as the database has them now, in the order of the ids. Keys that are gone are left out. */
+  byIds(ids: readonly string[]): Promise<ApiKey[]>;
   /** The owners of keys. Their limits bind the keys that `find`, `lookUp` and `current` return. */
   readonly owners: Owners;
   /** Returns the key with this id with its owners, as `effective` does; undefined for a key that is gone. */

@@ -213,6 +213,11 @@ export function createApiKeys(
       const key = await directory.byId(id);
       return key && (await lastUses.addTo([key]))[0];
     },
+    async byIds(ids) {
+      const some = await lastUses.addTo(await directory.byIds(ids));
+      const known = new Map(some.map((key) => [key.id, key]));
+      return ids.flatMap((id) => known.get(id) ?? []);
+    },
     async names(ids) {
       const asked = [...new Set(ids)];
       const names = await directory.names(asked);

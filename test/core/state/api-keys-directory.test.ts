@@ -308,6 +308,20 @@ function suite(url: () => Promise<string>): void {
     expect((await keys.update('turning', { note: 'turned' })).note).toBe('turned');
   });
 
+  test('keys are found by many ids at once, in the order of the ids, without those that are gone', async () => {
+    const { keys } = await opened();
+    const made: string[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- one key after the other
+    for (const name of ['a', 'b', 'c']) made.push((await keys.create({ name })).record.id);
+    const [first = '', gone = '', last = ''] = made;
+    await keys.revoke(gone);
+    const unknown = Array.from({ length: 600 }, (_, index) => `key_unknown${index}`);
+    const found = await keys.byIds([last, gone, ...unknown, first]);
+    expect(found).toEqual([await keys.byId(last), await keys.byId(first)]);
+    expect(found.map(({ name }) => name)).toEqual(['c', 'a']);
+    expect(await keys.byIds([])).toEqual([]);
+  });
+
   test('an entry that is no key is in no list, and keeps no other from being written', async () => {
     const { keys, stores } = await opened();
     const { record } = await keys.create({ name: 'torn' });
