@@ -3,9 +3,8 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, expandedBody, type Target, type Channel } from './call.ts';
+export { type Call, expandedBody, type Target } from './call.ts';
 export { csvCell } from '../model/csv-cell.ts';
-export type { Detached, DetachedCalls } from '../call/detached.ts';
 export { checkModelName } from '../formats/_shared/check.ts';
 export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
 export { toSchemaSubset } from '../formats/_shared/json-schema/to-subset.ts';
@@ -32,82 +31,47 @@ export { ResponsesStreamDecoder } from '../formats/responses/stream-in/index.ts'
 export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
 export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
 export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
-export type { SettledName } from './codec.ts';
 export type { Format } from './format.ts';
 export { checkJsonType, readBytes } from '../front/body.ts';
-export { type ByteBudget, HeldMemory } from '../front/byte-budget.ts';
-export { type BodyLimits, parseJsonBody, parseJsonLine } from '../front/json-body.ts';
-export { formParserOf, type FormParser, type FormToken } from '../front/multipart.ts';
+export { HeldMemory } from '../front/byte-budget.ts';
+export { parseJsonBody, parseJsonLine } from '../front/json-body.ts';
+export { formParserOf } from '../front/multipart.ts';
 export { excludedMember, requestLosses } from '../front/sampling.ts';
 export { listFormat } from '../front/client-format.ts';
 export { hideSecretsIn } from '../settings/secret.ts';
-export type { ChangeResult, StandingEntry } from '../config/runtime-config/contract.ts';
-export type { RuntimeConfig } from '../config/runtime-config/index.ts';
 export { findChannelKinds } from '../config/definitions.ts';
 export { channelForm, pluginForms, priceForm } from '../config/runtime-config/forms.ts';
 export { problemOf } from '../config/runtime-config/refusals.ts';
 export { changedPaths, fileEntries, viewOf } from '../config/runtime-config/views.ts';
-export { entryKinds, runtimeLimits, type EntryName } from '../state/runtime-config/index.ts';
-export { type PartHead, plainName } from '../model/form.ts';
+export { entryKinds, runtimeLimits } from '../state/runtime-config/index.ts';
+export { plainName } from '../model/form.ts';
 export { nestsTooDeeply } from '../json/parse.ts';
-export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
-export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
-export type { Amounts, UsageRecord } from '../model/usage-record.ts';
-export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
+export { abandon, advance, isFinished, reportOf } from '../model/tasks.ts';
 export { none as noAmounts, sum as sumOfAmounts } from '../money/ledger/amounts.ts';
 export { reservedAt } from '../money/ledger/periods.ts';
 export { thinksAtAll } from '../models/profile.ts';
-export type { Prices } from '../money/prices/index.ts';
-export type { Rates } from '../money/rates/index.ts';
-export type { Upkeep } from '../state/upkeep.ts';
-export type {
-  UsageFilter,
-  UsageGrouping,
-  UsageLog,
-  UsageRetention,
-  UsageSums,
-  UsageTotals,
-} from '../money/usage-log/index.ts';
-export type { Catalog } from '../routing/catalog.ts';
-export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
-export type { PlaceHealth } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
-export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
-export {
-  type AdminToken,
-  type AdminTokens,
-  maxScopes,
-  tokenDays,
-  TokenMistake,
-} from '../state/admin-tokens/index.ts';
+export { openAdminPassword } from '../state/admin-password.ts';
+export { maxScopes, tokenDays, TokenMistake } from '../state/admin-tokens/index.ts';
 export { openAdminTokens } from '../state/admin-tokens/open.ts';
 export { apiKeyFields, budgetField, endUserBudgetField } from '../state/api-keys/fields.ts';
-export { type ApiKeyChanges, type ApiKeys, type OldSecret } from '../state/api-keys/index.ts';
-export {
-  type ItemPage,
-  type ItemQuery,
-  type ResponseStore,
-  type StoredConversation,
-  type StoredResponse,
-} from '../state/responses/index.ts';
 export { openResponseStore } from '../state/responses/open.ts';
 export { AuditLog } from '../state/audit-log.ts';
 export { FollowedEntries } from '../state/followed-entries.ts';
 export { whileLocked } from '../state/lock.ts';
-export { entriesOf, type Stores } from '../state/stores.ts';
-export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
+export { entriesOf } from '../state/stores.ts';
 export { openObjectStore } from '../money/provider-objects/open.ts';
-export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
-export { addressesIn, mayNameAddress, type NamedAddress } from '../upstream/addresses/find.ts';
+export { openTaskStore } from '../money/tasks.ts';
+export { addressesIn, mayNameAddress } from '../upstream/addresses/find.ts';
 export { refusedAddress } from '../upstream/addresses/index.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
-export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
+export { forgetMedia } from '../upstream/guarded/media.ts';
 export { Claim, clientLeft } from '../money/account/claim.ts';
-export { accountOf, type Account } from '../money/account/index.ts';
+export { accountOf } from '../money/account/index.ts';
 export { toolPrice } from './tool-price.ts';
-export { rounded, type CallRecord, type Ending } from '../money/account/record.ts';
+export { rounded } from '../money/account/record.ts';
 export { yieldTurn } from '../state/database/yield-turn.ts';
 export { connection } from './connection.ts';
 export type { Next } from './define.ts';
@@ -116,25 +80,15 @@ export { defineChannel, definePlugin } from '../config/whole-definitions.ts';
 export { errorTable } from './errors.ts';
 export { checkMemberNames, checkRequestMembers } from './member-names.ts';
 export { inOrder } from './operators.ts';
-export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
+export { requestBody } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
 export { failureCause } from '../routing/failure-cause.ts';
-export {
-  UserConflict,
-  UserMistake,
-  type User,
-  type UserChanges,
-  type UserRole,
-  type Users,
-  type TeamMembership,
-} from '../state/users/index.ts';
+export { UserConflict, UserMistake } from '../state/users/index.ts';
 export { userFields } from '../state/users/records.ts';
-export type { CodeCheck } from '../state/users/credentials.ts';
-export { isInScope, type KeyOwners, type KeyScope } from '../state/api-keys/key-scope.ts';
-export { OwnerMistake, type OwnerChanges, type Owners } from '../state/owners/index.ts';
+export { isInScope } from '../state/api-keys/key-scope.ts';
+export { OwnerMistake } from '../state/owners/index.ts';
 export { attributionOf, endUserBudgets, endUserSeries, withEndUsers } from '../money/account/attribution.ts';
-export { chargedHolders, type ChargedHolders } from '../money/ledger/charged-holders.ts';
-export type { OwnRow } from '../money/prices/own-row.ts';
+export { chargedHolders } from '../money/ledger/charged-holders.ts';
 export {
   charged as chargedMicroDollars,
   chargedFor,

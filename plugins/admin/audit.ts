@@ -1,6 +1,7 @@
 /** Notes and lists changes that somebody made by the admin API, with the organisations that they concern. */
 import type { JsonObject } from 'sluice';
-import { AuditLog, type InternalTools, type Stores } from 'sluice/internal';
+import { AuditLog, type InternalTools } from 'sluice/internal';
+import type { Stores } from './core-types.ts';
 import type { Actor } from './access/actor.ts';
 import type { AuditEntry, AuditPage } from './schemas/index.ts';
 import type { Session } from './sessions.ts';

@@ -1,5 +1,5 @@
 import { gathered, GatewayError, maskSecrets, toGatewayError, type GatewayEvent } from 'sluice';
-import type { Channel, DirectCalls } from 'sluice/internal';
+import type { Channel, DirectCalls } from './core-types.ts';
 import type { ChannelTestResult } from './schemas/index.ts';
 
 /** The longest that a test may take, in milliseconds. */

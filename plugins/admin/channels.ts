@@ -1,12 +1,7 @@
 /** Admin endpoints for channels and their models. */
 import { GatewayError, type ListedModel } from 'sluice';
-import {
-  channelStanding,
-  thinksAtAll,
-  type Channel,
-  type InternalTools,
-  type PlaceHealth,
-} from 'sluice/internal';
+import { channelStanding, thinksAtAll, type InternalTools } from 'sluice/internal';
+import type { Channel, PlaceHealth } from './core-types.ts';
 import { Memory, type Learned } from '../learned-refusals/memory.ts';
 import { traitOf } from '../learned-refusals/trait.ts';
 import { ownModels } from './access/own-models.ts';

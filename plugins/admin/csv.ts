@@ -1,4 +1,5 @@
-import { csvCell, type UsageRecord } from 'sluice/internal';
+import { csvCell } from 'sluice/internal';
+import type { UsageRecord } from './core-types.ts';
 
 /** A record with the names of its key and of its owners. */
 export type NamedRecord = UsageRecord & {

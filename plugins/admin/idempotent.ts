@@ -2,7 +2,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as pass } from 'node:timers/promises';
 import { GatewayError, toGatewayError, type JsonObject, type Sealer } from 'sluice';
-import { entriesOf, type InternalTools, type Stores } from 'sluice/internal';
+import { entriesOf, type InternalTools } from 'sluice/internal';
+import type { Stores } from './core-types.ts';
 import type { Actor } from './access/actor.ts';
 
 const namespace = 'admin-idempotent';

@@ -1,6 +1,7 @@
 /** Spend of API keys in the last 30 days, and the keys with the highest. */
 import { GatewayError, type ApiKey } from 'sluice';
-import type { InternalTools, UsageFilter } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { UsageFilter } from './core-types.ts';
 import type { Scope } from './access/scope.ts';
 import type { KeyView } from './schemas/index.ts';
 

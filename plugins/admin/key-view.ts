@@ -1,6 +1,7 @@
 /** View of an API key for the admin API, and its fields for versions and the audit log. */
 import type { ApiKey, JsonObject } from 'sluice';
-import type { InternalTools, OldSecret } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { OldSecret } from './core-types.ts';
 import { versionOf } from './access/version.ts';
 import { budgetStates } from './budget-states.ts';
 import type { KeyView } from './schemas/index.ts';

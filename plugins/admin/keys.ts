@@ -8,7 +8,8 @@ import {
   type Budget,
   patternsOverlap,
 } from 'sluice';
-import { OwnerMistake, type ApiKeyChanges, type InternalTools } from 'sluice/internal';
+import { OwnerMistake, type InternalTools } from 'sluice/internal';
+import type { ApiKeyChanges } from './core-types.ts';
 import type { Actor } from './access/actor.ts';
 import type { Scope } from './access/scope.ts';
 import { versionCheck } from './access/version.ts';

@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { caller, type ApiKey, InFlight } from 'sluice';
-import {
-  accountOf,
-  isInScope,
-  type Call,
-  type CallRecord,
-  type KeyOwners,
-  type KeyScope,
-} from 'sluice/internal';
+import { accountOf, isInScope, type Call } from 'sluice/internal';
+import type { CallRecord, KeyOwners, KeyScope } from './core-types.ts';
 import { liveCall, type LiveCall } from './schemas/index.ts';
 
 /** The most calls that are told of at a time. */

@@ -1,4 +1,4 @@
-import type { Channel } from 'sluice/internal';
+import type { Channel } from './core-types.ts';
 
 /** The names and patterns that a channel serves; those that its provider lists where it serves just them. */
 export function namesOf(channel: Channel): readonly string[] {

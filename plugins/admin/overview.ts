@@ -1,5 +1,6 @@
 /** The overview: what was called in a time, by whom, compared with the time before. */
-import type { InternalTools, UsageGrouping, UsageSums } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { UsageGrouping, UsageSums } from './core-types.ts';
 import type { OverviewQuery, OverviewRange } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import { before, sumsAsked, totalsIn, totalsOf } from './usage-sums.ts';

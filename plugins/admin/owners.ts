@@ -1,6 +1,7 @@
 /** Admin endpoints for organisations, teams, members and service accounts. */
 import { GatewayError, type JsonObject, type Owner, type RouteContext, ownerName } from 'sluice';
-import { OwnerMistake, type InternalTools, type OwnerChanges } from 'sluice/internal';
+import { OwnerMistake, type InternalTools } from 'sluice/internal';
+import type { OwnerChanges } from './core-types.ts';
 import type { Scope } from './access/scope.ts';
 import { versionCheck, versionOf } from './access/version.ts';
 import type { Audit, Author } from './audit.ts';

@@ -1,6 +1,7 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Stores } from 'sluice';
-import { entriesOf, type AdminPassword, type User, type Users } from 'sluice/internal';
+import { entriesOf } from 'sluice/internal';
+import type { AdminPassword, User, Users } from './core-types.ts';
 import { passwordActor, userActor, type Actor } from './access/actor.ts';
 
 /** A session of somebody who has signed in. */

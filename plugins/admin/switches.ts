@@ -1,5 +1,6 @@
 /** Channels that administrators have switched off, in all processes. */
-import { entriesOf, type Catalog, type InternalTools } from 'sluice/internal';
+import { entriesOf, type InternalTools } from 'sluice/internal';
+import type { Catalog } from './core-types.ts';
 
 const namespace = 'channel-switches';
 

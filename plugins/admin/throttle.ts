@@ -1,6 +1,6 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { GatewayError, type RateGrant } from 'sluice';
-import type { Rates } from 'sluice/internal';
+import type { Rates } from './core-types.ts';
 import { countFailures, growingDelay, networkOf } from '../_failures.ts';
 
 /** Wrong passwords of one address that cost no time, and how long all of them are remembered, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Sums of the usage log as the admin API gives them: by days of a time zone, with totals and with the period before. */
 import { GatewayError } from 'sluice';
-import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageTotals } from 'sluice/internal';
+import type { UsageFilter, UsageGrouping, UsageLog, UsageSums, UsageTotals } from './core-types.ts';
 import { daysOf, type ZoneDay } from './zone-days.ts';
 
 /** The most buckets of time in one answer. */

@@ -1,7 +1,8 @@
 /** Admin endpoints for the usage log. */
 import { Readable } from 'node:stream';
 import { GatewayError } from 'sluice';
-import type { InternalTools, UsageGrouping, UsageSums } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { UsageGrouping, UsageSums } from './core-types.ts';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import { eachWithNames, withNames } from './key-names.ts';

@@ -1,14 +1,13 @@
 import { GatewayError, type JsonObject } from 'sluice';
+import type { Call, InternalTools } from 'sluice/internal';
 import type {
-  Call,
   Channel,
-  InternalTools,
   ObjectCharge,
   ObjectStore,
   ProviderObject,
   Reservation,
   Settlement,
-} from 'sluice/internal';
+} from './core-types.ts';
 import { ask } from './ask.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';

@@ -10,7 +10,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from 'sluice';
-import { checkRequestMembers, type Call, type ObjectCharge } from 'sluice/internal';
+import { checkRequestMembers, type Call } from 'sluice/internal';
+import type { ObjectCharge } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';

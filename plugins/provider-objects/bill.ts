@@ -1,13 +1,7 @@
 import { sumUsage, type JsonObject, type PriceRule, type TokenCounts, type Usage } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import {
-  chargedMicroDollars,
-  priceFor,
-  type Channel,
-  type InternalTools,
-  type ProviderObject,
-  type Settlement,
-} from 'sluice/internal';
+import { chargedMicroDollars, priceFor, type InternalTools } from 'sluice/internal';
+import type { Channel, ProviderObject, Settlement } from './core-types.ts';
 import type { BatchAnswer, CodecName } from './batch-sorts.ts';
 
 /** More tokens than any request uses: keeps what a provider gets wrong out of sums of money. */

@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { caller, isObject, matchesModel, type JsonObject } from 'sluice';
-import {
-  chargedMicroDollars,
-  factorFor,
-  type Call,
-  type ProviderObject,
-  type Reservation,
-  type Settlement,
-} from 'sluice/internal';
+import { chargedMicroDollars, factorFor, type Call } from 'sluice/internal';
+import type { ProviderObject, Reservation, Settlement } from './core-types.ts';
 import type { Around } from './around.ts';
 import { endIn, timeOf } from './cache-life.ts';
 import { mostInput, NeedsByModel } from './needs.ts';

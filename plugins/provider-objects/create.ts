@@ -9,7 +9,8 @@ import {
   type GatewayEvent,
   type JsonObject,
 } from 'sluice';
-import { requestBody, type Call, type RequestBody } from 'sluice/internal';
+import { requestBody, type Call } from 'sluice/internal';
+import type { RequestBody } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';

@@ -1,5 +1,6 @@
 import { GatewayError, isObject, type JsonObject, type Upstream } from 'sluice';
-import type { Call, ProviderObject } from 'sluice/internal';
+import type { Call } from 'sluice/internal';
+import type { ProviderObject } from './core-types.ts';
 import { keep, noObject, passedWords, type Around } from './around.ts';
 import { ask, isGone, jsonOf } from './ask.ts';
 import { claimLonger, forget, keepLonger } from './cache-storage.ts';

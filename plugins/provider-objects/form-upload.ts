@@ -1,16 +1,7 @@
 import { Readable } from 'node:stream';
 import { GatewayError, foldName, type BodyStream, HeldBytes } from 'sluice';
-import {
-  encodeFormEnd,
-  encodePartHead,
-  formParserOf,
-  formType,
-  newBoundary,
-  type FormParser,
-  type FormToken,
-  type PartHead,
-  type RequestBody,
-} from 'sluice/internal';
+import { encodeFormEnd, encodePartHead, formParserOf, formType, newBoundary } from 'sluice/internal';
+import type { FormParser, FormToken, PartHead, RequestBody } from './core-types.ts';
 import type { FormReferences } from './form-references.ts';
 import type { RequestedLines } from './known-lines.ts';
 import type { RequestLines } from './request-lines.ts';

@@ -1,6 +1,7 @@
 /** Files, batches and other objects that a provider keeps, each for the key that made it. */
 import { z } from 'zod';
-import { definePlugin, openObjectStore, type Call, type Channel, type InternalTools } from 'sluice/internal';
+import { definePlugin, openObjectStore, type Call, type InternalTools } from 'sluice/internal';
+import type { Channel } from './core-types.ts';
 import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';

@@ -1,5 +1,5 @@
+import type { NamedAddress } from './core-types.ts';
 import type { PaidMember } from '../_find-paid-members.ts';
-import type { NamedAddress } from 'sluice/internal';
 import type { Needs } from './needs.ts';
 
 /** What the lines of a file ask for, where each is a request of a batch. */

@@ -1,5 +1,6 @@
 import { GatewayError, type JsonObject } from 'sluice';
-import { addressesIn, type NamedAddress } from 'sluice/internal';
+import { addressesIn } from 'sluice/internal';
+import type { NamedAddress } from './core-types.ts';
 
 /** Maximum lengths of an address and of the path of its member, in characters. Keys in S3 and GCS have up to 1024 bytes. */
 const longestAddress = 2000;

@@ -1,6 +1,7 @@
 import { isChat, type JsonObject, type ModelTraits, type Units, sumUnits } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import { mostFor, type OwnRow, type Prices } from 'sluice/internal';
+import { mostFor } from 'sluice/internal';
+import type { OwnRow, Prices } from './core-types.ts';
 import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
 import { servicesOf } from '../quota/services.ts';

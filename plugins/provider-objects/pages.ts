@@ -1,5 +1,5 @@
 import { wrongType, wrongValue, type JsonObject, type JsonValue, type Call } from 'sluice';
-import type { ObjectStore, ProviderObject } from 'sluice/internal';
+import type { ObjectStore, ProviderObject } from './core-types.ts';
 import { isId, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
 

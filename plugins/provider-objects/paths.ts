@@ -1,6 +1,7 @@
 import { isObservable, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import { listFormat, type Call, type WholeEndpoint } from 'sluice/internal';
+import { listFormat, type Call } from 'sluice/internal';
+import type { WholeEndpoint } from './core-types.ts';
 import type { Around } from './around.ts';
 import { collections, type Collection, type ObjectFormat } from './collections.ts';
 import { placeOfReferences } from './pin.ts';

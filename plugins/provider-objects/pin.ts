@@ -1,5 +1,6 @@
 import { GatewayError, type JsonValue } from 'sluice';
-import type { Call, InternalTools, Next, ObjectStore } from 'sluice/internal';
+import type { Call, InternalTools, Next } from 'sluice/internal';
+import type { ObjectStore } from './core-types.ts';
 import { kindOf, type ObjectFormat } from './collections.ts';
 import { ownerOf } from './owner.ts';
 import { placeOf, type Place } from './place.ts';

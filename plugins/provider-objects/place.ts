@@ -1,5 +1,6 @@
 import { caller, GatewayError, type ApiKey, type ChannelKey, mayUseSome } from 'sluice';
-import { type Call, type Channel, type InternalTools, type ProviderObject } from 'sluice/internal';
+import { type Call, type InternalTools } from 'sluice/internal';
+import type { Channel, ProviderObject } from './core-types.ts';
 import type { Collection } from './collections.ts';
 
 /** Where an object is kept: a channel, and the key of it that the provider knows the object by. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, isObject, toGatewayError, type PriceRule } from 'sluice';
-import type { Channel, InternalTools, ObjectLease, ObjectStore, ProviderObject } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { Channel, ObjectLease, ObjectStore, ProviderObject } from './core-types.ts';
 import { Polling } from '../_polling.ts';
 import { ask, askJson, isGone } from './ask.ts';
 import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';

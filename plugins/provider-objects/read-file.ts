@@ -1,6 +1,7 @@
 import { ignoreElements, lastValueFrom, takeWhile } from 'rxjs';
 import type { JsonObject } from 'sluice';
-import { inOrder, type Call, type ProviderObject } from 'sluice/internal';
+import { inOrder, type Call } from 'sluice/internal';
+import type { ProviderObject } from './core-types.ts';
 import type { Around } from './around.ts';
 import { ask } from './ask.ts';
 import { collectionOf } from './collections.ts';

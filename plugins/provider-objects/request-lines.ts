@@ -9,10 +9,9 @@ import {
   excludedMember,
   HeldMemory,
   parseJsonLine,
-  type BodyLimits,
-  type ByteBudget,
   type InternalTools,
 } from 'sluice/internal';
+import type { BodyLimits, ByteBudget } from './core-types.ts';
 import { membersOfBatch } from '../_paid-members.ts';
 import { codecOfLine, endpointOfLine, memberOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';

@@ -1,6 +1,7 @@
 import type { PaidMember } from '../_find-paid-members.ts';
 import { caller, GatewayError, isObject, wrongValue, type JsonObject } from 'sluice';
-import { refusedAddress, type Call, type NamedAddress, type ProviderObject } from 'sluice/internal';
+import { refusedAddress, type Call } from 'sluice/internal';
+import type { NamedAddress, ProviderObject } from './core-types.ts';
 import { boundBy, checkMembers } from '../_paid-members.ts';
 import type { Around } from './around.ts';
 import { unusableFile } from './batch-file.ts';

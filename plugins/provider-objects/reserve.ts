@@ -10,13 +10,8 @@ import {
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { noPriceError, noServicePriceError } from '../_price-errors.ts';
-import {
-  chargedMicroDollars,
-  priceFor,
-  type Amounts,
-  type Bookkeeper,
-  type Reservation,
-} from 'sluice/internal';
+import { chargedMicroDollars, priceFor } from 'sluice/internal';
+import type { Amounts, Bookkeeper, Reservation } from './core-types.ts';
 import type { Around } from './around.ts';
 import { mostOf, NeedsByModel, type Needs } from './needs.ts';
 import type { Place } from './place.ts';

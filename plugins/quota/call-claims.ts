@@ -1,12 +1,5 @@
-import {
-  accountOf,
-  Claim,
-  noAmounts,
-  sumOfAmounts,
-  type Amounts,
-  type Bookkeeper,
-  type Call,
-} from 'sluice/internal';
+import { accountOf, Claim, noAmounts, sumOfAmounts, type Call } from 'sluice/internal';
+import type { Amounts, Bookkeeper } from './core-types.ts';
 
 /**
  * Everything that one call has claimed of its key's budgets. A further claim covers what was claimed and charged before it, because the

@@ -16,13 +16,11 @@ import {
   mostFor,
   mostHedges,
   toolPrice,
-  type Amounts,
   type Call,
-  type CallEdits,
   type InternalTools,
   type Next,
-  type Reservation,
 } from 'sluice/internal';
+import type { Amounts, CallEdits, Reservation } from './core-types.ts';
 import { boundOf, type Bound } from './estimate.ts';
 import { Meter, type Bounding } from './meter.ts';
 import { ToolMeter } from './tool-meter.ts';

@@ -11,7 +11,8 @@ import {
 } from 'sluice';
 import { parseSse } from 'sluice/channel-kit';
 import { ReplyMeter, type Used } from './reply-meter.ts';
-import { accountOf, type Call, type Claim, type Ending } from 'sluice/internal';
+import { accountOf, type Call, type Claim } from 'sluice/internal';
+import type { Ending } from './core-types.ts';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
 

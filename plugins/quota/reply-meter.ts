@@ -6,7 +6,8 @@ import {
   type Observing,
   type Usage,
 } from 'sluice';
-import { accountOf, clientLeft, type Call, type Claim, type Ending, type Next } from 'sluice/internal';
+import { accountOf, clientLeft, type Call, type Claim, type Next } from 'sluice/internal';
+import type { Ending } from './core-types.ts';
 
 /** What one request has used, and the parts of it that different providers charge for. */
 export interface Used {

@@ -10,7 +10,8 @@ import {
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { tierIn } from '../_hosted-tools.ts';
-import { type Call, type CallEdits, type Target } from 'sluice/internal';
+import { type Call, type Target } from 'sluice/internal';
+import type { CallEdits } from './core-types.ts';
 import { toolCallLimit } from '../_paid-members.ts';
 
 /** Uses of services, by their names. */

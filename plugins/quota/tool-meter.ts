@@ -1,6 +1,7 @@
 import { GatewayError } from 'sluice';
 import { ReplyMeter, type Used } from './reply-meter.ts';
-import { type Call, type Claim, type Ending, type Next } from 'sluice/internal';
+import { type Call, type Claim, type Next } from 'sluice/internal';
+import type { Ending } from './core-types.ts';
 
 /** Charges the run of a tool with its price, also where the caller left meanwhile. A run that failed costs nothing. */
 export class ToolMeter extends ReplyMeter {

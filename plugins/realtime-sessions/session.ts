@@ -17,17 +17,19 @@ import {
   mostFor,
   priceFor,
   tunnelWatch,
-  type ApiKeys,
-  type Bookkeeper,
   type Call,
-  type Catalog,
-  type ChargedHolders,
-  type Ledger,
-  type Prices,
-  type Reservation,
-  type Settlement,
-  type UsageRecord,
 } from 'sluice/internal';
+import type {
+  ApiKeys,
+  Bookkeeper,
+  Catalog,
+  ChargedHolders,
+  Ledger,
+  Prices,
+  Reservation,
+  Settlement,
+  UsageRecord,
+} from './core-types.ts';
 
 /** Holders of budgets where no key is asked. */
 const nobody: ChargedHolders = { owners: [], series: [] };

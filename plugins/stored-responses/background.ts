@@ -1,13 +1,7 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
 import { GatewayError, observe, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import {
-  accountOf,
-  type Call,
-  type Detached,
-  type DetachedCalls,
-  type ResponseStore,
-  type StoredResponse,
-} from 'sluice/internal';
+import { accountOf, type Call } from 'sluice/internal';
+import type { Detached, DetachedCalls, ResponseStore, StoredResponse } from './core-types.ts';
 import { growConversation, turnOf, type Keeping } from './keep.ts';
 import { begunResponse, failureOf, Recorder } from './record.ts';
 import type { Resolved } from './resolve.ts';

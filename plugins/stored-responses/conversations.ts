@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from 'sluice';
-import type { ResponseStore, StoredConversation } from 'sluice/internal';
+import type { ResponseStore, StoredConversation } from './core-types.ts';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
 import type { AddEndpoint } from './endpoint.ts';

@@ -1,6 +1,7 @@
 import { of, type Observable } from 'rxjs';
 import { GatewayError, wrongType, type GatewayEvent, type Call } from 'sluice';
-import type { InternalTools, ResponseStore, StoredResponse } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { ResponseStore, StoredResponse } from './core-types.ts';
 import { addConversationEndpoints } from './conversations.ts';
 import type { AddEndpoint, EndpointRequest } from './endpoint.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';

@@ -8,7 +8,8 @@ import {
   type JsonObject,
   type Loss,
 } from 'sluice';
-import type { Call, CallEdits, Catalog, Next, Target } from 'sluice/internal';
+import type { Call, Next, Target } from 'sluice/internal';
+import type { CallEdits, Catalog } from './core-types.ts';
 import type { Resolved } from './resolve.ts';
 
 /** Fields that this gateway acts upon by itself: no provider shall do it too. */

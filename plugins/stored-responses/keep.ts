@@ -1,5 +1,6 @@
 import type { GatewayEvent, JsonObject, Keeper, KeepVerdict, Log } from 'sluice';
-import { connection, type Call, type ResponseStore, type StoredResponse } from 'sluice/internal';
+import { connection, type Call } from 'sluice/internal';
+import type { ResponseStore, StoredResponse } from './core-types.ts';
 import { forgetOnConnection, keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';

@@ -1,6 +1,6 @@
 /** Pages of lists of items. */
 import { wrongType, wrongValue, type JsonObject } from 'sluice';
-import type { ItemPage, ItemQuery } from 'sluice/internal';
+import type { ItemPage, ItemQuery } from './core-types.ts';
 
 const LIMIT = { usual: 20, most: 100 };
 

@@ -1,7 +1,7 @@
 import { concat, concatMap, exhaustMap, from, takeWhile, timer, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { writeSse, type Codec, type ReplyContext } from 'sluice/channel-kit';
-import type { StoredResponse } from 'sluice/internal';
+import type { StoredResponse } from './core-types.ts';
 import { isRunning } from './seen.ts';
 
 /** How often a response that is still being made is looked up, in milliseconds. */

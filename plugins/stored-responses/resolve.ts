@@ -1,5 +1,5 @@
 import { caller, GatewayError, isObject, type JsonObject, type JsonValue, type Call } from 'sluice';
-import type { ResponseStore, StoredResponse } from 'sluice/internal';
+import type { ResponseStore, StoredResponse } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
 import { turnOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';

@@ -1,4 +1,4 @@
-import type { StoredResponse } from 'sluice/internal';
+import type { StoredResponse } from './core-types.ts';
 
 /** The states of a response that is still being made. */
 export const runningStates: readonly string[] = ['queued', 'in_progress'];

@@ -11,7 +11,8 @@ import {
   type Loss,
 } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
-import type { Call, InternalTools, Media, Target } from 'sluice/internal';
+import type { Call, InternalTools, Target } from 'sluice/internal';
+import type { Media } from './core-types.ts';
 import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */

@@ -10,15 +10,8 @@ import {
   type Loss,
 } from 'sluice';
 import type { MemberEdits } from 'sluice/channel-kit';
-import {
-  adaptSchema,
-  moved,
-  sameJson,
-  thinksAbout,
-  type Call,
-  type SettledName,
-  type Target,
-} from 'sluice/internal';
+import { adaptSchema, moved, sameJson, thinksAbout, type Call, type Target } from 'sluice/internal';
+import type { SettledName } from './core-types.ts';
 import { encodeRequest } from './encode-request.ts';
 import type { TranslationOptions } from './options.ts';
 import { asStreamed, settle, type Settled } from './settle.ts';

@@ -14,11 +14,10 @@ import {
   accountOf,
   failureCause,
   rounded,
-  type Account,
   type Call,
   type InternalTools,
-  type UsageRecord,
 } from 'sluice/internal';
+import type { Account, UsageRecord } from './core-types.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startTending } from './retention.ts';

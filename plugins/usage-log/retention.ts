@@ -1,5 +1,6 @@
 import type { Log } from 'sluice';
-import type { InternalTools, Upkeep, UsageLog, UsageRetention } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { Upkeep, UsageLog, UsageRetention } from './core-types.ts';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
 const pruning = { first: 30_000, pause: 600_000 };

@@ -1,7 +1,8 @@
 /** Gives away the content of finished videos. */
 import { concat, map, of, type Observable } from 'rxjs';
 import { GatewayError, wrongValue, type GatewayEvent, type Upstream } from 'sluice';
-import type { Call, InternalTools, Target, Task } from 'sluice/internal';
+import type { Call, InternalTools, Target } from 'sluice/internal';
+import type { Task } from './core-types.ts';
 import { requestFor, type Poller } from './poller.ts';
 import { codecOf, type Delivery } from './shown.ts';
 

@@ -9,14 +9,10 @@ import {
   reportOf,
   reservedAt,
   type Call,
-  type CallEdits,
-  type Detached,
   type InternalTools,
   type Next,
-  type Settlement,
-  type Task,
-  type TaskStore,
 } from 'sluice/internal';
+import type { CallEdits, Detached, Settlement, Task, TaskStore } from './core-types.ts';
 import { newTaskId } from './ids.ts';
 import { ownerOf } from './owner.ts';
 import type { Poller } from './poller.ts';

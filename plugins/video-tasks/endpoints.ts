@@ -8,15 +8,8 @@ import {
   type GatewayEvent,
   type JsonObject,
 } from 'sluice';
-import {
-  advance,
-  isFinished,
-  reportOf,
-  type Call,
-  type InternalTools,
-  type Task,
-  type TaskStore,
-} from 'sluice/internal';
+import { advance, isFinished, reportOf, type Call, type InternalTools } from 'sluice/internal';
+import type { Task, TaskStore } from './core-types.ts';
 import { contentOf, partIn, type ContentTools } from './content.ts';
 import { ownerOf } from './owner.ts';
 

@@ -1,6 +1,7 @@
 /** Videos: tasks that are asked for until they are done, and their content. */
 import { z } from 'zod';
-import { definePlugin, openTaskStore, type Call, type InternalTools, type Task } from 'sluice/internal';
+import { definePlugin, openTaskStore, type Call, type InternalTools } from 'sluice/internal';
+import type { Task } from './core-types.ts';
 import { createTask } from './create.ts';
 import { addEndpoints } from './endpoints.ts';
 import { Poller } from './poller.ts';

@@ -2,16 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { lastValueFrom, toArray } from 'rxjs';
 import { GatewayError, toGatewayError, type Log } from 'sluice';
 import type { VideoReport } from 'sluice/channel-kit';
-import {
-  abandon,
-  advance,
-  isFinished,
-  type InternalTools,
-  type Target,
-  type Task,
-  type TaskLease,
-  type TaskStore,
-} from 'sluice/internal';
+import { abandon, advance, isFinished, type InternalTools, type Target } from 'sluice/internal';
+import type { Task, TaskLease, TaskStore } from './core-types.ts';
 import { Polling } from '../_polling.ts';
 import { refundOf } from './refund.ts';
 

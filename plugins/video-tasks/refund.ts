@@ -1,4 +1,4 @@
-import type { Settlement, Task } from 'sluice/internal';
+import type { Settlement, Task } from './core-types.ts';
 
 /** What gives back what was charged for a task that came to nothing; nothing for one that was free. */
 export function refundOf(task: Task, now: number): readonly Settlement[] {

@@ -1,5 +1,6 @@
 import type { Call } from 'sluice';
-import { codecFor, type InternalTools, type Task } from 'sluice/internal';
+import { codecFor, type InternalTools } from 'sluice/internal';
+import type { Task } from './core-types.ts';
 import { requestFor } from './poller.ts';
 
 /** How clients get at a finished video. */

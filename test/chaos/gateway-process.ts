@@ -1,7 +1,8 @@
 /** The gateway of the chaos, in a process of its own: a real server with every plugin, and a probe that looks into it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { join } from 'node:path';
-import { definePlugin, type InternalTools, type UsageRecord } from 'sluice/internal';
+import { definePlugin, type InternalTools } from 'sluice/internal';
+import type { UsageRecord } from '../../core/model/usage-record.ts';
 import demo from '../../channels/demo/index.ts';
 import { readConfig } from '../../core/config/config.ts';
 import { type GatewayConfig } from '../../core/sdk/config.ts';

@@ -1,6 +1,7 @@
 import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { definePlugin, type InternalTools, type UsageRecord } from 'sluice/internal';
+import { definePlugin, type InternalTools } from 'sluice/internal';
+import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

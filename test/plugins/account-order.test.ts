@@ -1,7 +1,8 @@
 import { definePlugin, type CallOutcome, type GatewayEvent, type PluginEntry } from 'sluice';
-import type { Amounts, Bookkeeper, Reservation } from 'sluice/internal';
 import { testPlugins, type RunOptions } from 'sluice/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Amounts } from '../../core/model/usage-record.ts';
+import type { Bookkeeper, Reservation } from '../../core/money/ledger/index.ts';
 import type { Settlement } from '../../core/money/ledger/index.ts';
 import logging from '../../plugins/logging.ts';
 import metrics from '../../plugins/metrics/index.ts';

@@ -10,17 +10,12 @@ import {
   type Usage,
   type Budget,
 } from 'sluice';
-import {
-  definePlugin,
-  type Amounts,
-  type Bookkeeper,
-  type Call,
-  type CallEdits,
-  type Reservation,
-  type UsageRecord,
-} from 'sluice/internal';
+import { definePlugin, type Call } from 'sluice/internal';
 import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Amounts, UsageRecord } from '../../core/model/usage-record.ts';
+import type { Bookkeeper, Reservation } from '../../core/money/ledger/index.ts';
+import type { CallEdits } from '../../core/sdk/call.ts';
 import { accountOf, type Account } from '../../core/money/account/index.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
 import quota from '../../plugins/quota/index.ts';

@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { GatewayError, type ApiKey, type GatewayEvent, type ModelTraits, type RateVerdict } from 'sluice';
-import { definePlugin, type Call, type InternalTools, type Rates } from 'sluice/internal';
+import { definePlugin, type Call, type InternalTools } from 'sluice/internal';
 import {
   ended,
   fail,
@@ -12,6 +12,7 @@ import {
   type RunOptions,
 } from 'sluice/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Rates } from '../../core/money/rates/index.ts';
 import { accountOf } from '../../core/money/account/index.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';

@@ -1,5 +1,5 @@
+import type { TeamMembership, User, UserRole } from '../core-types.ts';
 /** Senders of requests to the admin API, however they have proved who they are. */
-import type { TeamMembership, User, UserRole } from 'sluice/internal';
 
 /** The sender of a request, and what it may see and change. */
 export interface Actor {

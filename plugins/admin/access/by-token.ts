@@ -1,7 +1,8 @@
 /** Identifies senders of admin requests by a token of the admin API. */
 import { hash } from 'node:crypto';
 import { adminTokenPrefix, GatewayError, type RouteContext } from 'sluice';
-import { type AdminToken, type AdminTokens, type InternalTools } from 'sluice/internal';
+import { type InternalTools } from 'sluice/internal';
+import type { AdminToken, AdminTokens } from '../core-types.ts';
 import { countFailures, networkOf } from '../../_failures.ts';
 import type { Actor } from './actor.ts';
 

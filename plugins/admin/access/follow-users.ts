@@ -1,6 +1,6 @@
 /** Keeps the users in memory up to date with what other gateways write. */
 import type { Log } from 'sluice';
-import type { Users } from 'sluice/internal';
+import type { Users } from '../core-types.ts';
 
 /** Time between two looks, in milliseconds. */
 const followEvery = 1_000;

@@ -1,6 +1,7 @@
 /** Restricts what an actor sees and changes. */
 import { GatewayError, type ApiKey, type Owner } from 'sluice';
-import { isInScope, type InternalTools, type KeyOwners, type KeyScope } from 'sluice/internal';
+import { isInScope, type InternalTools } from 'sluice/internal';
+import type { KeyOwners, KeyScope } from '../core-types.ts';
 import type { Actor } from './actor.ts';
 
 type Owners = InternalTools['apiKeys']['owners'];

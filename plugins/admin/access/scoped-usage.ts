@@ -1,6 +1,7 @@
 /** The usage log as an actor may see it. */
 import { GatewayError } from 'sluice';
-import type { InternalTools, UsageFilter } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { UsageFilter } from '../core-types.ts';
 import type { Handlers } from '../serve.ts';
 import type { RouteName } from '../routes.ts';
 import type { Scope } from './scope.ts';

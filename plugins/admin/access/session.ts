@@ -1,6 +1,7 @@
 /** Routes by which the operator logs in with the admin password, and by which everybody learns who they are and logs out. */
 import { GatewayError } from 'sluice';
-import type { AdminPassword, InternalTools } from 'sluice/internal';
+import type { InternalTools } from 'sluice/internal';
+import type { AdminPassword } from '../core-types.ts';
 import type { Audit } from '../audit.ts';
 import { sessionToken, setSessionCookie } from '../http.ts';
 import { routes, type RouteSpec } from '../routes.ts';

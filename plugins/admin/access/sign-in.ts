@@ -1,6 +1,7 @@
 /** Routes by which users sign in with a password and look after their passwords, second factors and sessions. */
 import { GatewayError } from 'sluice';
-import { UserMistake, type CodeCheck, type User } from 'sluice/internal';
+import { UserMistake } from 'sluice/internal';
+import type { CodeCheck, User } from '../core-types.ts';
 import { setSessionCookie } from '../http.ts';
 import { orInvalid } from '../or-invalid.ts';
 import type { Handlers } from '../serve.ts';

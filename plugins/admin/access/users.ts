@@ -1,6 +1,7 @@
 /** Admin endpoints for people who sign in. */
 import { GatewayError, type JsonObject } from 'sluice';
-import { UserMistake, type InternalTools, type User, type UserChanges, type UserRole } from 'sluice/internal';
+import { UserMistake, type InternalTools } from 'sluice/internal';
+import type { User, UserChanges, UserRole } from '../core-types.ts';
 import type { Audit, Author } from '../audit.ts';
 import { orInvalid } from '../or-invalid.ts';
 import type { AuditEntry, UserView } from '../schemas/index.ts';

@@ -7,11 +7,9 @@ import {
   pluginForms,
   priceForm,
   viewOf,
-  type ChangeResult,
-  type EntryName,
   type InternalTools,
-  type RuntimeConfig,
 } from 'sluice/internal';
+import type { ChangeResult, EntryName, RuntimeConfig } from '../core-types.ts';
 import type { Audit, Author } from '../audit.ts';
 import { testChannel } from '../channel-test.ts';
 import type { AuditEntry, ConfigHistory } from '../schemas/index.ts';

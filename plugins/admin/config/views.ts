@@ -1,13 +1,7 @@
 /** Lists entries of the configuration for the admin API. */
 import { GatewayError } from 'sluice';
-import {
-  fileEntries,
-  findChannelKinds,
-  problemOf,
-  viewOf,
-  type RuntimeConfig,
-  type StandingEntry,
-} from 'sluice/internal';
+import { fileEntries, findChannelKinds, problemOf, viewOf } from 'sluice/internal';
+import type { RuntimeConfig, StandingEntry } from '../core-types.ts';
 import type { ConfigEntryView, ConfigPage } from '../schemas/index.ts';
 
 type Definitions = RuntimeConfig['definitions'];

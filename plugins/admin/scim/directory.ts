@@ -1,7 +1,7 @@
 /** The users and teams of the gateway as SCIM's users and groups, with what SCIM keeps of them beside. */
 import { hash } from 'node:crypto';
 import type { JsonObject, JsonValue, Owner } from 'sluice';
-import type { Owners, Stores, User, Users } from 'sluice/internal';
+import type { Owners, Stores, User, Users } from '../core-types.ts';
 import { ownerFinder, type FindOwner } from '../sign-in/rules.ts';
 import { groupSchema, userSchema } from './attributes.ts';
 import type { Email, GivenUser } from './read.ts';

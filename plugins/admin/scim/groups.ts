@@ -1,6 +1,6 @@
 /** Creates, changes and deletes groups for a directory: each is a team of the gateway. */
 import type { JsonObject, JsonValue, Owner } from 'sluice';
-import type { TeamMembership, User, UserChanges } from 'sluice/internal';
+import type { TeamMembership, User, UserChanges } from '../core-types.ts';
 import { commonAttributes, groupAttributes } from './attributes.ts';
 import type { Directory } from './directory.ts';
 import { ScimError } from './errors.ts';

@@ -1,7 +1,8 @@
 /** Provisioning of users and groups by SCIM 2.0 (RFC 7643 and RFC 7644) under `/scim/v2`. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { JsonObject, RouteContext } from 'sluice';
-import { type InternalTools, type Users } from 'sluice/internal';
+import { type InternalTools } from 'sluice/internal';
+import type { Users } from '../core-types.ts';
 import type { Actor } from '../access/actor.ts';
 import type { TokenActorOf } from '../access/by-token.ts';
 import { checkAccess } from '../access/judge.ts';

@@ -1,5 +1,6 @@
 /** One change by SCIM at a time, on all gateways: a change of a group writes to many users, whose teams two changes must not overwrite. */
-import { whileLocked, type Stores } from 'sluice/internal';
+import { whileLocked } from 'sluice/internal';
+import type { Stores } from '../core-types.ts';
 import { ScimError } from './errors.ts';
 
 const lock = {

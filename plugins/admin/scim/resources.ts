@@ -1,6 +1,6 @@
 /** The routes of users and groups. */
 import type { JsonObject, JsonValue, Owner } from 'sluice';
-import type { User } from 'sluice/internal';
+import type { User } from '../core-types.ts';
 import type { Directory } from './directory.ts';
 import { ScimError } from './errors.ts';
 import { checkVersion, type Add, type Answer, type Asked, type Handler } from './exchange.ts';

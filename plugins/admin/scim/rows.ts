@@ -1,5 +1,6 @@
 /** Entries of a namespace in memory, which follow what other gateways write. */
-import { FollowedEntries, type Stores } from 'sluice/internal';
+import { FollowedEntries } from 'sluice/internal';
+import type { Stores } from '../core-types.ts';
 
 /** Entries by their keys. Call `refresh` before reading what others may have written. */
 export class FollowedRows<Row> {

@@ -1,6 +1,6 @@
 /** Creates, changes and deletes users for a directory. */
 import type { JsonValue } from 'sluice';
-import type { User, UserChanges } from 'sluice/internal';
+import type { User, UserChanges } from '../core-types.ts';
 import { shown } from '../sign-in/audit.ts';
 import { accessOf, noAccess, type Access } from '../sign-in/rules.ts';
 import { commonAttributes, userAttributes } from './attributes.ts';

@@ -1,6 +1,6 @@
 /** Entries of the audit log about users that a sign-in makes or changes. */
 import type { JsonObject } from 'sluice';
-import type { User } from 'sluice/internal';
+import type { User } from '../core-types.ts';
 import type { Audit, Author } from '../audit.ts';
 import type { SignedIn } from './people.ts';
 

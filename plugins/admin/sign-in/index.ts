@@ -1,6 +1,7 @@
 /** Signing in to the admin API and the page at providers of identities. */
 import { GatewayError, type RouteContext, type Services } from 'sluice';
-import { readBytes, type InternalTools, type Users } from 'sluice/internal';
+import { readBytes, type InternalTools } from 'sluice/internal';
+import type { Users } from '../core-types.ts';
 import { networkOf } from '../../_failures.ts';
 import { userActor } from '../access/actor.ts';
 import type { Audit } from '../audit.ts';

@@ -1,13 +1,7 @@
 /** Finds or makes the user that a person is, with the access that the rules give. */
 import type { Log } from 'sluice';
-import {
-  UserConflict,
-  UserMistake,
-  type Owners,
-  type User,
-  type UserChanges,
-  type Users,
-} from 'sluice/internal';
+import { UserConflict, UserMistake } from 'sluice/internal';
+import type { Owners, User, UserChanges, Users } from '../core-types.ts';
 import type { Person } from './claims.ts';
 import type { ProviderOptions } from './options.ts';
 import { SignInRefused } from './problems.ts';

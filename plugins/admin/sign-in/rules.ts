@@ -1,6 +1,6 @@
 /** Decides role, organisation and teams of a person by the rules about groups. */
 import type { Owner } from 'sluice';
-import type { TeamMembership, UserChanges } from 'sluice/internal';
+import type { TeamMembership, UserChanges } from '../core-types.ts';
 import type { AccessRule } from './options.ts';
 
 /** Access by rules. What no rule of the list is about is absent, and stays as administrators have set it. */

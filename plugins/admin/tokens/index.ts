@@ -1,6 +1,7 @@
 /** Admin endpoints for tokens of the admin API. */
 import { GatewayError, type JsonObject } from 'sluice';
-import { TokenMistake, type AdminToken, type AdminTokens, type ApiKeys } from 'sluice/internal';
+import { TokenMistake } from 'sluice/internal';
+import type { AdminToken, AdminTokens, ApiKeys } from '../core-types.ts';
 import type { Actor } from '../access/actor.ts';
 import { hasScope, type Scope } from '../access/judge.ts';
 import type { Audit } from '../audit.ts';

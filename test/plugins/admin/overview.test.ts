@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { UsageFilter, UsageGrouping } from 'sluice/internal';
+import type { UsageFilter, UsageGrouping } from '../../../core/money/usage-log/index.ts';
 import { overviewHandler } from '../../../plugins/admin/overview.ts';
 import { overviewQuery } from '../../../plugins/admin/schemas/index.ts';
 

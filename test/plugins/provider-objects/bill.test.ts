@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, PriceRule, Usage } from 'sluice';
-import type { ObjectCharge, ProviderObject } from 'sluice/internal';
+import type { ObjectCharge, ProviderObject } from '../../../core/model/provider-objects.ts';
 import type { Format } from '../../../core/sdk/format.ts';
 import { allFormats } from '../../../core/sdk/testing/formats.ts';
 import { Bill, type Billing } from '../../../plugins/provider-objects/bill.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { caller, type ApiKey, type JsonObject } from 'sluice';
-import type { ProviderObject } from 'sluice/internal';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import type { Around } from '../../../plugins/provider-objects/around.ts';
 import type { BegunLines } from '../../../plugins/provider-objects/known-lines.ts';

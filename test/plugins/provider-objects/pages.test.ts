@@ -1,7 +1,8 @@
 import { of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { GatewayError, type JsonObject, type Upstream } from 'sluice';
-import type { ObjectStore, ProviderObject } from 'sluice/internal';
+import type { ObjectStore } from '../../../core/money/provider-objects/index.ts';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { ask, isGone, jsonOf } from '../../../plugins/provider-objects/ask.ts';
 import { collectionOf, type ObjectFormat } from '../../../plugins/provider-objects/collections.ts';

@@ -1,7 +1,9 @@
 import { EMPTY } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { caller, type ApiKey, type JsonObject } from 'sluice';
-import type { Call, Channel, ProviderObject } from 'sluice/internal';
+import type { Call } from 'sluice/internal';
+import type { Channel } from '../../../core/sdk/call.ts';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import {
   pinnedCall,
   placeOfReferences,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { caller, GatewayError, type ApiKey } from 'sluice';
-import type { Channel, ProviderObject } from 'sluice/internal';
+import type { Channel } from '../../../core/sdk/call.ts';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import { collectionOf } from '../../../plugins/provider-objects/collections.ts';
 import {
   chosenPlace,

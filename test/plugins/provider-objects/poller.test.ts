@@ -1,7 +1,8 @@
 import { of } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { JsonObject, PriceRule, Upstream } from 'sluice';
-import type { ProviderObject, Settlement } from 'sluice/internal';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
+import type { Settlement } from '../../../core/money/ledger/index.ts';
 import { Poller } from '../../../plugins/provider-objects/poller.ts';
 import { formatNamed } from '../../../core/sdk/testing/formats.ts';
 import { testCall } from '../../support/call.ts';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { caller, type ApiKey, type JsonObject } from 'sluice';
-import type { ProviderObject, Settlement } from 'sluice/internal';
+import type { ProviderObject } from '../../../core/model/provider-objects.ts';
+import type { Settlement } from '../../../core/money/ledger/index.ts';
 import {
   claimLonger,
   claimStorage,

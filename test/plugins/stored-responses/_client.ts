@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
 import type { JsonObject } from 'sluice';
-import { openResponseStore, type ResponseStore } from 'sluice/internal';
+import { openResponseStore } from 'sluice/internal';
+import type { ResponseStore } from '../../../core/state/responses/index.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** An answer with its parsed body. */

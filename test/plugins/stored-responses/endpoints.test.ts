@@ -4,7 +4,7 @@ import OpenAI from 'openai';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from 'sluice';
 import { parseSse } from 'sluice/channel-kit';
-import type { ResponseStore, StoredResponse } from 'sluice/internal';
+import type { ResponseStore, StoredResponse } from '../../../core/state/responses/index.ts';
 import { replay } from '../../../plugins/stored-responses/replay.ts';
 import { clientOf, startStored, type Client } from './_client.ts';
 import { connectionOf } from '../../support/sqlite.ts';

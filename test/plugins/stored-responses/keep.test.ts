@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { GatewayError, type GatewayEvent, type JsonObject, type Log } from 'sluice';
-import type { Call, ResponseStore, StoredResponse } from 'sluice/internal';
+import type { Call } from 'sluice/internal';
+import type { ResponseStore, StoredResponse } from '../../../core/state/responses/index.ts';
 import { inClientsPlaces } from '../../../plugins/stored-responses/forward.ts';
 import { retentionOf, TurnKeeper, turnOf } from '../../../plugins/stored-responses/keep.ts';
 import { begunResponse, failureOf, Recorder } from '../../../plugins/stored-responses/record.ts';

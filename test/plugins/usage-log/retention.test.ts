@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { UsageLog } from 'sluice/internal';
 import { testPlugins, virtualClock, type VirtualClock } from 'sluice/testing';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { UsageLog } from '../../../core/money/usage-log/index.ts';
 import { Upkeep } from '../../../core/state/upkeep.ts';
 import usageLog from '../../../plugins/usage-log/index.ts';
 

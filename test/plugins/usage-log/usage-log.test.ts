@@ -1,16 +1,11 @@
 import { of } from 'rxjs';
 import { GatewayError, type GatewayEvent, type PluginEntry } from 'sluice';
-import {
-  definePlugin,
-  type Bookkeeper,
-  type Call,
-  type InternalTools,
-  type Target,
-  type UsageLog,
-} from 'sluice/internal';
+import { definePlugin, type Call, type InternalTools, type Target } from 'sluice/internal';
 import { fail, reply as replyOf, testPlugins } from 'sluice/testing';
 import type { CallOptions, RunOptions, Script } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Bookkeeper } from '../../../core/money/ledger/index.ts';
+import type { UsageLog } from '../../../core/money/usage-log/index.ts';
 import type { Charge } from '../../../core/money/account/charge.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';

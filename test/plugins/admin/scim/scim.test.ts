@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { GatewayError, type JsonObject, type RouteContext } from 'sluice';
-import type { Owners, User, Users } from 'sluice/internal';
+import type { Owners } from '../../../../core/state/owners/index.ts';
+import type { User, Users } from '../../../../core/state/users/index.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { userAttributes } from '../../../../plugins/admin/scim/attributes.ts';
 import { Directory } from '../../../../plugins/admin/scim/directory.ts';
