@@ -1,5 +1,6 @@
 import { defineChannel, isObject, type JsonObject, type ChannelParts, type ChannelTools } from 'sluice';
 import {
+  speechCodec,
   reportForeign,
   throwIfError,
   unusableResponse,
@@ -10,7 +11,7 @@ import {
 } from 'sluice/channel-kit';
 import { bareFiles } from './_kit/media/bare-files.ts';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
-import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
+import { soundFor, voiceName } from './_kit/media/speech.ts';
 import {
   confidenceIn,
   secondsOf,

@@ -7,6 +7,7 @@ import {
   type ChannelTools,
 } from 'sluice';
 import {
+  speechCodec,
   throwIfError,
   unusableResponse,
   type EncodedRequest,
@@ -16,7 +17,7 @@ import {
 } from 'sluice/channel-kit';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
 import { ownWords } from './_kit/dialect/own-words.ts';
-import { soundFor, speechCodec, voiceName } from './_kit/media/speech.ts';
+import { soundFor, voiceName } from './_kit/media/speech.ts';
 import {
   logprobIn,
   secondsOf,

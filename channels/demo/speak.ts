@@ -1,7 +1,6 @@
 /** Makes sound for the demo: a tone whose length grows with the text. */
 import type { GatewayEvent } from 'sluice';
-import type { SpeakRequest } from 'sluice/channel-kit';
-import { asWave } from 'sluice/internal';
+import { asWave, type SpeakRequest } from 'sluice/channel-kit';
 import type { Doing } from './doing.ts';
 
 const rate = 24_000;

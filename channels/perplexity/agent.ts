@@ -1,6 +1,5 @@
 import { isObject, parseObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
-import type { Codec, Frame, StreamDecoder } from 'sluice/channel-kit';
-import { responsesCodec, ResponsesStreamDecoder } from 'sluice/internal';
+import { responsesCodec, type Codec, type Frame, type StreamDecoder } from 'sluice/channel-kit';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
 /**
@@ -19,7 +18,7 @@ export const chat: Codec<ChatRequest> = {
       request.format !== responsesCodec.format || include === undefined ? body : { ...body, include };
     return { ...encoded, body: withSearch(told, search) };
   },
-  decodeStream: () => new AgentDecoder(new ResponsesStreamDecoder()),
+  decodeStream: (traits) => new AgentDecoder(responsesCodec.decodeStream(traits)),
   decodeWhole: (body, traits) =>
     responsesCodec.decodeWhole(withoutSearches(cited(body, sourcesIn(body['output']))), traits),
 };

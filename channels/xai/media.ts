@@ -1,6 +1,7 @@
 import { of } from 'rxjs';
 import { isObject, type JsonObject, type ChannelParts } from 'sluice';
 import {
+  speechCodec,
   limitImages,
   contentRefused,
   videoError,
@@ -21,7 +22,7 @@ import {
 } from 'sluice/channel-kit';
 import { ownWords } from '../_kit/dialect/own-words.ts';
 import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from '../_kit/media/pictures.ts';
-import { soundFor, speechCodec, voiceName } from '../_kit/media/speech.ts';
+import { soundFor, voiceName } from '../_kit/media/speech.ts';
 import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
 
 /** The name of xAI's own words for given images, videos and speech, which no client sends. */

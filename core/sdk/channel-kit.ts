@@ -19,10 +19,14 @@ export type {
 } from './reply-codec.ts';
 export { reportForeign } from '../formats/_shared/foreign.ts';
 export { EventStreamCutter, eventStreamType, frameAsSse } from '../formats/_shared/event-stream.ts';
-export { parseSse, splitSse, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { frameType, readFrame } from '../formats/_shared/stream-frames.ts';
 export { numberedId } from '../formats/_shared/tool-ids.ts';
 export { noUsage, readTokenUsage } from '../formats/_shared/usage.ts';
+
+// Chats of the public formats, for providers that speak one of these with words of their own
+export { chatCodec } from '../formats/chat-completions/codec.ts';
+export { responsesCodec } from '../formats/responses/codec.ts';
 
 // Errors of providers
 export {
@@ -48,6 +52,8 @@ export { decodeRerank, documentText, estimateRerank, reportRerankLimits } from '
 export type { Form, Upload } from '../model/form.ts';
 export type { GeneratedImage, ImageInput, ImageRequest, ImageResult } from '../model/image.ts';
 export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
+export { speechCodec } from '../formats/audio/codec.ts';
+export { asWave } from '../formats/_shared/speech.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
 export { ExactBytes } from './exact-bytes.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';

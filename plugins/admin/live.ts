@@ -9,8 +9,8 @@ import {
   type WorkerAnswers,
   type Workers,
 } from 'sluice';
-import { writeSse } from 'sluice/channel-kit';
-import { isInScope, sseComment, type Call, type Next } from 'sluice/internal';
+import { sseComment, writeSse } from 'sluice/channel-kit';
+import { isInScope, type Call, type Next } from 'sluice/internal';
 import type { KeyScope } from './core-types.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas/index.ts';

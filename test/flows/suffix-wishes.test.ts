@@ -5,7 +5,7 @@ import { chatCodec as chatCompletions } from '../../core/formats/chat-completion
 import type { Codec } from '../../core/sdk/format.ts';
 import { chat as generateContent } from '../../core/formats/generate-content/codec.ts';
 import { chatCodec as messages } from '../../core/formats/messages/codec.ts';
-import { chatCodec as responses } from '../../core/formats/responses/codec.ts';
+import { responsesCodec as responses } from '../../core/formats/responses/codec.ts';
 import { chatCodec as textCompletions } from '../../core/formats/text-completions/codec.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { JsonObject } from '../../core/model/json.ts';

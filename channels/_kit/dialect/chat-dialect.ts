@@ -7,6 +7,7 @@ import {
   type ModelTraits,
 } from 'sluice';
 import {
+  chatCodec,
   truncatedResponse,
   upstreamError,
   type Codec,
@@ -15,7 +16,7 @@ import {
   type StreamDecoder,
   tellsError,
 } from 'sluice/channel-kit';
-import { chatCodec, ChatStreamDecoder } from 'sluice/internal';
+import { ChatStreamDecoder } from 'sluice/internal';
 
 /** Reads one reply of a provider, piece by piece, as the chunks of chat completions that would say the same. */
 export interface DialectReply {

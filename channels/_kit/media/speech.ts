@@ -1,30 +1,5 @@
 import { GatewayError, wrongValue } from 'sluice';
-import {
-  defineCodec,
-  type Codec,
-  type EncodedRequest,
-  type EncodeTarget,
-  type SpeakRequest,
-} from 'sluice/channel-kit';
-import { decodeSpeechRefusal, SpeechBytesDecoder } from 'sluice/internal';
-
-/** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
-export function speechCodec(
-  format: string,
-  encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
-): Codec<SpeakRequest> {
-  return defineCodec<SpeakRequest>({
-    format,
-    operation: 'speak',
-    path: '',
-    encodeRequest(request, target) {
-      const { headers, ...encoded } = encode(request, target);
-      return { ...encoded, headers: { accept: '*/*', ...headers } };
-    },
-    decodeBytes: () => new SpeechBytesDecoder(),
-    decodeWhole: decodeSpeechRefusal,
-  });
-}
+import type { SpeakRequest } from 'sluice/channel-kit';
 
 /** What a table has for the kind of file that a client wants. Throws 400 where it has nothing: sound of another kind would not be played. */
 export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Record<string, Value>>): Value {

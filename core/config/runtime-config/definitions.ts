@@ -3,11 +3,13 @@ import { z } from 'zod';
 import type { ChannelEntry, ChannelKind, PluginEntry } from '../../sdk/define.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { settingsSchema } from '../../settings/index.ts';
+import { rowSchema } from '../../settings/prices.ts';
 import { secret } from '../../settings/secret.ts';
 import type { EntryName } from '../../state/runtime-config/index.ts';
 import { optionsSchema } from '../channel-options.ts';
 import { sentences, type LoadedConfig } from '../config.ts';
-import { choosePlugins, findChannelKind } from '../definitions.ts';
+import { choosePlugins, findChannelKind, findChannelKinds } from '../definitions.ts';
+import { hiddenSecret, mapSecrets } from './secret-values.ts';
 
 /** The members of a channel's value. */
 export interface ChannelValue {
@@ -25,6 +27,20 @@ export interface OptionPlace {
   readonly option: string;
 }
 
+/** An option of a plugin that administrators may set. */
+export interface PluginForm {
+  /** Name of its entry: `guard.checks`. */
+  readonly name: string;
+  readonly schema: JsonObject;
+}
+
+/** The options of a channel kind. */
+export interface ChannelForm {
+  readonly schema: JsonObject;
+  /** Names of the options that this kind has beside those of all channels. */
+  readonly own: readonly string[];
+}
+
 /** Definitions of the channel kinds and plugins of a config, found when they are asked for. */
 export class RuntimeDefinitions {
   readonly #config: LoadedConfig;
@@ -32,6 +48,7 @@ export class RuntimeDefinitions {
   /** Schemas of plugin options by `plugin.option`. Each row of a table is checked against one. */
   readonly #options = new Map<string, z.ZodType>();
   #plugins: Promise<ReadonlyMap<string, PluginEntry>> | undefined;
+  #types: Promise<readonly string[]> | undefined;
 
   constructor(config: LoadedConfig) {
     this.#config = config;
@@ -55,6 +72,48 @@ export class RuntimeDefinitions {
     const found = findChannelKind(this.#config.root, name, []);
     if (this.#kinds.size < 1_000) this.#kinds.set(name, found);
     return found;
+  }
+
+  /** Returns the names of all channel kinds. They are loaded when somebody asks for the first time. */
+  channelTypes(): Promise<readonly string[]> {
+    return (this.#types ??= findChannelKinds(this.#config.root, []).then((kinds) =>
+      kinds.map(({ spec }) => spec.name).toSorted(),
+    ));
+  }
+
+  /** Returns the options of a channel kind; undefined where there is none of the name. */
+  async channelForm(type: string): Promise<ChannelForm | undefined> {
+    const kind = await this.kind(type);
+    if (kind === undefined) return undefined;
+    const entry = kind();
+    const { id: _, ...shape } = optionsSchema(entry).shape;
+    return { schema: formOf(z.strictObject(shape)), own: Object.keys(entry.spec.options?.shape ?? {}) };
+  }
+
+  /** Returns the schema of a price. */
+  priceForm(): JsonObject {
+    return formOf(rowSchema);
+  }
+
+  /** Returns the editable options of the plugins that run. */
+  async pluginForms(): Promise<readonly PluginForm[]> {
+    const plugins = await this.plugins();
+    return [...plugins].flatMap(([plugin, { spec }]) =>
+      (spec.editable ?? []).flatMap((option: string) => {
+        const schema = shapeOf(spec.options)?.[option];
+        return schema === undefined ? [] : [{ name: `${plugin}.${option}`, schema: formOf(schema) }];
+      }),
+    );
+  }
+
+  /** Returns the value of a run-time entry with its secrets hidden. Its references and addresses stay as they were written. */
+  async viewOf(
+    named: EntryName,
+    value: JsonValue,
+    secretsAt: Readonly<Record<string, number>> = {},
+  ): Promise<JsonValue> {
+    const schema = await this.schemaOf(named, value);
+    return mapSecrets(schema, value, (text, path) => hiddenSecret(text, secretsAt[path]));
   }
 
   /** Returns the plugins that run, with the options that the file gives them. */
@@ -121,6 +180,11 @@ export class RuntimeDefinitions {
     this.#options.set(place, known);
     return known;
   }
+}
+
+function formOf(schema: z.ZodType): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return rest as JsonObject;
 }
 
 /** As a config file would be told of the option. `schema` is of an object that has the option alone. */

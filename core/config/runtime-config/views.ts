@@ -17,17 +17,6 @@ export interface FileEntry extends EntryName {
   view(): Promise<JsonValue>;
 }
 
-/** Returns the value of a run-time entry with its secrets hidden. Its references and addresses stay as they were written. */
-export async function viewOf(
-  definitions: RuntimeDefinitions,
-  named: EntryName,
-  value: JsonValue,
-  secretsAt: Readonly<Record<string, number>> = {},
-): Promise<JsonValue> {
-  const schema = await definitions.schemaOf(named, value);
-  return mapSecrets(schema, value, (text, path) => hiddenSecret(text, secretsAt[path]));
-}
-
 /** Returns the value of an entry of the file with its secrets hidden. References replace the texts that were read for them. */
 async function viewOfFileEntry(
   definitions: RuntimeDefinitions,

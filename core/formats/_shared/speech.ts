@@ -1,4 +1,9 @@
-/** A WAV file around raw samples: 16 bits, little-endian, one channel. */
+/**
+ * Returns a WAV file of raw samples: 16 bits, little-endian, one channel. `rate`: samples a second.
+ *
+ * @example
+ * const file = asWave(Buffer.from(body.audio, 'base64'), 24_000);
+ */
 export function asWave(samples: Buffer, rate: number): Buffer {
   const header = Buffer.alloc(44);
   header.write('RIFF', 0, 'latin1');

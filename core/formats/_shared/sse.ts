@@ -156,5 +156,10 @@ export function writeSse(frame: WireFrame): string {
   return frame.event === undefined ? `data: ${data}\n\n` : `event: ${frame.event}\ndata: ${data}\n\n`;
 }
 
-/** A comment: the keep-alive of formats whose clients tolerate one. */
+/**
+ * A comment of server-sent events: keeps a stream open whose clients tolerate one.
+ *
+ * @example
+ * const timer = setInterval(() => stream.write(sseComment), 15_000);
+ */
 export const sseComment = ': ping\n\n';

@@ -15,7 +15,19 @@ import { decodeWhole, encodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
-/** Chat completions. */
+/**
+ * Codec of chats in chat completions. A channel spreads it into a codec of its own, whose `format` has another name.
+ *
+ * @example
+ * const codec: Codec<ChatRequest> = {
+ *   ...chatCodec,
+ *   format: 'acme-chat',
+ *   encodeRequest(request, target) {
+ *     const encoded = chatCodec.encodeRequest(request, target);
+ *     return { ...encoded, path: '/chat', body: { ...encoded.body, safe_mode: false } };
+ *   },
+ * };
+ */
 export const chatCodec: Codec<ChatRequest> = {
   format: formatName,
   operation: 'chat',

@@ -72,8 +72,13 @@ function onlyNative(body: JsonObject): GatewayError | undefined {
   );
 }
 
-/** Responses. */
-export const chatCodec: Codec<ChatRequest> = {
+/**
+ * Codec of chats in the Responses API. A channel spreads it into a codec of its own, as `chatCodec`.
+ *
+ * @example
+ * const codec: Codec<ChatRequest> = { ...responsesCodec, decodeWhole: (body, traits) => responsesCodec.decodeWhole(withoutSearches(body), traits) };
+ */
+export const responsesCodec: Codec<ChatRequest> & Required<Pick<Codec, 'decodeStream'>> = {
   ...base('chat'),
   decodeStream: () => new ResponsesStreamDecoder(),
   encodeStream: (context) => new ResponsesStreamEncoder(context),

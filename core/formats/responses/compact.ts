@@ -4,7 +4,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
 import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
-import { chatCodec } from './codec.ts';
+import { responsesCodec } from './codec.ts';
 import { unusableResponse, throwIfError } from '../_shared/upstream-error/index.ts';
 
 const path = '/responses/compact';
@@ -14,27 +14,27 @@ const path = '/responses/compact';
  * compacted context (`stream: true` or `generate: true`), the events of an ordinary reply come instead and are written as one.
  */
 export const compactCodec: Codec<ChatRequest> = {
-  ...chatCodec,
+  ...responsesCodec,
   operation: 'compact',
   upstreamFraming: 'none',
-  marks: { usage: chatCodec.marks.usage, terminal: [] },
+  marks: { usage: responsesCodec.marks.usage, terminal: [] },
   peek: (body, params) => ({
-    ...chatCodec.peek(body, params),
+    ...responsesCodec.peek(body, params),
     stream: optionalBoolean(body.stream, 'stream') === true,
   }),
   validate(body, params) {
     optionalBoolean(body.stream, 'stream');
     optionalBoolean(body.generate, 'generate');
-    return chatCodec.validate(body, params);
+    return responsesCodec.validate(body, params);
   },
-  passThrough: (model, _stream, headers) => ({ ...chatCodec.passThrough(model, false, headers), path }),
+  passThrough: (model, _stream, headers) => ({ ...responsesCodec.passThrough(model, false, headers), path }),
   encodeRequest,
   decodeWhole,
   encodeWhole,
 };
 
 function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const encoded = chatCodec.encodeRequest(request, { ...target, stream: false });
+  const encoded = responsesCodec.encodeRequest(request, { ...target, stream: false });
   const { stream: _stream, generate: _generate, store: _store, ...body } = encoded.body;
   return { ...encoded, path, body };
 }
@@ -43,13 +43,13 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   if (!Array.isArray(body.output)) throw unusableResponse('sent JSON that is no compaction');
   const result: GatewayEvent = { type: 'result', value: body };
-  const usage = chatCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
+  const usage = responsesCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
   return usage === undefined ? [result] : [result, { type: 'usage', usage }];
 }
 
 /** The object of a compaction, or the response that was generated over one. */
 function encodeWhole(context: ReplyContext): WholeEncoder {
-  const generated = chatCodec.encodeWhole(context);
+  const generated = responsesCodec.encodeWhole(context);
   let compaction: JsonObject | undefined;
   return {
     event(event) {

@@ -2,7 +2,7 @@
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import type { Format } from '../../sdk/format.ts';
-import { chatCodec, countTokensCodec } from './codec.ts';
+import { responsesCodec, countTokensCodec } from './codec.ts';
 import { compactCodec } from './compact.ts';
 import { responsesSocket } from './socket.ts';
 import { formatName } from './wire.ts';
@@ -14,7 +14,7 @@ const responses: Format = {
     { method: 'POST', path: '/v1/responses/input_tokens', operation: 'count-tokens' },
     { method: 'POST', path: '/v1/responses/compact', operation: 'compact' },
   ],
-  codecs: { chat: chatCodec, 'count-tokens': countTokensCodec, compact: compactCodec },
+  codecs: { chat: responsesCodec, 'count-tokens': countTokensCodec, compact: compactCodec },
   errorReply,
   replyHeaders,
   rateHeaders: chatRateHeaders,

@@ -1,20 +1,12 @@
 /** Admin endpoints for run-time configuration. */
 import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import {
-  changedPaths,
-  channelForm,
-  entryKinds,
-  pluginForms,
-  priceForm,
-  viewOf,
-  type InternalTools,
-} from 'sluice/internal';
+import { changedPaths, entryKinds, type InternalTools } from 'sluice/internal';
 import type { ChangeResult, EntryName, RuntimeConfig } from '../core-types.ts';
 import type { Audit, Author } from '../audit.ts';
 import { testChannel } from '../channel-test.ts';
 import type { AuditEntry, ConfigHistory } from '../schemas/index.ts';
 import type { Handlers } from '../serve.ts';
-import { channelTypesOf, entryView, pageOf } from './views.ts';
+import { entryView, pageOf } from './views.ts';
 
 /** Names of the routes. */
 type ConfigRoute =
@@ -60,7 +52,7 @@ export function configHandlers(
           enabled: entry.enabled,
           ...(entry.value === undefined
             ? {}
-            : { value: await viewOf(definitions, named, entry.value, entry.secretsAt) }),
+            : { value: await definitions.viewOf(named, entry.value, entry.secretsAt) }),
         };
       // oxlint-disable-next-line no-await-in-loop -- in the order of the changes
       const [was, is] = [await shown(before), await shown(after)];
@@ -147,10 +139,10 @@ export function configHandlers(
       return result;
     },
     async listChannelTypes() {
-      return { types: await channelTypesOf(config()) };
+      return { types: [...(await config().definitions.channelTypes())] };
     },
     async findChannelType({ id }) {
-      const form = await channelForm(config().definitions, id);
+      const form = await config().definitions.channelForm(id);
       if (form === undefined)
         throw new GatewayError('not_found', `There is no channel kind ${id.slice(0, 100)}.`);
       return { name: id, schema: form.schema, own: [...form.own] };
@@ -162,11 +154,11 @@ export function configHandlers(
           (await definitions.tableOf(kind)) === undefined ? [] : [kind],
         ),
       );
-      const forms = await pluginForms(definitions);
+      const forms = await definitions.pluginForms();
       const ofPlugins = forms.length === 0 ? [] : (['plugin'] as const);
       return {
         forms,
-        price: priceForm(),
+        price: definitions.priceForm(),
         kinds: ['channel', 'price', ...tables.flat(), ...ofPlugins],
       };
     },
@@ -182,7 +174,7 @@ export function configHandlers(
               const view = (entry: typeof was) =>
                 entry?.value === undefined
                   ? undefined
-                  : viewOf(definitions, change, entry.value, entry.secretsAt);
+                  : definitions.viewOf(change, entry.value, entry.secretsAt);
               return {
                 id: idOf(change),
                 before: await view(was),

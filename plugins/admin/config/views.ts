@@ -1,6 +1,6 @@
 /** Lists entries of the configuration for the admin API. */
 import { GatewayError } from 'sluice';
-import { fileEntries, findChannelKinds, problemOf, viewOf } from 'sluice/internal';
+import { fileEntries, problemOf } from 'sluice/internal';
 import type { RuntimeConfig, StandingEntry } from '../core-types.ts';
 import type { ConfigEntryView, ConfigPage } from '../schemas/index.ts';
 
@@ -28,7 +28,7 @@ export async function entryView(
     origin: 'run-time',
     state,
     ...(reason === undefined ? {} : { reason, problem: { ...problemOf(reason) } }),
-    ...(value === undefined ? {} : { value: await viewOf(definitions, entry, value, secretsAt) }),
+    ...(value === undefined ? {} : { value: await definitions.viewOf(entry, value, secretsAt) }),
     version,
     createdAt,
     updatedAt,
@@ -86,18 +86,4 @@ export async function pageOf(
     running,
     enabled: config.isEnabled,
   };
-}
-
-const typesOf = new WeakMap<RuntimeConfig, Promise<readonly string[]>>();
-
-/** Returns the names of all channel kinds. They are loaded when somebody asks for the first time. */
-export async function channelTypesOf(config: RuntimeConfig): Promise<string[]> {
-  let types = typesOf.get(config);
-  if (types === undefined) {
-    types = findChannelKinds(config.file.root, []).then((kinds) =>
-      kinds.map(({ spec }) => spec.name).toSorted(),
-    );
-    typesOf.set(config, types);
-  }
-  return [...(await types)];
 }

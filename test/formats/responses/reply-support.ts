@@ -1,6 +1,6 @@
 import { ResponsesStreamDecoder } from '../../../core/formats/responses/stream-in/index.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
-import { chatCodec } from '../../../core/formats/responses/codec.ts';
+import { responsesCodec } from '../../../core/formats/responses/codec.ts';
 import type { Frame, ReplyContext, WireFrame } from '../../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { parseObject } from '../../../core/json/parse.ts';
@@ -27,7 +27,7 @@ export function encode(events: readonly GatewayEvent[], asking: ReplyContext = c
 
 /** A whole reply. */
 export function whole(events: readonly GatewayEvent[], asking: ReplyContext = context()): JsonObject {
-  const encoder = chatCodec.encodeWhole(asking);
+  const encoder = responsesCodec.encodeWhole(asking);
   for (const event of events) encoder.event(event);
   return encoder.end();
 }

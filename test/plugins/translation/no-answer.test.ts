@@ -6,7 +6,7 @@ import type { Call, Target } from 'sluice/internal';
 import { chatCodec as chatCompletions } from '../../../core/formats/chat-completions/codec.ts';
 import { chat as generateContent } from '../../../core/formats/generate-content/codec.ts';
 import { chatCodec as messages } from '../../../core/formats/messages/codec.ts';
-import { chatCodec as responses } from '../../../core/formats/responses/codec.ts';
+import { responsesCodec as responses } from '../../../core/formats/responses/codec.ts';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-reply.ts';
 
