@@ -188,12 +188,16 @@ export class Folding {
   }
 }
 
-/** Expression of SQL for the number of the names that are empty, from that of others. A join with the names would read the sums once for each of them. */
+/**
+ * Expression of SQL for the number of the names that are empty, from that of others. A join with the names would read the sums once for each of them.
+ * Where an older gateway has summed all refused calls, there are no empty names of these: it counted them as failed.
+ */
 const unnamed = ((): string => {
   const isOf = (condition: string): string => `names IN (SELECT n.id FROM usage_names n WHERE ${condition})`;
   const empty = (failed: 0 | 1, status: 0 | 400): string =>
     `(SELECT n.id FROM usage_names n WHERE n.model = '' AND n.channel = '' AND n.format = '' AND n.operation = '' AND n.failed = ${failed} AND n.status = ${status})`;
-  return `CASE WHEN ${isOf(isRefused('n.'))} THEN ${empty(1, 400)} WHEN ${isOf('n.failed = 1')} THEN ${empty(1, 0)} ELSE ${empty(0, 0)} END`;
+  const refused = `COALESCE(${empty(1, 400)}, ${empty(1, 0)})`;
+  return `CASE WHEN ${isOf(isRefused('n.'))} THEN ${refused} WHEN ${isOf('n.failed = 1')} THEN ${empty(1, 0)} ELSE ${empty(0, 0)} END`;
 })();
 
 function columnOf({ table }: Fold): 'key' | 'subject' {

@@ -236,6 +236,30 @@ function foldsSuite(url: () => string | Promise<string>): void {
     }
   });
 
+  test('half days of keys have the refused calls of a gateway that counted these as failed', async () => {
+    const asked = { since: start + 12 * hour, until: start + 36 * hour };
+    const calls = async (): Promise<readonly (readonly [string | number, number, number])[]> =>
+      (await unfolded.sums(asked, 'keyId')).sums
+        .map(({ group, calls: count, microDollars }) => [group, count, microDollars] as const)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1));
+    await insertRecords(
+      stores,
+      [13, 14, 15, 30].map((after, index) => ({
+        ...call(11 * index),
+        id: `refused_${index}`,
+        at: start + after * hour,
+      })),
+    );
+    await addAll(unfolded);
+    const before = await calls();
+    expect(before.reduce((sum, [, count]) => sum + count, 0)).toBeGreaterThan(4);
+    await ask("DELETE FROM usage_names WHERE model = '' AND status = 400");
+    await addAll(folding());
+    const [made] = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE level = 40 AND after IS NULL');
+    expect(Number(made?.['count'])).toBeGreaterThan(0);
+    expect(await calls()).toEqual(before);
+  });
+
   test('numbers of keys without sums take no steps', async () => {
     await ask('UPDATE usage_keys SET id = id + 5000000');
     await ask('UPDATE usage_totals SET key = key + 5000000 WHERE level >= 5');
