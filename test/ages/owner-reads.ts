@@ -51,6 +51,17 @@ export function ownerReadsOf({ days, members, teams, keys }: Age, now: number): 
     ['overview of a team, 30 days', `overview?range=30d&${team}`],
     ['overview of a member, 30 days', `overview?range=30d&${member}`],
     ['overview of a key, 30 days', `overview?range=30d&keyId=${keyId(0)}`],
+    ['list of an organisation', `usage?limit=50&${organisation}${organisationId(1)}`],
+    ['list of a team', `usage?limit=50&${team}`],
+    ['list of a member', `usage?limit=50&${member}`],
+    ['list of a member with few calls', `usage?limit=50&member=${memberId(members - 2)}`],
+    ['list of a tag', 'usage?limit=50&tag=project-3'],
+    ['list of a tag with few calls', 'usage?limit=50&tag=project-rare'],
+    ['list of a tag without calls', 'usage?limit=50&tag=nothing'],
+    ['list of an end user', 'usage?limit=50&endUser=user-20'],
+    ['list of an end user with few calls', 'usage?limit=50&endUser=user-rare'],
+    ['list of an end user without calls', 'usage?limit=50&endUser=nobody'],
+    ['longest calls of a tag with few', 'usage?limit=50&sort=duration&tag=project-rare'],
     ...listsOf({ members, teams, keys }),
   ];
 }
