@@ -53,7 +53,9 @@ export async function makeOlder(
   const since = Number(step.at(-1));
   const steps = schema.filter(
     ({ name }) =>
-      !name.startsWith('usage-charges-') && (!name.startsWith('usage-log-') || Number(name.at(-1)) < since),
+      !name.startsWith('usage-charges-') &&
+      !name.startsWith('usage-subject-records-') &&
+      (!name.startsWith('usage-log-') || Number(name.at(-1)) < since),
   );
   if (address.startsWith('sqlite:')) {
     const connection = new DatabaseSync(address.slice('sqlite:'.length));

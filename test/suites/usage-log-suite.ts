@@ -467,6 +467,86 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
     await look();
   });
 
+  test('lists by any owner, tag and end user have the records that fit, page by page, whatever the sums know', async () => {
+    // Few entries are read together, and few tags and end users have sums.
+    const open = () => openUsageLog(stores, { slices: 2, subjects: { tenant: 2, all: 3, leastOfTenant: 1 } });
+    log = open();
+    await stores.ready();
+    const { database } = stores;
+    const start = Date.now() - 12 * 24 * hour;
+    if (database.kind === 'postgres') {
+      await makePartitions(database, 30, start - 72 * hour);
+      await makePartitions(database, 30);
+    }
+    const name = (kind: string) =>
+      fc.constantFrom(...['a', 'b "c"', '\\', 'd'].map((one) => `${kind}${one}`));
+    const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const anyRecord = fc.record({
+      at: fc.integer({ min: 0, max: 11 * 24 * 60 }).map((minutes) => start + minutes * 60_000),
+      keyId: fc.constantFrom('k1', 'k2', undefined),
+      model: fc.constantFrom('m', 'n'),
+      ms: fc.integer({ min: 1, max: 50 }),
+      team: optional(name('t')),
+      organisation: optional(name('')),
+      tags: optional(fc.uniqueArray(name(''), { minLength: 1, maxLength: 3 })),
+      endUser: optional(name('')),
+    });
+    const anyFilter = fc.record(
+      {
+        organisation: name(''),
+        tag: name(''),
+        endUser: name(''),
+        team: name('t'),
+        keyId: fc.constant('k1'),
+        model: fc.constant('m'),
+        minMs: fc.constant(20),
+        since: fc.integer({ min: 0, max: 6 * 24 * 60 }).map((minutes) => start + minutes * 60_000 + 7),
+        until: fc.integer({ min: 6 * 24 * 60, max: 12 * 24 * 60 }).map((minutes) => start + minutes * 60_000),
+      },
+      { requiredKeys: [] },
+    );
+    const fits = (one: UsageRecord, { tag, since = 0, until = Infinity, minMs = 0, ...equal }: UsageFilter) =>
+      one.at >= since &&
+      one.at < until &&
+      one.ms >= minMs &&
+      (tag === undefined || one.tags?.includes(tag) === true) &&
+      Object.entries(equal).every(([member, value]) => one[member as 'team'] === value);
+    const all: UsageRecord[] = [];
+    const largest = (one: UsageRecord, other: UsageRecord): number => other.ms - one.ms || newest(one, other);
+    const newest = (one: UsageRecord, other: UsageRecord): number =>
+      other.at - one.at || (one.id < other.id ? 1 : -1);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyRecord, { minLength: 1, maxLength: 60 }),
+        fc.array(anyFilter, { minLength: 4, maxLength: 4 }),
+        fc.boolean(),
+        async (some, filters, adds) => {
+          const records = some.map((one, index) => {
+            const given = Object.entries(one).filter(([, value]) => value !== undefined);
+            return usageRecord(`s${String(all.length + index).padStart(6, '0')}`, Object.fromEntries(given));
+          });
+          await insert(...records);
+          all.push(...records);
+          if (adds) await addAll();
+          for (const filter of filters) {
+            const expected = all.filter((one) => fits(one, filter));
+            const listed: string[] = [];
+            for (let after: string | undefined, isOver = false; !isOver; isOver = after === undefined) {
+              const page = await log.page(filter, 20, after);
+              listed.push(...idsOf(page.records));
+              after = page.next;
+            }
+            expect(listed).toEqual(idsOf(expected.toSorted(newest)));
+            const { records: longest } = await log.largest(filter, 'ms', 10);
+            const most = idsOf(expected.toSorted(largest).slice(0, 10));
+            expect(idsOf(longest)).toEqual(most.slice(0, longest.length));
+          }
+        },
+      ),
+      { numRuns: tries(150) },
+    );
+  });
+
   describe('filters by duration, cost and id', () => {
     const ids = async (filter: Parameters<UsageLog['page']>[0]) =>
       idsOf((await log.page(filter, 10)).records);

@@ -1,27 +1,18 @@
 /** Finds the indexes that have few entries for a filter. */
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
+import { daysOf, type Candidates } from './candidate-entries.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, type Source } from './narrowing.ts';
 import { listSlice } from './questions.ts';
 import type { Measured, RecordIndexes } from './record-indexes.ts';
-import { subjectKinds } from './subjects.ts';
-
-/** Entries of an index: all records of a time that fit a filter are among them. */
-export interface Candidates {
-  /** Returns the SELECT of entries, with a limit. It is written so that a server cannot take another index, and read more. */
-  select(columns: string, since: number, until: number, limit: number): Source;
-  /** True when its entries come in the order of time, the newest first. */
-  readonly isOrdered: boolean;
-  /** What it tells records apart by. Of all but measures the sums know how many there are. */
-  readonly by: 'key' | 'owner' | 'names' | 'measure';
-}
+import { ofSubjects } from './subject-candidates.ts';
+import { subjectKinds, type SubjectKind } from './subjects.ts';
 
 /** Maximum number of kinds, or of keys of an owner, that are looked up together. A filter of more of them is not rare. */
 const mostKinds = 64;
 
 const hour = 3_600_000;
-const day = 24 * hour;
 
 /** Conditions of a filter's names for `usage_kinds`. */
 const named = { model: 'model', channel: 'channel', format: 'format', operation: 'operation' } as const;
@@ -37,8 +28,9 @@ export async function offerFor(
   if (kind === 'postgres') {
     const keys = filter.keyId === undefined ? await keysOf(ask, filter) : undefined;
     if (filter.keyId !== undefined) offer.push(ofKey(filter.keyId));
-    if (keys !== undefined) offer.push(ofKeys(keys));
+    if (keys !== undefined) offer.push(ofKeys(keys, ownerOf(filter) ?? 'organisation'));
   }
+  offer.push(...(await ofSubjects(kind, indexes, filter)));
   if (!(await indexes.areMade())) return offer;
   if (isOfFailures(filter)) offer.push(ofFailures(kind));
   const kinds = await kindsOf(ask, filter);
@@ -76,14 +68,6 @@ export async function fewest(
   };
 }
 
-/**
- * Days of partitions, where an index is not in the order of time or has another column before it. A server that is told the exact time may read
- * all records of that time instead.
- */
-function daysOf(since: number, until: number): readonly number[] {
-  return [Math.floor(since / day) * day, Math.ceil(until / day) * day];
-}
-
 /** All records of a time; SQLite has them in its order without an index. */
 export const ofTime: Candidates = {
   isOrdered: true,
@@ -116,10 +100,11 @@ export function ofKey(keyId: string): Candidates {
 }
 
 /** The records of keys that have the same owner, one key after the other. */
-function ofKeys(keyIds: readonly string[]): Candidates {
+function ofKeys(keyIds: readonly string[], subject: SubjectKind): Candidates {
   return {
     isOrdered: false,
     by: 'owner',
+    subject,
     select(columns, since, until, limit) {
       const { sql, values } = recordsOf({ sql: 'keys.id', values: [] }, columns, since, until, limit);
       return {
@@ -199,12 +184,24 @@ function ofKinds(kinds: readonly number[]): Candidates {
   };
 }
 
+/** The narrowest owner that a filter names. */
+function ownerOf({
+  team,
+  member,
+  organisation,
+}: UsageFilter): 'team' | 'member' | 'organisation' | undefined {
+  if (member !== undefined) return 'member';
+  if (team !== undefined) return 'team';
+  return organisation === undefined ? undefined : 'organisation';
+}
+
 /**
- * The keys that calls of a team or a member came with, whether these are in the sums or not; undefined where they are many, and where some calls
- * came without a key.
+ * The keys that calls of a team, a member or an organisation came with, whether these are in the sums or not; undefined where they are many, and
+ * where some calls came without a key.
  */
-async function keysOf(ask: Ask, { team, member }: UsageFilter): Promise<readonly string[] | undefined> {
-  const [column, owner] = member === undefined ? ['team', team] : ['member', member];
+async function keysOf(ask: Ask, filter: UsageFilter): Promise<readonly string[] | undefined> {
+  const column = ownerOf(filter);
+  const owner = column && filter[column];
   if (owner === undefined) return undefined;
   const found = await ask(
     `SELECT key_id FROM usage_subjects WHERE kind = ${subjectKinds.bearer} AND ${column} = ?

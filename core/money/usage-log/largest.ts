@@ -2,9 +2,10 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
-import { fewest, offerFor, ofTime, type Candidates } from './candidates.ts';
+import type { Candidates } from './candidate-entries.ts';
+import { fewest, offerFor, ofTime } from './candidates.ts';
 import { hasMany } from './matching-hours.ts';
-import { ownerHasMany } from './subject-hours.ts';
+import { subjectHasMany } from './subject-hours.ts';
 import { readEntries, type Entries, type EntriesAsked } from './entries.ts';
 import type { LargestUsage, UsageFilter, UsageLog, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
@@ -87,13 +88,15 @@ async function fewOf(reading: Reading, asked: Asked): Promise<LargestUsage | und
   const offered = await offerFor(ask, kind, indexes, filter);
   // What is frequent has many entries: the sums say so at less cost.
   const has = (one: Candidates['by']): boolean => offered.some(({ by }) => by === one);
-  const isFrequent = {
-    key: false,
-    measure: false,
-    names: filter.keyId === undefined && has('names') && (await hasMany(ask, filter, end)),
-    owner: has('owner') && (await ownerHasMany(ask, filter, start, end)),
-  };
-  const offer = offered.filter(({ by }) => !isFrequent[by]);
+  const areNamesFrequent = filter.keyId === undefined && has('names') && (await hasMany(ask, filter, end));
+  const offer: Candidates[] = [];
+  for (const one of offered) {
+    const isFrequent =
+      one.subject === undefined
+        ? one.by === 'names' && areNamesFrequent
+        : await subjectHasMany(ask, filter, one.subject, start, end);
+    if (!isFrequent) offer.push(one);
+  }
   const few = offer.length === 1 ? offer[0] : (await fewest(ask, offer, start, end)).few;
   if (few === undefined) return undefined;
   const entries = few.select('*', start, end, listSlice + 1);

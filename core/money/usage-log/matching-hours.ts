@@ -182,9 +182,10 @@ export interface Stretch {
   readonly until: number;
 }
 
-/** Hours that have records of a filter. `runs`: those of them that follow each other, the latest first. */
+/** Hours that have records of a filter. `runs`: those of them that follow each other, the latest first; `calls`: number of calls that the sums know. */
 export interface Joined extends Stretch {
   readonly runs: readonly Stretch[];
+  readonly calls: number;
 }
 
 /** Maximum number of hours that are joined. */
@@ -208,16 +209,16 @@ export async function* joinedHours(
         ? isNext && (first?.until ?? 0) - start <= mostJoined * hour
         : joined < wanted && joined + calls <= listSlice;
     if (!isNear && runs.length > 0) {
-      yield joinedOf(runs);
+      yield joinedOf(runs, joined);
       [runs, joined] = [[], 0];
     }
     if (isNear && isNext) runs[runs.length - 1] = { since: start, until: last.until };
     else runs.push({ since: start, until: start + hour });
     joined += calls;
   }
-  if (runs.length > 0) yield joinedOf(runs);
+  if (runs.length > 0) yield joinedOf(runs, joined);
 }
 
-function joinedOf(runs: readonly Stretch[]): Joined {
-  return { since: runs.at(-1)?.since ?? 0, until: runs[0]?.until ?? 0, runs };
+function joinedOf(runs: readonly Stretch[], calls: number): Joined {
+  return { since: runs.at(-1)?.since ?? 0, until: runs[0]?.until ?? 0, runs, calls };
 }

@@ -1,12 +1,14 @@
 /** Lists records by time, the newest first. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
-import { fewest, offerFor, ofKey, type Candidates } from './candidates.ts';
+import { isOfSubject, type Candidates } from './candidate-entries.ts';
+import { fewest, offerFor, ofKey } from './candidates.ts';
 import type { UsageFilter } from './index.ts';
 import { hasMany, isOwned, joinedHours, knowsHours, matchingHours, type Stretch } from './matching-hours.ts';
 import { listSlice, rangeOf, type Cursor } from './questions.ts';
 import type { Reading } from './reading.ts';
 import { isOver, pageFor, readFew, readSlices, type Page } from './slices.ts';
+import { subjectHasMany } from './subject-hours.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -47,17 +49,25 @@ export function createNewest(reading: Reading): FindNewest {
     const hasHours = await knowsHours(ask, filter);
     const isRare = !hasHours || (keyId === undefined && !(await hasMany(ask, filter, until)));
     const rare = offer.filter(({ by }) => !hasHours || by === 'measure' || (by === 'names' && isRare));
+    for (const one of hasHours ? offer : [])
+      if (one.by === 'subject' && one.subject !== undefined)
+        if (!(await subjectHasMany(ask, filter, one.subject, start, until))) rare.push(one);
     if (await readIfFew(page, rare, whole)) return { found };
-    if (!hasHours) return newestOf(page, await walk(page, offer, whole));
+    // The sums do not know all tags and end users.
+    const unknown = rare.filter(({ by }) => by === 'subject');
+    if (!hasHours || unknown.length > 0)
+      return newestOf(page, await walk(page, hasHours ? unknown : offer, whole));
     const hours = matchingHours(ask, filter, start, until);
-    const isOfIndex = offer.some(({ by }) => by === 'owner' || !isOwned(filter)) && !isMeasured(filter);
-    for await (const { runs, ...stretch } of joinedHours(hours, isOfIndex ? limit : undefined)) {
+    const isOfIndex = offer.some((one) => isOfSubject(one) || !isOwned(filter)) && !isMeasured(filter);
+    for await (const { runs, calls, ...stretch } of joinedHours(hours, isOfIndex ? limit : undefined)) {
       const inTime = [stretch, ...runs].map((one) => ({
         since: Math.max(start, one.since),
         until: Math.min(until, one.until),
       }));
       const [joined = whole, ...single] = inTime;
-      const unread = await readStretch(page, offer, joined, single);
+      // Of what is frequent too many entries would be counted in vain.
+      const few = calls <= listSlice ? offer : offer.filter((one) => !isOfSubject(one));
+      const unread = await readStretch(page, few, joined, single);
       if (unread !== undefined) return { found, unread };
       if (found.length >= limit) break;
     }
@@ -151,8 +161,10 @@ async function walk(
   { since, until }: Stretch,
 ): Promise<number | undefined> {
   let end = until;
-  // The indexes of SQLite that are in another order have all times together.
-  const unordered = page.kind === 'sqlite' ? [] : offer.filter(({ isOrdered }) => !isOrdered);
+  // Other indexes of SQLite that are in another order have all times together.
+  const unordered = offer.filter(
+    ({ isOrdered, by }) => !isOrdered && (page.kind === 'postgres' || by === 'subject'),
+  );
   for (let width = day; unordered.length > 0 && end > since;) {
     if (page.found.length >= page.limit) return undefined;
     if (isOver(page)) return end;

@@ -13,6 +13,10 @@ export const partitionIndexes = {
     '{} (at) WHERE status >= 400',
     '{} (ms)',
     '{} (micro_dollars)',
+    // By stretches of 70 minutes, because their numbers, together with the hash, take no more room than the hash alone.
+    '{} (hashtext(end_user), CAST(at >> 22 AS INTEGER)) WHERE end_user IS NOT NULL',
+    // New entries wait in a list that is read with the index. It is kept short.
+    '{} USING gin (CAST(tags AS jsonb) jsonb_path_ops) WITH (fastupdate = on, gin_pending_list_limit = 64) WHERE tags IS NOT NULL',
   ],
   usage_details: ['UNIQUE {} (at, id)'],
   usage_attempts: ['UNIQUE {} (at, id, number)'],
@@ -20,6 +24,9 @@ export const partitionIndexes = {
 
 /** Place in the list from which on partitions of older versions have no indexes. */
 export const firstAdded = 3;
+
+/** Place in the list of the first index by end users or tags, which partitions of some versions lack that have the others. */
+export const firstOfSubjects = 7;
 
 /**
  * Partitions of records with the number of one of the added indexes that they lack, and how many pages of 8 KiB they have: by the size of the
@@ -32,9 +39,10 @@ export const lackingIndexes = `SELECT c.relname AS name, n AS number, pg_relatio
     SELECT 1 FROM pg_index x JOIN pg_class made ON made.oid = x.indexrelid
     WHERE x.indrelid = c.oid AND x.indisvalid AND made.relname = c.relname || '_' || n)`;
 
-/** True while a partition lacks some. */
-export async function lacksIndexes(ask: Ask): Promise<boolean> {
-  return (await ask(`${lackingIndexes} LIMIT 1`, [])).length > 0;
+/** Returns the numbers of the added indexes that some partition lacks. */
+export async function lackingNumbers(ask: Ask): Promise<readonly number[]> {
+  const found = await ask(`SELECT DISTINCT number FROM (${lackingIndexes}) AS lacking`, []);
+  return found.map(({ number }) => Number(number));
 }
 
 /** The statement that makes an index of a partition. */

@@ -73,11 +73,31 @@ async function removeRecords(
   { days }: UsageRetention,
 ): Promise<number> {
   const sql = sqlOf(database);
-  if (database.kind === 'sqlite') return removeUpTo(sql, { at, id });
+  if (database.kind === 'sqlite') {
+    const removed = await removeUpTo(sql, { at, id });
+    await removeSubjectRecords(sql);
+    return removed;
+  }
   const dropped = await dropPartitions(database, at);
   const isWhole = !isByNumber && keepsWholeDays(database.kind, days);
   const end = isWhole ? await rangeEnd(database, at) : at;
   return dropped + (await removeUpTo(sql, end < at ? { at: end, id: '' } : { at, id }));
+}
+
+/** Removes the notes of the hours from before the oldest record, by which SQLite finds the records of tags, end users and organisations. */
+async function removeSubjectRecords(sql: Sql): Promise<void> {
+  const edge = 'SELECT MIN(at) FROM usage_records';
+  for (;;) {
+    const gone = await sql.run(() =>
+      rows(
+        `DELETE FROM usage_subject_records WHERE hour = (SELECT MIN(hour) FROM usage_subject_records)
+           AND hour < COALESCE((${edge}) / ${hour}, ?) RETURNING hour`,
+        Math.floor(Date.now() / hour) - 1,
+      ),
+    );
+    if (gone.length === 0) return;
+    await yieldTurn();
+  }
 }
 
 /** Removes kinds and owners of records that have gone. Two days more, for clocks that differ. */

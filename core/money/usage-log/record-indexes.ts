@@ -1,9 +1,9 @@
-/** The indexes of records by kind, failure, duration and cost, and whether a database has them already. */
+/** The indexes of records by kind, failure, duration, cost, end user and tag, and whether a database has them already. */
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
-import { lacksIndexes } from './partition-indexes.ts';
+import { firstOfSubjects, lackingNumbers } from './partition-indexes.ts';
 
 /** Smallest values that the indexes of SQLite have: all calls in them would cost as much as the rest of the writing. */
 const floors: Readonly<Record<Database['kind'], Readonly<Record<UsageMeasure, number>>>> = {
@@ -25,8 +25,8 @@ export interface Measured extends Source {
 
 /** What is known of the indexes of a database. */
 export interface RecordIndexes {
-  /** False while older partitions of a server have none yet. */
-  areMade(): Promise<boolean>;
+  /** False while older partitions of a server have none yet. Those by end users and tags are asked for by themselves. */
+  areMade(of?: 'subjects'): Promise<boolean>;
   /** The smallest value that the index of a measure has. */
   floor(by: UsageMeasure): number;
   /** The condition of a measure's index for a filter that has a lower bound of it. */
@@ -35,20 +35,21 @@ export interface RecordIndexes {
 
 /** Looks after the indexes of a database. */
 export function createRecordIndexes(kind: Database['kind'], ask: Ask): RecordIndexes {
-  let made: Promise<boolean> | undefined;
-  const look = async (): Promise<boolean> => {
-    const isMade = !(await lacksIndexes(ask));
-    setTimeout(() => (made = undefined), isMade ? pauses.made : pauses.lacking).unref();
-    return isMade;
+  let lacking: Promise<readonly number[]> | undefined;
+  const look = async (): Promise<readonly number[]> => {
+    const numbers = await lackingNumbers(ask);
+    setTimeout(() => (lacking = undefined), numbers.length === 0 ? pauses.made : pauses.lacking).unref();
+    return numbers;
   };
   return {
-    async areMade() {
+    async areMade(of) {
       if (kind === 'sqlite') return true;
-      made ??= look();
+      lacking ??= look();
       try {
-        return await made;
+        const isOfSubjects = of === 'subjects';
+        return !(await lacking).some((number) => number >= firstOfSubjects === isOfSubjects);
       } catch (error) {
-        made = undefined;
+        lacking = undefined;
         throw error;
       }
     },

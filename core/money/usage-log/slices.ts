@@ -1,7 +1,8 @@
 /** Reads records in the order of time, so many together, until a page is full or has read as much as it may. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { yieldTurn } from '../../state/database/yield-turn.ts';
-import { ofTime, type Candidates } from './candidates.ts';
+import type { Candidates } from './candidate-entries.ts';
+import { ofTime } from './candidates.ts';
 import { readEntries } from './entries.ts';
 import type { UsageFilter } from './index.ts';
 import type { Stretch } from './matching-hours.ts';

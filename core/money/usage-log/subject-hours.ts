@@ -1,18 +1,18 @@
 /** Finds the hours in which an owner, a tag or an end user has records. */
 import type { UsageFilter } from './index.ts';
-import { hour, largestStart, minute } from './levels.ts';
+import { day, hour, largestStart, minute } from './levels.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import { ownedMembers, ownedNarrowing } from './narrowing.ts';
 import { listSlice } from './questions.ts';
-import { subjectKinds, subjectLevel } from './subjects.ts';
+import { subjectKinds, subjectLevel, type SubjectKind } from './subjects.ts';
 import { minutesOf } from './totals.ts';
 
 const hourStart = `at - at % ${hour}`;
 
 /**
- * Gives the hours from the newest to the oldest in which there may be records of a filter that names an owner, a tag or an end user. The rarest
- * kind that the filter names is looked for.
+ * Gives the hours from the newest to the oldest in which there may be records of a filter that names an owner, a tag or an end user, with the
+ * calls that the sums know of it. The rarest kind that the filter names is looked for.
  */
 export async function* subjectHours(
   ask: Ask,
@@ -32,13 +32,14 @@ export async function* subjectHours(
      WHERE at >= ? AND at < ?${owned.sql}`,
     [since, until, ...owned.values],
   );
-  const column = kind === 'team' || kind === 'member' ? kind : 'subject';
+  const column = columnOf(kind);
   // A tag or end user that was one too many in its hour is among the rest there.
   const isRest = kind === 'tag' || kind === 'endUser' ? " OR subject = ''" : '';
   const found = await ask(
-    `SELECT t.start, SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
-       AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND (${column} = ?${isRest}))
-       AND t.start >= ? AND t.start < ? GROUP BY t.start`,
+    `SELECT t.start, SUM(CASE WHEN s.subject = '' THEN 0 ELSE t.calls END) AS calls
+       FROM (SELECT id, subject FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND (${column} = ?${isRest})) AS s
+       JOIN usage_subject_totals t ON t.subject = s.id AND t.level = ${subjectLevel(kind, false, hour)}
+         AND t.start >= ? AND t.start < ? GROUP BY t.start`,
     [String(filter[kind]), Math.floor(since / minute), Math.min(largestStart, Math.ceil(until / minute))],
   );
   const calls = new Map<number, number>(waiting.map(({ start }) => [Number(start), 0]));
@@ -47,19 +48,28 @@ export async function* subjectHours(
     yield { start, calls: calls.get(start) ?? 0 };
 }
 
-/** True when a team or a member has more calls in a time than are read together. */
-export async function ownerHasMany(
+/** True when the sums know more calls of an owner, a tag or an end user in a time than are read together. */
+export async function subjectHasMany(
   ask: Ask,
-  { team, member }: UsageFilter,
+  filter: UsageFilter,
+  kind: SubjectKind,
   since: number,
   until: number,
 ): Promise<boolean> {
-  const kind = member === undefined ? 'team' : 'member';
+  const name = kind === 'bearer' ? undefined : filter[kind];
+  if (name === undefined) return false;
+  // An index of a server has whole days of a tag.
+  const size = kind === 'tag' || until - since > 7 * day ? day : hour;
   const [row] = await ask(
-    `SELECT SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, hour)}
-       AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND ${kind} = ?)
+    `SELECT SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, size)}
+       AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND ${columnOf(kind)} = ?)
        AND t.start >= ? AND t.start < ?`,
-    [member ?? team ?? '', minutesOf(Math.floor(since / hour) * hour), minutesOf(until)],
+    [name, minutesOf(Math.floor(since / size) * size), minutesOf(until)],
   );
   return Number(row?.['calls'] ?? 0) > listSlice;
+}
+
+/** An owner in each organisation is a subject of its own. */
+function columnOf(kind: SubjectKind): string {
+  return kind === 'team' || kind === 'member' ? kind : 'subject';
 }

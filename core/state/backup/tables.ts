@@ -12,7 +12,7 @@ export interface SavedTable {
  * Names of the tables that are not saved. Triggers or the first start fill some of them from other tables; others count writes for running
  * processes. The header of an archive lists the migration steps.
  */
-const derived = /^(?:sqlite_|sluice_|api_keys|keyv_changes$|keyv_revisions$)/;
+const derived = /^(?:sqlite_|sluice_|api_keys|keyv_changes$|keyv_revisions$|usage_subject_records$)/;
 
 /** Tables that triggers fill with rows of other tables. A restore empties them before it inserts their own rows. */
 export const filledByTriggers: readonly string[] = [

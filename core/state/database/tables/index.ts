@@ -10,6 +10,7 @@ import { usageChargeSteps } from './usage-charges.ts';
 import { usageLogSteps } from './usage-log.ts';
 import { usageFoldSteps } from './usage-folds.ts';
 import { usageOwnerSteps } from './usage-owners.ts';
+import { usageSubjectRecordSteps } from './usage-subject-records.ts';
 
 const secrets = 'CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
 
@@ -23,6 +24,7 @@ export const schema: readonly Step[] = [
   ...usageOwnerSteps,
   ...usageFoldSteps,
   ...usageChargeSteps,
+  ...usageSubjectRecordSteps,
   ...taskSteps,
   ...providerObjectSteps,
   ...apiKeySteps,

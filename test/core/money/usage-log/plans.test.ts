@@ -31,19 +31,25 @@ async function fill(stores: Stores): Promise<void> {
         const index = from + offset;
         const isRare = index % 3_000 === 7;
         const isOfTeam = index % 6_000 === 11;
+        // In 20 hours, each of which has 500 calls.
+        const isSeldom = index % 600 === 13;
         return usageRecord(`r${String(index).padStart(6, '0')}`, {
           at: since + index * 7_000,
-          keyId: isRare ? 'rare' : isOfTeam ? 'small' : 'busy',
+          keyId: isRare ? 'rare' : isOfTeam ? 'small' : isSeldom ? 'of a small one' : 'busy',
           model: isRare ? 'seldom' : 'common',
           channel: 'first',
           ...(isOfTeam && { team: 'small' }),
+          ...(isSeldom && { organisation: 'small' }),
+          tags: ['all', isSeldom ? 'seldom' : `tag ${index % 7}`],
+          endUser: isSeldom ? 'seldom' : `user ${index % 3_001}`,
           status: index % 4_000 === 9 ? 418 : index % 100 === 0 ? 500 : 200,
           ms: index % 2_000 === 5 ? 90_000 + index : 1_000 + (index % 5_000),
           microDollars: index % 2_000 === 6 ? 900_000 + index : index % 700,
         });
       }),
     );
-  const log = openUsageLog(stores);
+  // Most end users of an hour have no sums of their own.
+  const log = openUsageLog(stores, { subjects: { tenant: 20, all: 20, leastOfTenant: 2 } });
   while (await log.addToSums());
 }
 
@@ -59,6 +65,13 @@ const lists: readonly (readonly [name: string, list: List, records: number])[] =
   ['a model of which a part is named', page({ modelPart: 'SELD' }), 4],
   ['a model without calls', page({ model: 'nothing' }), 0],
   ['a team with few calls, of a model with many', page({ team: 'small', model: 'common' }), 2],
+  ['an end user with few calls', page({ endUser: 'seldom' }), 20],
+  ['an end user without calls', page({ endUser: 'nobody' }), 0],
+  ['a tag with few calls', page({ tag: 'seldom' }), 20],
+  ['a tag without calls', page({ tag: 'nothing' }), 0],
+  ['a tag with few calls, of a model with many', page({ tag: 'seldom', model: 'common' }), 20],
+  ['an organisation with few calls', page({ organisation: 'small' }), 20],
+  ['a tag that all calls have', page({ tag: 'all' }), 20],
   ['a status with few calls', page({ status: 418 }), 3],
   ['a status with few calls, of a busy key', page({ status: 418, keyId: 'busy' }), 3],
   ['long calls', page({ minMs: 90_000 }), 6],
@@ -68,6 +81,9 @@ const lists: readonly (readonly [name: string, list: List, records: number])[] =
   ['the longest', (log) => log.largest({}, 'ms', 6), 6],
   ['the most expensive', (log) => log.largest({}, 'microDollars', 6), 6],
   ['the longest of a rare model', (log) => log.largest({ model: 'seldom' }, 'ms', 20), 4],
+  ['the longest of a rare end user', (log) => log.largest({ endUser: 'seldom' }, 'ms', 20), 20],
+  ['the longest of a rare tag', (log) => log.largest({ tag: 'seldom' }, 'ms', 20), 20],
+  ['the longest of a small organisation', (log) => log.largest({ organisation: 'small' }, 'ms', 20), 20],
 ];
 
 /** Runs a list and returns the statements about records that it made. */

@@ -11,6 +11,45 @@ const missing = withoutPostgres();
 describe('on an SQLite file', () => {
   usageLogSuite(temporaryDatabase);
 
+  test('records that an older version has written are found by tag, end user and organisation after the upgrade, and forgotten when they go', async () => {
+    const url = temporaryDatabase();
+    const older = openStores(url);
+    const at = Date.now() - 5 * 86_400_000;
+    const named = { tags: ['blue', 'green'], endUser: 'ann', organisation: 'org_1' };
+    try {
+      await older.ready();
+      if (older.database.kind !== 'sqlite') throw new Error('This test needs SQLite.');
+      older.database.connection.exec(
+        `DROP TRIGGER usage_records_of_subjects; DROP TABLE usage_subject_records;
+         DELETE FROM sluice_additions WHERE name = 'usage-subject-records-1'`,
+      );
+      await insertRecords(older, [
+        usageRecord('first', { ...named, at }),
+        usageRecord('second', { ...named, at: at + 1 }),
+        usageRecord('other', { at }),
+      ]);
+    } finally {
+      await older.close();
+    }
+    const stores = openStores(url);
+    try {
+      await stores.ready();
+      const log = openUsageLog(stores);
+      await insertRecords(stores, [usageRecord('third', { ...named, at: Date.now() })]);
+      while (await log.addToSums());
+      for (const filter of [{ tag: 'green' }, { endUser: 'ann' }, { organisation: 'org_1' }])
+        expect((await log.page(filter, 5)).records.map(({ id }) => id)).toEqual(['third', 'second', 'first']);
+      await log.prune({ days: 1, records: 100, sumDays: 30 });
+      if (stores.database.kind !== 'sqlite') throw new Error('This test needs SQLite.');
+      const left = stores.database.connection
+        .prepare('SELECT subject FROM usage_subject_records ORDER BY subject')
+        .all();
+      expect(left.map(({ subject }) => subject)).toEqual(['ann', 'blue', 'green', 'org_1']);
+    } finally {
+      await stores.close();
+    }
+  });
+
   test('many records: what the overview and a page of the log take is printed, and calls go on meanwhile', async () => {
     const stores = openStores(temporaryDatabase());
     try {
