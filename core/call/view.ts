@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import { AttemptLifetime, type Lifetime } from './lifetime.ts';
 import { MarkedTexts } from '../json/outline/marks.ts';
 import type { Account } from '../money/account/index.ts';
+import type { RequestTexts } from '../sdk/author/call.ts';
 import type { CallOutcome, CallProgress, CallResponse, SettledCall } from '../sdk/author/outcome.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
@@ -16,6 +17,7 @@ import { type Target, type Call, type CallEdits, type Wire } from '../sdk/call.t
 import { Exchange } from './exchange.ts';
 import { CallReplyContext } from './reply-context.ts';
 import type { CallKey } from '../sdk/call-key.ts';
+import { estimateInput } from '../tokens/index.ts';
 
 class CallView implements Call {
   readonly #exchange: Exchange;
@@ -109,16 +111,29 @@ class CallView implements Call {
     return outlined === undefined ? this.request : this.#edited(outlined);
   }
 
-  outlinedTexts(): MarkedTexts | undefined {
-    const { outline, bytes } = this.wire;
-    return this.omittedBytes === 0 || outline === undefined ? undefined : MarkedTexts.of(outline, bytes);
+  get estimatedInput(): number {
+    const { outline } = this;
+    return isChat(outline)
+      ? estimateInput(outline, this.omittedBytes)
+      : (this.codec.estimate?.(outline).input ?? 0);
   }
 
-  glimpseText(text: string, length: number): string | undefined {
+  texts(): RequestTexts {
     const { outline, bytes } = this.wire;
-    return this.omittedBytes === 0 || outline === undefined
-      ? undefined
-      : MarkedTexts.glimpse(text, outline, bytes, length);
+    if (this.omittedBytes === 0 || outline === undefined) return { request: this.outline, read: asItIs };
+    const texts = MarkedTexts.of(outline, bytes);
+    // Something that the client wrote could be taken for a mark.
+    if (texts === undefined) return { request: this.request, read: asItIs };
+    return { request: this.outline, read: (text) => texts.restored(text) };
+  }
+
+  sampleText(text: string, length: number): string {
+    const { outline, bytes } = this.wire;
+    const sample =
+      this.omittedBytes === 0 || outline === undefined
+        ? undefined
+        : MarkedTexts.glimpse(text, outline, bytes, length);
+    return sample ?? `${text.length}${text.slice(0, length)}${text.slice(-length)}`;
   }
 
   get omittedBytes(): number {
@@ -255,6 +270,10 @@ class CallView implements Call {
   set<T>(key: CallKey<T>, value: T): void {
     this.#exchange.values.set(key, value);
   }
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdits {

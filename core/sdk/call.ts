@@ -10,7 +10,7 @@ import type {
 } from './channel.ts';
 import type { Affinity } from './affinity.ts';
 import type { CallAccount } from './account.ts';
-import type { OutlinedTexts } from './author/call.ts';
+import type { RequestTexts } from './author/call.ts';
 import type { CallOutcome, CallProgress, CallResponse, SettledCall } from './author/outcome.ts';
 import type { GatewayError } from './errors.ts';
 import type {
@@ -128,8 +128,9 @@ export interface Call {
   /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
   readonly omittedBytes: number;
   /** See `Call` of author/call.ts, as for all that stands there. */
-  outlinedTexts(): OutlinedTexts | undefined;
-  glimpseText(text: string, length: number): string | undefined;
+  readonly estimatedInput: number;
+  texts(): RequestTexts;
+  sampleText(text: string, length: number): string;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. See {@link outline}. */

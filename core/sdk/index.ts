@@ -5,7 +5,7 @@
  */
 
 // Plugins
-export type { Call, CallEdits, OutlinedTexts, Target, Wire } from './author/call.ts';
+export type { Call, CallEdits, RequestTexts, Target, Wire } from './author/call.ts';
 export type {
   CallAttempt,
   CallCost,

@@ -1,7 +1,6 @@
 import {
   isChat,
   isObject,
-  estimateInput as estimateChat,
   formatFor,
   type Modality,
   type Call,
@@ -37,10 +36,8 @@ const leastResponse = 16;
 const mostTokens = 1e9;
 
 /** The input tokens that a call is expected to have. Of a long request its outline is read, and how long the rest is. */
-export function estimateInput({ outline: request, omittedBytes, codec }: Call): number {
-  return within(
-    isChat(request) ? estimateChat(request, omittedBytes) : (codec.estimate?.(request).input ?? 0),
-  );
+export function estimateInput({ estimatedInput }: Call): number {
+  return within(estimatedInput);
 }
 
 /**

@@ -15,12 +15,8 @@ export function asItIs(messages: readonly Message[]): Readable {
 
 /** The conversation of a call. Of a long request, only texts that are asked for are read. */
 export function conversationOf(call: Call): Readable {
-  const { messages } = chatOutlineOf(call);
-  if (call.omittedBytes === 0) return asItIs(messages);
-  const texts = call.outlinedTexts();
-  // Something that the client wrote could be taken for a mark.
-  if (texts === undefined) return asItIs(chatOf(call).messages);
-  return { messages, words: (text) => texts.restored(text) };
+  const { request, read } = call.texts();
+  return { messages: chatOf({ operation: call.operation, request }).messages, words: read };
 }
 
 /**
@@ -66,12 +62,8 @@ const glimpse = 24;
  */
 export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
-  const seen = (block: Block | undefined): string => {
-    if (block?.type !== 'text') return '';
-    const { text } = block;
-    const known = call.glimpseText(text, glimpse);
-    return known ?? `${text.length}${text.slice(0, glimpse)}${text.slice(-glimpse)}`;
-  };
+  const seen = (block: Block | undefined): string =>
+    block?.type === 'text' ? call.sampleText(block.text, glimpse) : '';
   // Most questions are one text.
   return JSON.stringify([owner, seen(first[0]), first.length > 1 ? seen(first.at(-1)) : '']);
 }

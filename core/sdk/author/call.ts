@@ -64,14 +64,18 @@ export interface Target {
 }
 
 /**
- * Reads the long texts that the outline of a call omits.
+ * A request of which a plugin reads some words: `call.texts()` returns it.
  *
  * @example
- * const words = call.outlinedTexts()?.restored(block.text) ?? block.text;
+ * const { request, read } = call.texts();
+ * const last = isChat(request) ? request.messages.at(-1)?.content[0] : undefined;
+ * const words = last?.type === 'text' ? read(last.text) : '';
  */
-export interface OutlinedTexts {
-  /** Returns a text of the outline with all that was omitted from it. */
-  restored(text: string): string;
+export interface RequestTexts {
+  /** The decoded request. Something else may stand in the place of a long text: {@link read} returns its words. */
+  readonly request: GatewayRequest;
+  /** Returns the words of a text of `request`. */
+  readonly read: (text: string) => string;
 }
 
 /**
@@ -155,18 +159,15 @@ export interface Call {
    * of the cost.
    */
   readonly outline: GatewayRequest;
-  /** Bytes of the texts that `outline` does not have: no fewer than their words have. For `estimateInput`. */
-  readonly omittedBytes: number;
+  /** Input tokens that the request is expected to have: of a long request only the outline is read, and the length of its texts. */
+  readonly estimatedInput: number;
+  /** Returns the request for a plugin that reads some of its texts: each long text is parsed when it is read. */
+  texts(): RequestTexts;
   /**
-   * Returns a reader of the long texts that `outline` omits. Undefined where it omits none, and where a text of the client's could be taken for
-   * the mark of an omitted one: read `request` then.
+   * Returns the length of a text of `outline`, its first and its last `length` characters, as one string that tells the text from most others.
+   * It costs less than to read the text.
    */
-  outlinedTexts(): OutlinedTexts | undefined;
-  /**
-   * Returns the length of a text that `outline` omits, its first and its last `length` characters, as one string; undefined for any other text.
-   * `text` is what stands in its place in the outline. It costs less than to read the text.
-   */
-  glimpseText(text: string, length: number): string | undefined;
+  sampleText(text: string, length: number): string;
   /** As `body`, but long texts below its top may be missing. Enough for plugins that look for types, ids or names. */
   readonly bodyOutline: JsonObject;
   /** The changes that plugins before this one have made with {@link with}. */

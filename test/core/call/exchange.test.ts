@@ -160,4 +160,36 @@ describe('a long request', () => {
     const edited = call.with({ messages: history });
     expect([firstText(edited.outline), edited.omittedBytes]).toEqual(['new', 0]);
   });
+
+  test('gives the words of a text to a plugin that reads it, and leaves the others unread', async () => {
+    const call = await longCall(text);
+    const { request, read } = call.texts();
+    expect(read(firstText(request) ?? '')).toBe(text);
+    expect(read('short')).toBe('short');
+    expect(call.omittedBytes).toBe(text.length);
+  });
+
+  test('is read whole where the client wrote what could stand for one of its texts', async () => {
+    const confusing = `\f100000${text}`;
+    const call = await longCall(confusing);
+    const { request, read } = call.texts();
+    expect(read(firstText(request) ?? '')).toBe(confusing);
+  });
+
+  test('gives a sample of a text that is the same whether the text was read before', async () => {
+    const call = await longCall(text);
+    const sample = call.sampleText(firstText(call.outline) ?? '', 4);
+    expect(sample).toBe(`${text.length}longrds `);
+    expect(call.sampleText(firstText(call.request) ?? '', 4)).toBe(sample);
+  });
+
+  test('is expected to have no fewer tokens before its texts are read than after', async () => {
+    const call = await longCall(text);
+    const before = call.estimatedInput;
+    expect(firstText(call.request)).toBe(text);
+    const after = call.estimatedInput;
+    expect(after).toBeGreaterThan(text.length / 5);
+    expect(before).toBeGreaterThanOrEqual(after);
+    expect(before).toBeLessThan(after + 10);
+  });
 });
