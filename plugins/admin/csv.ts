@@ -74,6 +74,6 @@ function cell(column: (typeof columns)[number], record: NamedRecord): string {
 /** Dollars with all six places, without an error of binary fractions. */
 function dollarsOf(microDollars: number | undefined): string {
   if (microDollars === undefined) return '';
-  const digits = String(microDollars).padStart(7, '0');
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  const digits = String(Math.abs(microDollars)).padStart(7, '0');
+  return `${microDollars < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }

@@ -42,7 +42,7 @@ export const status = z.object({
     waiting: count,
     refused: count.describe('since its start'),
     bodies: count.describe('bytes of bodies that calls hold'),
-    lag: z.number().describe('milliseconds'),
+    lag: z.number().describe('milliseconds that new calls wait before the process looks at them'),
     memory: z.number().describe('share that is full, 0 to 1'),
     strain: z.enum(['lag', 'memory']).optional().describe('why new calls are refused now'),
   }),

@@ -50,6 +50,18 @@ test('a table has the id and the name of a key, and no name is read as a formula
   expect(cells).toMatchObject({ keyId: 'key_1', keyName: `'=1+1, "x"` });
 });
 
+test('dollars have six places, and a sign where they are given back', async () => {
+  const [head = [], ...lines] = cellsOf(
+    await table(
+      { ...record, microDollars: -30 },
+      { ...record, microDollars: -1_000_000 },
+      { ...record, microDollars: 12 },
+    ),
+  );
+  const place = head.indexOf('dollars');
+  expect(lines.map((line) => line[place])).toEqual(['-0.000030', '-1.000000', '0.000012']);
+});
+
 test('a table has a head and a line for each record, with times that people can read', async () => {
   const [head = [], line = []] = cellsOf(await table(record));
   const cells = Object.fromEntries(head.map((name, index) => [name, line[index]]));

@@ -85,7 +85,7 @@ export function Processes() {
                   <dt>Worker {worker} now</dt>
                   <dd>
                     {count(load.running)} calls run, {count(load.waiting)} wait, {count(load.refused)} were
-                    refused; memory {percent(load.memory, 1)}, event loop {duration(load.lag)} late
+                    refused; memory {percent(load.memory, 1)}, new calls wait {duration(load.lag)}
                   </dd>
                 </dl>
               </div>
