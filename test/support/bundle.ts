@@ -68,7 +68,12 @@ export async function prepareBundle(): Promise<void> {
     // Another run may have been faster.
     if (existsSync(folder)) rmSync(made, { recursive: true });
     else renameSync(made, folder);
-    warmUp(folder);
+    try {
+      warmUp(folder);
+    } catch (error) {
+      rmSync(folder, { recursive: true });
+      throw error;
+    }
   }
   process.env[bundleVariable] = hookIn(folder);
 }
@@ -105,7 +110,7 @@ async function bundleInto(folder: string, place: string): Promise<void> {
       !/^sluice(?:\/|$)/.test(id) &&
       !packages.test(id) &&
       !importer.includes('/node_modules/'),
-    plugins: [ownAddresses, await sharedPackages()],
+    plugins: [ownAddresses, httpAsObject, await sharedPackages()],
     logLevel: 'silent',
   });
   await build.write({
@@ -144,6 +149,22 @@ const ownAddresses: Plugin = {
   transform: (code, id) =>
     code.includes('import.meta.url') && !id.includes('/node_modules/')
       ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+      : undefined,
+};
+
+/**
+ * Imports of `node:http` read its object, as core/upstream/node-http.ts does: as names of an ES module they load all of Node's `fetch`, 14 MB.
+ * In the sources they stand in files alone that are loaded when they are needed.
+ */
+const httpAsObject: Plugin = {
+  name: 'http-as-object',
+  transform: (code, id) =>
+    code.includes(` from 'node:http'`) && !id.includes('/node_modules/')
+      ? code.replace(
+          /^import \{([^}]*)\} from 'node:http';$/m,
+          (_statement, names: string) =>
+            `const { ${names.replaceAll(/\btype \w+,?/g, '')} } = process.getBuiltinModule('node:http');`,
+        )
       : undefined,
 };
 
