@@ -25,6 +25,9 @@ import { keysInOrder, sourceOf, sourceWithBins } from './sums-source.ts';
 /** Maximum number of groups in one answer. */
 export const mostGroups = 5_000;
 
+/** Maximum number of keys whose amounts are looked up one by one: of more, the sums of all keys are added up sooner. */
+const mostLookedUp = 1_000;
+
 /** Members of a filter that the sums know nothing of. */
 const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
 
@@ -110,7 +113,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
     const byKey = grouping === 'keyId';
     const apart = { bucket: group.bucket, byKey };
     const listed = { limit: most, order, used: usedFolds(segments) };
-    const inOrder = byKey && segments.some(({ level }) => level !== 'records');
+    const inOrder = byKey && most <= mostLookedUp && segments.some(({ level }) => level !== 'records');
     const statement =
       inOrder && (!withRest || (await hasHoursSince(ask, start)))
         ? keysStatement(
