@@ -27,6 +27,9 @@ export interface AgedGateway {
 const key = 'sk-ages-0123456789abcdefghijklmnopqrstuvwxyz';
 const password = 'ages of a gateway';
 
+/** No record is removed: the default keeps 5,000,000. */
+const retention = '{ days: 120, records: 1_000_000_000, sumDays: 3_650 }';
+
 /** Starts the gateway of a tree on a database. */
 export async function startAged(tree: string, database: string): Promise<AgedGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-ages-'));
@@ -36,7 +39,8 @@ export async function startAged(tree: string, database: string): Promise<AgedGat
     config,
     `import { defineConfig } from 'sluice';
 import demo from 'sluice/channels/demo';
-export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, channels: [demo()], prices: { '*': { input: 3, output: 15 } } });
+import usageLog from 'sluice/plugins/usage-log';
+export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, plugins: [usageLog({ retention: ${retention} })], channels: [demo()], prices: { '*': { input: 3, output: 15 } } });
 `,
   );
   const begun = performance.now();
