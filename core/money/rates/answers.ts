@@ -1,5 +1,5 @@
 /** What the shared store is asked to count, and what it answers. */
-import type { RateRule, RatesAnswer, SlotRule } from './index.ts';
+import type { RateCorrection, RateRule, RatesAnswer, SlotRule } from './index.ts';
 
 /** Part of a time of the store's for which something is used here: clocks do not run equally fast. */
 export const clockMargin = 0.98;
@@ -49,6 +49,17 @@ export function limitValues(rules: readonly RateRule[], slots: readonly SlotRule
     Math.floor(ahead),
   ]);
   return [...minutes, ...slots.map(({ limit, ahead = 0 }) => [limit, 1, ahead])].flat().map(String);
+}
+
+/** Returns what takes back all that was counted for a call and ahead. */
+export function correctionsOf(
+  { verdict, slice }: StoreAnswer,
+  rules: readonly RateRule[],
+): readonly RateCorrection[] {
+  return verdict.states.map(({ subject, ahead = 0 }, index) => {
+    const { cost = 0, limit = 0 } = rules[index] ?? {};
+    return { subject, slice, difference: -Math.ceil(Math.min(cost, limit)) - ahead };
+  });
 }
 
 /** Names of the slots of a call: its own, and those that were taken ahead. */

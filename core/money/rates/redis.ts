@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { ReportShared } from '../../state/links/shared-link.ts';
 import { systemClock, type Clock } from '../ledger/clock.ts';
-import { answerIn, clockMargin, limitValues, namesOf, type StoreAnswer } from './answers.ts';
+import { clockMargin, type StoreAnswer } from './answers.ts';
 import { giveBackCalls, type GivenBack } from './give-backs.ts';
 import { bySubject, HeldSlots, type HeldSlot } from './held-slots.ts';
 import { MemoryRates, slices } from './memory.ts';
 import { Recalls } from './recalls.ts';
 import { renewSlots } from './renewals.ts';
-import { giveBackScript, scripts, takeScript } from './scripts.ts';
+import { giveBackScript, scripts } from './scripts.ts';
 import { Shares } from './shares.ts';
-import { connectRatesStore, holdersOf, keyOf, type RatesStore, type StoreWatcher } from './store.ts';
+import { StoreCounts } from './store-counts.ts';
+import { connectRatesStore, holdersOf, type RatesStore, type StoreWatcher } from './store.ts';
 import type {
   RateRule,
   Rates,
@@ -61,6 +62,7 @@ export class RedisRates implements Rates {
   readonly #local: MemoryRates;
   readonly #shares: Shares;
   readonly #recalls: Recalls;
+  readonly #counts: StoreCounts;
   readonly #slice: string;
   readonly #lease: number;
   readonly #process: string;
@@ -94,6 +96,15 @@ export class RedisRates implements Rates {
     this.#store = connect({
       up: () => void this.#renew(),
       down: () => this.#shares.giveUp(),
+    });
+    this.#counts = new StoreCounts({
+      store: this.#store,
+      process: this.#process,
+      clock,
+      slice: this.#slice,
+      lease,
+      giveBack: (given) => this.#send(given),
+      abandon: (slots) => this.#abandon(slots),
     });
     this.#recalls = new Recalls({
       store: this.#store,
@@ -174,25 +185,10 @@ export class RedisRates implements Rates {
     return asking;
   }
 
-  /** Runs the script for a call. Resolves with undefined when the store cannot be asked. */
   async #count(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
-    const id = (this.#ids += 1);
-    const name = `${this.#process}:${id}`;
-    const subjects = [...rules, ...slots].map(({ subject }) => subject);
-    const first = [this.#slice, String(this.#lease), String(rules.length), this.#process, name];
-    try {
-      const keys = [...subjects.map(keyOf), ...subjects.map(holdersOf)];
-      const reply = await this.#store.run(takeScript, keys, [...first, ...limitValues(rules, slots)]);
-      const answer = answerIn(reply, id, rules, slots);
-      answer.slots.forEach((subject, index) =>
-        this.#held.add(subject, namesOf(name, answer.slotsAhead?.[index])),
-      );
-      return answer;
-    } catch {
-      for (const { subject, ahead } of slots)
-        this.#abandon(namesOf(name, ahead).map((one) => ({ subject, id: one })));
-      return undefined;
-    }
+    const counted = await this.#counts.count(rules, slots);
+    for (const [subject, ids] of counted?.taken ?? []) this.#held.add(subject, ids);
+    return counted?.answer;
   }
 
   #withoutStore(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {
@@ -266,8 +262,8 @@ export class RedisRates implements Rates {
     if (this.#isRenewing || !this.#store.isUp) return;
     this.#isRenewing = true;
     this.#release(this.#abandoned.splice(0));
+    const began = this.#clock.now();
     try {
-      const began = this.#clock.now();
       const lost = await this.#renewAll(this.#held.all(), false);
       const forgotten = bySubject(lost);
       for (const [subject, ids] of forgotten) this.#held.putFirst(subject, ids);
@@ -279,6 +275,8 @@ export class RedisRates implements Rates {
     } finally {
       this.#isRenewing = false;
     }
+    // This process stood still meanwhile: the next renewal is due, and its timer may have passed.
+    if (this.#clock.now() - began >= this.#lease / 3) void this.#renew();
   }
 
   #renewAll(held: readonly HeldSlot[], anyway: boolean): Promise<readonly HeldSlot[]> {
