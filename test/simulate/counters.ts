@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { RatesDesk } from '../../core/money/rates/desk.ts';
 import { PrimaryRates } from '../../core/money/rates/primary.ts';
 import type {
@@ -14,9 +15,18 @@ import { ProcessClock, type Chance, type Timeline } from './time.ts';
 export interface CountingWorker {
   readonly id: number;
   readonly clock: ProcessClock;
-  /** Number of calls for which it had to ask. */
-  asked: number;
 }
+
+/** How a call was counted. */
+export interface Trace {
+  /** True when the worker asked for it, and false when it was served from memory. */
+  isAsked: boolean;
+  /** When the store counted it last. */
+  countedAt: number;
+}
+
+/** The trace of the call that asks. */
+export const traces = new AsyncLocalStorage<Trace>();
 
 /** What counts for the workers of a world, and their ways to it. */
 export interface Counters {
@@ -27,6 +37,8 @@ export interface Counters {
   forget(worker: CountingWorker): void;
   /** Lets something go wrong that concerns the worker or all. */
   fail(worker: CountingWorker, chance: Chance): Trouble;
+  /** Number of slots of a limit that are taken, by the worker or by all. Absent where workers cannot lose slots. */
+  slotsOf?(subject: string, worker?: CountingWorker): number;
 }
 
 /** What has gone wrong. */
@@ -35,8 +47,10 @@ export interface Trouble {
   readonly length: number;
   /** Whose leases may run out meanwhile. */
   readonly unleases?: 'worker' | 'all';
-  /** Calls that are let in between these times may be unknown to what counts. */
-  readonly lost?: { readonly from: number; readonly until: number };
+  /** Whose slots may stay taken after their calls. */
+  readonly concerns?: 'worker' | 'all';
+  /** What was counted between these times is forgotten at the end of them. Workers find that within so many milliseconds. */
+  readonly lost?: { readonly from: number; readonly until: number; readonly foundIn: number };
 }
 
 /** What counters are made with. */
@@ -87,13 +101,14 @@ export class PrimaryCounters implements Counters {
 
   fail({ clock }: CountingWorker, chance: Chance): Trouble {
     const length = chance.of([20, 150, 700, 2_500]);
-    (chance.is(0.3) ? this.#primary : clock).stop(length);
+    (chance.is(0.3) ? this.#primary : clock).stop(length, chance.is(0.5));
     return { length };
   }
 
   #send(worker: CountingWorker, question: RatesQuestion): void {
     const { time, delay } = this.#options;
-    if (question.kind === 'take') worker.asked += 1;
+    const trace = traces.getStore();
+    if (question.kind === 'take' && trace !== undefined) trace.isAsked = true;
     const arrivals = this.#arrivals.get(worker.id);
     if (arrivals === undefined) return;
     arrivals.out = Math.max(arrivals.out, time.now + delay());

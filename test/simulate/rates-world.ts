@@ -1,5 +1,13 @@
 import type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../../core/money/rates/index.ts';
-import { PrimaryCounters, type Counters, type CountersOptions, type CountingWorker } from './counters.ts';
+import {
+  PrimaryCounters,
+  traces,
+  type Counters,
+  type CountersOptions,
+  type CountingWorker,
+  type Trace,
+  type Trouble,
+} from './counters.ts';
 import { RedisCounters } from './redis-counters.ts';
 import { BrokenRule, type Outcome } from './world.ts';
 import { Chance, ProcessClock, Timeline } from './time.ts';
@@ -20,6 +28,12 @@ const settleTime = 150;
 /** Time in ms after a failure in which workers find it, connect again and tell what calls hold. */
 const recoveryTime = 2_000;
 
+/** Time in ms in which a worker that stood still finds what has happened meanwhile. */
+const lookTime = 600;
+
+/** Maximum number of calls at once for all slots of a limit. */
+const maxRush = 60;
+
 /** What counts in a world. */
 const counterKinds: Readonly<Record<string, (options: CountersOptions) => Counters>> = {
   rates: (options) => new PrimaryCounters(options),
@@ -29,6 +43,8 @@ const counterKinds: Readonly<Record<string, (options: CountersOptions) => Counte
 interface Worker extends CountingWorker {
   readonly rates: Rates;
   failsUntil: number;
+  /** Until when it may serve calls from what the store has forgotten. */
+  blindUntil: number;
 }
 
 /** What a call was counted. */
@@ -52,7 +68,7 @@ interface Minute {
   waiting: number;
 }
 
-/** Limits that hold together: those of a key, or of a team of keys. */
+/** Limits that hold together: those of a key, or of a team of keys. One that is infinite does not exist. */
 interface Level {
   readonly requests: Minute;
   readonly tokens: Minute;
@@ -60,6 +76,8 @@ interface Level {
   readonly running: Set<RunningCall>;
   /** Calls that have just ended. */
   ending: number;
+  /** Calls whose slots were lost once, which run or may hold them still. */
+  readonly lost: Set<RunningCall>;
   waiting: number;
   /** The largest sums of running, ending and waiting calls. */
   readonly peaks: { readonly at: number; readonly calls: number }[];
@@ -76,6 +94,13 @@ interface RunningCall {
   readonly at: number;
   /** Until when what counts may not know of it. */
   lostUntil: number;
+  endedAt: number;
+}
+
+/** What is given of a call that is not left to chance: its tokens, and its milliseconds. */
+interface ExactCall {
+  readonly cost: number;
+  readonly length: number;
 }
 
 /** One call that was let in. */
@@ -97,14 +122,20 @@ export class RatesWorld {
   readonly #isFocused: boolean;
   /** Calls last so long that they reach limits of calls at the same time. */
   readonly #isCrowded: boolean;
+  /** Limits are seldom reached, so that most calls are served from memory. */
+  readonly #isCalm: boolean;
+  /** Which limits there are. */
+  readonly #kinds: readonly string[];
+  /** Probability that a call is followed by as many others as there are free slots. */
+  readonly #rushRate: number;
   #favourite: Worker | undefined;
   #favouriteUntil = 0;
   readonly #counters: Counters;
   readonly #workers = new Map<number, Worker>();
   readonly #levels: Level[] = [];
   readonly #keys: Key[] = [];
-  /** When calls were let in that what counts may not know. */
-  readonly #lost: { readonly from: number; readonly until: number }[] = [];
+  /** When was counted what the store has forgotten. */
+  readonly #lost: NonNullable<Trouble['lost']>[] = [];
   #ids = 0;
   #troubledUntil = 0;
   #served = 0;
@@ -114,10 +145,22 @@ export class RatesWorld {
 
   constructor(seed: number, kind = 'rates') {
     const chance = (this.#chance = new Chance(seed ^ 0x5bd1e995));
-    this.#isHealthy = chance.is(0.6);
+    this.#isHealthy = chance.is(0.5);
     this.#isSlow = chance.is(0.3);
     this.#isFocused = chance.is(0.5);
     this.#isCrowded = chance.is(0.4);
+    this.#isCalm = chance.is(0.4);
+    const allKinds = ['requests', 'tokens', 'calls'];
+    this.#kinds = chance.of([
+      allKinds,
+      allKinds,
+      allKinds,
+      ['calls'],
+      ['calls'],
+      ['requests', 'tokens'],
+      ['tokens', 'calls'],
+    ]);
+    this.#rushRate = chance.of([0.0005, 0.002, 0.01]);
     const counters = counterKinds[kind];
     if (counters === undefined) throw new Error(`Nothing counts as ${kind}.`);
     this.#counters = counters({
@@ -127,7 +170,7 @@ export class RatesWorld {
       delay: () => chance.next() * (this.#isSlow ? 8 : 0.5),
     });
     const team = chance.is(0.3) ? this.#newLevel('team', 1_000) : undefined;
-    for (let number = chance.whole(1, 3); number > 0; number -= 1) {
+    for (let number = chance.of([1, 1, 2, 3]); number > 0; number -= 1) {
       const most = chance.of([10, 1_000]);
       const own = this.#newLevel(`key:${number}`, most);
       this.#keys.push({ levels: team === undefined ? [own] : [own, team], most });
@@ -137,31 +180,43 @@ export class RatesWorld {
 
   /** Lives through it. Throws {@link BrokenRule}. */
   async run(): Promise<Outcome> {
-    const end = this.#chance.of([1_500, 4_000, 15_000]);
+    // Leases run out only in long worlds.
+    const end = this.#chance.of(this.#kinds.length === 1 ? [4_000, 15_000] : [1_500, 4_000, 15_000]);
     const check = (): void => {
       if (this.#broken !== undefined) throw this.#broken;
     };
-    for (const key of this.#keys) this.#callAgain(key, end);
-    if (!this.#isHealthy) this.#goWrong(end);
+    for (const key of this.#keys) {
+      this.#callAgain(key, end);
+      this.#time.after(end - this.#chance.whole(0, 200), () => this.#takeAllSlots(key));
+    }
+    // In some worlds calls go on for long after the last fault.
+    if (!this.#isHealthy) this.#goWrong(end * this.#chance.of([0.3, 1]));
+    await this.#time.runUntil(end + 3_000, check);
+    const held = this.#chance.is(0.5) ? this.#holdOneOfEach() : new Set<string>();
     await this.#time.runUntil(end + 8_000 + lease + minute + 2 * slice, check);
-    await this.#checkEnd(check);
+    await this.#checkEnd(held, check);
     return { calls: this.#served, refused: this.#refused, fromMemory: this.#fromMemory };
   }
 
   #newLevel(name: string, most: number): Level {
     const chance = this.#chance;
+    const limitOf = (what: string, limit: number): number => (this.#kinds.includes(what) ? limit : Infinity);
     const minuteOf = (what: string, limit: number): Minute => ({
       subject: `${name}:${what}`,
-      limit,
+      limit: limitOf(what, limit),
       counted: [],
       waiting: 0,
     });
     const level: Level = {
-      requests: minuteOf('requests', chance.of([5, 100, 250, 1_000, 100_000])),
-      tokens: minuteOf('tokens', most * chance.of([5, 100, 10_000])),
-      calls: { subject: `${name}:calls`, limit: chance.of([1, 3, 20, 30, 1_000]) },
+      requests: minuteOf('requests', chance.of(this.#isCalm ? [250, 1_000] : [5, 100, 250, 1_000, 100_000])),
+      tokens: minuteOf('tokens', most * chance.of(this.#isCalm ? [200, 10_000] : [5, 100, 10_000])),
+      calls: {
+        subject: `${name}:calls`,
+        limit: limitOf('calls', chance.of(this.#isCalm ? [20, 40, 60] : [1, 3, 20, 30, 1_000])),
+      },
       running: new Set(),
       ending: 0,
+      lost: new Set(),
       waiting: 0,
       peaks: [],
     };
@@ -176,26 +231,33 @@ export class RatesWorld {
       1 + (drift === 0 ? 0 : (2 * this.#chance.next() - 1) * drift),
       drift === 0 ? 0 : this.#chance.whole(-60_000, 60_000),
     );
-    const worker: CountingWorker = { id: (this.#ids += 1), clock, asked: 0 };
+    const worker: CountingWorker = { id: (this.#ids += 1), clock };
     const rates = this.#counters.open(worker);
-    this.#workers.set(worker.id, Object.assign(worker, { rates, failsUntil: 0 }));
+    this.#workers.set(worker.id, Object.assign(worker, { rates, failsUntil: 0, blindUntil: 0 }));
   }
 
   #callAgain(key: Key, end: number): void {
     const chance = this.#chance;
     // A burst comes at once.
     const isBurst = this.#isFocused && chance.is(0.3);
-    const pause = isBurst ? 0 : chance.is(0.02) ? chance.whole(300, 2_500) : chance.next() * 20;
+    const pause = isBurst
+      ? 0
+      : chance.is(0.02)
+        ? chance.whole(300, 2_500)
+        : chance.next() * (this.#isCalm ? 60 : 20);
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
-      const worker = this.#choose();
-      // Clients do not know that a process stands still: what came meanwhile is the first that it sees.
-      worker.clock.run(
-        () => void this.#call(key, worker).catch((error: unknown) => (this.#broken ??= error)),
-      );
-      if (chance.is(0.01)) this.#takeAllSlots(key);
+      this.#send(key, this.#choose());
+      if (chance.is(this.#rushRate)) this.#takeAllSlots(key);
       this.#callAgain(key, end);
     });
+  }
+
+  /** A client sends a call to a worker. It does not know when that stands still: what came meanwhile may be the first that the worker sees. */
+  #send(key: Key, worker: Worker, exact?: Partial<ExactCall>): void {
+    worker.clock.run(
+      () => void this.#call(key, worker, exact).catch((error: unknown) => (this.#broken ??= error)),
+    );
   }
 
   /** As many calls at once as there are slots that no call uses, through one worker: others have to give back what they hold. */
@@ -206,12 +268,24 @@ export class RatesWorld {
       return Math.min(calls.limit - peak, this.#leftOf(requests));
     });
     const count = Math.min(...left);
-    if (count > 40) return;
+    if (count > maxRush) return;
     const worker = this.#chance.of([...this.#workers.values()]);
-    for (let number = 0; number < count; number += 1)
-      worker.clock.run(
-        () => void this.#call(key, worker, 1).catch((error: unknown) => (this.#broken ??= error)),
-      );
+    for (let number = 0; number < count; number += 1) this.#send(key, worker, { cost: 1 });
+  }
+
+  /** Calls for all slots through one worker, and then through another, which may take slots for its own that the first was given. */
+  #takeAllBehind(other: Worker): void {
+    const chance = this.#chance;
+    const key = chance.of(this.#keys);
+    const limit = Math.min(...key.levels.map(({ calls }) => calls.limit));
+    const workers = [...this.#workers.values()].filter((one) => one !== other);
+    if (limit > maxRush || workers.length === 0) return;
+    const worker = chance.of(workers);
+    // They last until the other worker has looked for its slots.
+    for (let number = 0; number < limit; number += 1)
+      this.#send(key, worker, { cost: 1, length: chance.whole(300, 2_500) });
+    for (let number = chance.whole(1, 4); number > 0; number -= 1)
+      this.#time.after(chance.whole(1, 1_500), () => this.#send(key, other, { cost: 1 }));
   }
 
   /** What no call has used of a minute, however its slices are looked at, and none waits for. */
@@ -239,22 +313,27 @@ export class RatesWorld {
     return this.#favourite;
   }
 
-  async #call({ levels, most }: Key, worker: Worker, exact?: number): Promise<void> {
+  async #call({ levels, most }: Key, worker: Worker, exact: Partial<ExactCall> = {}): Promise<void> {
     const chance = this.#chance;
     // Some calls take all tokens that no call uses: what was counted ahead elsewhere has to be given back for them.
     const left = chance.is(0.003) ? Math.min(...levels.map(({ tokens }) => this.#leftOf(tokens))) : 0;
-    const cost = exact ?? (left > 0 ? left : chance.whole(1, most));
-    const rules = levels.flatMap(({ requests, tokens }): readonly RateRule[] => [
-      { subject: requests.subject, limit: requests.limit, cost: 1 },
-      { subject: tokens.subject, limit: tokens.limit, cost },
-    ]);
-    const slots = levels.map(({ calls }): SlotRule => ({ subject: calls.subject, limit: calls.limit }));
+    const cost = exact.cost ?? (left > 0 && left < Infinity ? left : chance.whole(1, most));
+    const rules = levels
+      .flatMap(({ requests, tokens }): readonly RateRule[] => [
+        { subject: requests.subject, limit: requests.limit, cost: 1 },
+        { subject: tokens.subject, limit: tokens.limit, cost },
+      ])
+      .filter(({ limit }) => limit < Infinity);
+    const slots = levels.flatMap(({ calls }): readonly SlotRule[] =>
+      calls.limit === Infinity ? [] : [{ subject: calls.subject, limit: calls.limit }],
+    );
     const from = this.#time.now;
     for (const level of levels) this.#wait(level, cost, 1);
-    const { asked } = worker;
-    const verdict = await worker.rates.take(rules, slots);
+    const trace: Trace = { isAsked: false, countedAt: 0 };
+    const verdict = await traces.run(trace, () => worker.rates.take(rules, slots));
     for (const level of levels) this.#wait(level, cost, -1);
     if (worker.clock.isGone) return;
+    this.#checkSlots(levels);
     const { grant } = verdict;
     if (grant === undefined) {
       this.#refused += 1;
@@ -262,17 +341,12 @@ export class RatesWorld {
       return;
     }
     this.#served += 1;
-    if (asked === worker.asked) this.#fromMemory += 1;
+    if (!trace.isAsked) this.#fromMemory += 1;
     const now = this.#time.now;
-    const lostUntil = Math.max(
-      0,
-      ...this.#lost
-        .filter(({ from: since, until }) => since <= now && now <= until)
-        .map(({ until }) => until),
-    );
-    const isLost = lostUntil > 0;
-    const call: RunningCall = { worker, at: now, lostUntil: isLost ? lostUntil + recoveryTime : 0 };
-    if (!isLost) for (const level of levels) this.#checkServed(level, cost);
+    const isLost = this.#isForgotten(worker, trace);
+    const lostUntil = isLost ? this.#recoveredAt(worker, worker.blindUntil) : 0;
+    const call: RunningCall = { worker, at: now, lostUntil, endedAt: Infinity };
+    if (!isLost) for (const level of levels) this.#checkServed(level, cost, worker);
     const counted = (amount: number): Counted => ({
       from,
       until: now,
@@ -286,12 +360,13 @@ export class RatesWorld {
       level.requests.counted.push(counted(1));
       level.tokens.counted.push(inLevel);
       level.running.add(call);
+      if (isLost) level.lost.add(call);
       this.#note(level);
       return inLevel;
     });
     const usual = this.#isCrowded ? 900 : 200;
-    const length = chance.is(0.05) ? chance.whole(500, 4_000) : chance.whole(1, usual);
-    worker.clock.after(length, () => this.#endCall({ levels, call, grant, tokens }));
+    const usualLength = chance.is(0.05) ? chance.whole(500, 4_000) : chance.whole(1, usual);
+    worker.clock.after(exact.length ?? usualLength, () => this.#endCall({ levels, call, grant, tokens }));
   }
 
   #wait(level: Level, cost: number, calls: 1 | -1): void {
@@ -304,6 +379,7 @@ export class RatesWorld {
   #endCall({ levels, call, grant, tokens }: Served): void {
     const share = this.#chance.of([0, 0.1, 1, 1, 1.2]);
     const now = this.#time.now;
+    call.endedAt = now;
     for (const level of levels) {
       level.running.delete(call);
       level.ending += 1;
@@ -328,7 +404,7 @@ export class RatesWorld {
           correctedAt: Infinity,
           isLost: counted.isLost,
         });
-      grant.correct(minuteOf.subject, difference);
+      if (minuteOf.limit < Infinity) grant.correct(minuteOf.subject, difference);
     });
   }
 
@@ -339,7 +415,7 @@ export class RatesWorld {
   }
 
   /** No more is let in than the limits say, whatever the sixty slices that are looked at, besides what a server has lost. */
-  #checkServed({ requests, tokens, calls, running }: Level, cost: number): void {
+  #checkServed({ requests, tokens, calls, running }: Level, cost: number, worker: Worker): void {
     const now = this.#time.now;
     for (const minuteOf of [requests, tokens]) {
       const { counted, limit, subject } = minuteOf;
@@ -353,9 +429,40 @@ export class RatesWorld {
       }
       if (sum > limit) throw new BrokenRule(`${sum} of ${limit} were counted within a minute for ${subject}`);
     }
-    const known = 1 + [...running].filter(({ lostUntil }) => lostUntil < now).length;
-    if (known > calls.limit)
-      throw new BrokenRule(`${known} of ${calls.limit} run at the same time for ${calls.subject}`);
+    const known = [...running].filter(({ lostUntil }) => lostUntil < now);
+    if (known.length >= calls.limit)
+      throw new BrokenRule(`${known.length + 1} of ${calls.limit} run at the same time for ${calls.subject}`);
+    if (calls.limit === Infinity) return;
+    const own = 1 + known.filter((call) => call.worker === worker).length;
+    const held = this.#counters.slotsOf?.(calls.subject, worker) ?? own;
+    if (own > held)
+      throw new BrokenRule(`a call was let in as one of ${own} with ${held} slots of ${calls.subject}`);
+  }
+
+  /** No more slots are taken than there are, besides those of calls whose slots were lost and given to others. */
+  #checkSlots(levels: readonly Level[]): void {
+    const now = this.#time.now;
+    for (const { calls, lost } of levels) {
+      for (const call of lost) {
+        const { failsUntil } = call.worker;
+        // A worker that fails gives slots back later, or not before their lease is over.
+        const fails = failsUntil >= call.endedAt - settleTime;
+        if (now > call.endedAt + settleTime && (!fails || now > failsUntil + lease + recoveryTime))
+          lost.delete(call);
+      }
+      const taken = this.#counters.slotsOf?.(calls.subject) ?? 0;
+      if (taken > calls.limit + lost.size)
+        throw new BrokenRule(
+          `${taken} of ${calls.limit} slots of ${calls.subject} are taken, no more than ${lost.size} of them twice`,
+        );
+    }
+  }
+
+  /** True for a call that was let in by what the store has forgotten, which its worker did not know. */
+  #isForgotten(worker: Worker, { isAsked, countedAt }: Trace): boolean {
+    const now = this.#time.now;
+    if (!isAsked) return now < worker.blindUntil;
+    return this.#lost.some(({ from, until }) => from <= now && countedAt < until);
   }
 
   /** Nobody is refused while there is room that no call uses. */
@@ -405,34 +512,55 @@ export class RatesWorld {
         // What was counted ahead for a worker that was killed counts for a minute, and its slots for a lease.
         this.#trouble(lease);
       } else {
-        const { length, unleases, lost } = this.#counters.fail(worker, chance);
-        this.#trouble(length);
-        worker.failsUntil = Math.max(worker.failsUntil, this.#time.now + length);
-        if (lost !== undefined) this.#lose(lost);
-        if (unleases !== undefined) this.#loseCalls(unleases === 'worker' ? worker : undefined, length);
+        this.#fail(worker);
       }
       this.#goWrong(end);
     });
+  }
+
+  #fail(worker: Worker): void {
+    // Answers to these may come while the worker stands still.
+    for (let number = this.#chance.whole(0, 3); number > 0; number -= 1)
+      this.#send(this.#chance.of(this.#keys), worker);
+    const { length, concerns, unleases, lost } = this.#counters.fail(worker, this.#chance);
+    const { now } = this.#time;
+    this.#trouble(length);
+    if (concerns !== undefined)
+      for (const one of concerns === 'all' ? this.#workers.values() : [worker])
+        one.failsUntil = Math.max(one.failsUntil, now + length);
+    for (const one of this.#workers.values()) {
+      const { stoppedUntil } = one.clock;
+      const foundAt =
+        lost === undefined ? one.blindUntil : Math.max(one.blindUntil, lost.until + lost.foundIn);
+      // What it has not found it finds after it has stood still.
+      if (foundAt > now) one.blindUntil = Math.max(foundAt, stoppedUntil > now ? stoppedUntil + lookTime : 0);
+    }
+    if (lost !== undefined) this.#lose(lost);
+    if (unleases !== undefined) this.#loseCalls(unleases === 'worker' ? worker : undefined, length);
+    // What others are given meanwhile must not be used when it is over.
+    const over = Math.max(0, worker.clock.stoppedUntil - now - this.#chance.whole(1, 60));
+    if (this.#chance.is(0.5))
+      this.#time.after(over + this.#chance.of([0, 100, 900]), () => this.#takeAllBehind(worker));
   }
 
   #trouble(length: number): void {
     this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + minute + 1_000);
   }
 
-  /** What counts may not know calls that are let in between these times. */
-  #lose(lost: { readonly from: number; readonly until: number }): void {
+  /** What was counted between these times is forgotten. */
+  #lose(lost: NonNullable<Trouble['lost']>): void {
     this.#lost.push(lost);
-    for (const { requests, tokens, running } of this.#levels) {
-      for (const { counted } of [requests, tokens])
+    const foundAt = lost.until + lost.foundIn;
+    for (const level of this.#levels) {
+      for (const { counted } of [level.requests, level.tokens])
         for (const one of counted) if (one.until >= lost.from) one.isLost = true;
-      for (const call of running)
-        if (call.at >= lost.from)
-          call.lostUntil = Math.max(call.lostUntil, this.#recoveredAt(call, lost.until));
+      for (const call of level.running)
+        if (call.at >= lost.from) loseSlots(level, call, this.#recoveredAt(call.worker, foundAt));
     }
   }
 
-  /** When a worker has told what its call holds that was lost until then; one that fails itself does so later. */
-  #recoveredAt({ worker }: RunningCall, until: number): number {
+  /** When a worker has told what its calls hold that was lost until then; one that fails itself does so later. */
+  #recoveredAt(worker: Worker, until: number): number {
     return Math.max(until, worker.failsUntil) + recoveryTime;
   }
 
@@ -440,10 +568,9 @@ export class RatesWorld {
   #loseCalls(worker: Worker | undefined, length: number): void {
     const until = this.#time.now + length + recoveryTime;
     const look = (): void => {
-      for (const { running } of this.#levels)
-        for (const call of running)
-          if (worker === undefined || call.worker === worker)
-            call.lostUntil = Math.max(call.lostUntil, until);
+      for (const level of this.#levels)
+        for (const call of level.running)
+          if (worker === undefined || call.worker === worker) loseSlots(level, call, until);
     };
     look();
     this.#time.after(length, look);
@@ -452,23 +579,43 @@ export class RatesWorld {
   #kill(worker: Worker): void {
     worker.clock.end();
     this.#workers.delete(worker.id);
+    worker.failsUntil = Math.max(worker.failsUntil, this.#time.now);
     // Its calls end with it.
     for (const { running } of this.#levels)
-      for (const call of running) if (call.worker === worker) running.delete(call);
+      for (const call of running)
+        if (call.worker === worker) {
+          call.endedAt = this.#time.now;
+          running.delete(call);
+        }
     this.#counters.forget(worker);
     this.#startWorker();
   }
 
+  /** Starts one call of each limit that goes on to the end, and keeps what else stands for slots in the store. Returns the subjects. */
+  #holdOneOfEach(): ReadonlySet<string> {
+    const held = new Set<string>();
+    const [worker] = this.#workers.values();
+    for (const { calls } of this.#levels)
+      if (calls.limit < Infinity)
+        void worker?.rates.take([], [calls]).then(({ allowed }) => {
+          if (allowed) held.add(calls.subject);
+        });
+    return held;
+  }
+
   /** All is free again in the end. */
-  async #checkEnd(check: () => void): Promise<void> {
+  async #checkEnd(held: ReadonlySet<string>, check: () => void): Promise<void> {
     const [worker] = this.#workers.values();
     if (worker === undefined) return;
     const slots = this.#levels.flatMap(({ calls }) =>
-      calls.limit > 100 ? [] : Array.from({ length: calls.limit }, () => calls),
+      calls.limit > 100
+        ? []
+        : Array.from({ length: calls.limit - (held.has(calls.subject) ? 1 : 0) }, () => calls),
     );
-    const rules = this.#levels.flatMap(({ requests, tokens }) =>
-      [requests, tokens].map(({ subject, limit }) => ({ subject, limit, cost: limit })),
-    );
+    const rules = this.#levels
+      .flatMap(({ requests, tokens }) => [requests, tokens])
+      .filter(({ limit }) => limit < Infinity)
+      .map(({ subject, limit }) => ({ subject, limit, cost: limit }));
     const ask = (): Promise<void> => this.#askAll(worker, slots, rules);
     void ask().catch((error: unknown) => (this.#broken ??= error));
     await this.#time.runUntil(this.#time.now + 5_000, check);
@@ -487,4 +634,10 @@ export class RatesWorld {
       if (!allowed) throw new BrokenRule(`something of ${rule.subject} is counted after its minute`);
     }
   }
+}
+
+/** Notes that the slots of a call may be given to others until then. */
+function loseSlots(level: Level, call: RunningCall, until: number): void {
+  call.lostUntil = Math.max(call.lostUntil, until);
+  level.lost.add(call);
 }

@@ -1,9 +1,15 @@
 import type { Rates } from '../../core/money/rates/index.ts';
 import { RedisRates } from '../../core/money/rates/redis.ts';
 import { takeScript } from '../../core/money/rates/scripts.ts';
-import type { RatesStore, StoreWatcher } from '../../core/money/rates/store.ts';
+import { keyOf, type RatesStore, type StoreWatcher } from '../../core/money/rates/store.ts';
 import type { Script } from '../../core/state/links/shared-link.ts';
-import type { Counters, CountersOptions, CountingWorker, Trouble } from './counters.ts';
+import {
+  traces,
+  type Counters,
+  type CountersOptions,
+  type CountingWorker,
+  type Trouble,
+} from './counters.ts';
 import { MemoryRedis } from './redis.ts';
 import { ProcessClock, startOfTime, type Chance } from './time.ts';
 
@@ -44,7 +50,7 @@ export class RedisCounters implements Counters {
       whenDown: 'refuse',
       times: this.#options.times,
       clock: worker.clock,
-      process: `worker ${worker.id}`,
+      process: nameOf(worker),
       connect: (watcher) => this.#connect(worker, watcher),
     });
   }
@@ -55,30 +61,34 @@ export class RedisCounters implements Counters {
 
   fail(worker: CountingWorker, chance: Chance): Trouble {
     const { time, times } = this.#options;
-    const length = chance.of([20, 150, 700, 2_500, 8_000]);
+    const length = chance.of([20, 150, 700, 2_500, 4_000, 8_000]);
     // Slots of connections that were cut, or of a server that has lost their return, are free when their leases are over.
     const isLong = length + 1_000 >= times.lease / 2;
-    const trouble = (unleases: 'worker' | 'all'): Trouble => ({
+    const trouble = (concerns: 'worker' | 'all'): Trouble => ({
       length: length + times.lease,
-      ...(isLong ? { unleases } : {}),
+      concerns,
+      ...(isLong ? { unleases: concerns } : {}),
     });
-    switch (chance.of(['stop', 'cut', 'server', 'follower', 'forget'])) {
+    switch (chance.of(['stop', 'cut', 'half', 'server', 'follower', 'forget', 'split', 'split'])) {
       case 'stop':
-        worker.clock.stop(length);
+        worker.clock.stop(length, chance.is(0.5));
         return trouble('worker');
       case 'cut':
         this.#cutUntil.set(worker.id, time.now + length);
         return trouble('worker');
+      case 'half':
+        // One of its two connections breaks, and is made anew.
+        chance.of([...this.#connections].filter((one) => one.isOf(worker.clock))).breakOff();
+        return { length: times.lease, concerns: 'worker' };
       case 'server':
         this.#server.stop(Math.min(length, 2_500));
         return trouble('all');
       case 'forget':
-        // As when an operator empties it. What is held is found to be unknown when it is renewed.
-        this.#redis.forget();
-        return {
-          length: 2 * times.lease,
-          lost: { from: 0, until: time.now + times.lease / 3 + settleTime },
-        };
+        return { length: 2 * times.lease, lost: this.#forget() };
+      case 'split':
+        // The server starts again with nothing, and one worker cannot reach it.
+        this.#cutUntil.set(worker.id, time.now + length);
+        return { ...trouble('worker'), length: length + 2 * times.lease, lost: this.#forget() };
       default: {
         const behind = chance.of([1, 20, 300]);
         const copy = this.#redis.snapshot();
@@ -88,10 +98,24 @@ export class RedisCounters implements Counters {
         });
         return {
           length: behind + times.lease,
-          lost: { from: time.now, until: time.now + behind + 20 },
+          concerns: 'all',
+          lost: { from: time.now, until: time.now + behind, foundIn: 20 },
         };
       }
     }
+  }
+
+  slotsOf(subject: string, worker?: CountingWorker): number {
+    const now = Math.floor(startOfTime + this.#options.time.now);
+    return this.#redis.count(keyOf(subject), now, worker === undefined ? '' : `${nameOf(worker)}:`);
+  }
+
+  /** Empties the store, as an operator may. What is held is found to be unknown when it is renewed, or the connection is found to be lost. */
+  #forget(): NonNullable<Trouble['lost']> {
+    const { time, times } = this.#options;
+    this.#redis.forget();
+    const foundIn = (times.lease / 3) * (1 + 2 * this.drift) + commandTime + settleTime;
+    return { from: 0, until: time.now, foundIn };
   }
 
   #connect(worker: CountingWorker, watcher: StoreWatcher): RatesStore {
@@ -103,8 +127,12 @@ export class RedisCounters implements Counters {
         return commands.isUp;
       },
       run: (script, keys, values) => {
-        if (script === takeScript) worker.asked += 1;
-        return commands.ask((answer) => answer(this.#run(script, keys, values)));
+        const trace = script === takeScript ? traces.getStore() : undefined;
+        if (trace !== undefined) trace.isAsked = true;
+        return commands.ask((answer) => {
+          if (trace !== undefined) trace.countedAt = this.#options.time.now;
+          answer(this.#run(script, keys, values));
+        });
       },
       receive: (list) => {
         if (messages === undefined) {
@@ -159,6 +187,10 @@ interface Link extends CountersOptions {
   readonly isCut: () => boolean;
 }
 
+function nameOf({ id }: CountingWorker): string {
+  return `worker ${id}`;
+}
+
 /** One connection, which is made anew when it was lost. */
 class Connection {
   isUp: boolean;
@@ -209,6 +241,10 @@ class Connection {
         }),
       );
     });
+  }
+
+  isOf(clock: ProcessClock): boolean {
+    return this.#link.clock === clock;
   }
 
   /** The server is gone: commands on their way are lost. */

@@ -45,6 +45,15 @@ export class MemoryRedis {
     this.#entries = new Map(copy);
   }
 
+  /** Number of members of a sorted set whose scores are above one, and whose names begin so. */
+  count(key: string, above: number, prefix: string): number {
+    const value = this.#find(key)?.value;
+    if (!(value instanceof Map)) return 0;
+    let count = 0;
+    for (const [member, score] of value) if (score > above && member.startsWith(prefix)) count += 1;
+    return count;
+  }
+
   /** Has nothing any more. */
   forget(): void {
     this.#entries.clear();

@@ -64,17 +64,18 @@ function worldOf({ file, world }: Slip): string {
 
 /** Runs worlds on a copy of the code with a mistake in it. Returns what the first broken one says. */
 function seedThatFinds(slip: Slip, seeds: number): string | undefined {
-  const { file, from, to } = slip;
   const root = resolve(import.meta.dirname, '../..');
   const copy = mkdtempSync(join(tmpdir(), 'sluice-slip-'));
   try {
     for (const part of ['core', 'package.json', 'test/simulate'])
       cpSync(join(root, part), join(copy, part), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-    const path = join(copy, 'core/money', file);
-    const text = readFileSync(path, 'utf8');
-    if (!text.includes(from)) throw new Error(`${file} has no such text any more: ${from}`);
-    writeFileSync(path, text.replace(from, to));
+    for (const { file, from, to } of slip.also === undefined ? [slip] : [slip, slip.also]) {
+      const path = join(copy, 'core/money', file);
+      const text = readFileSync(path, 'utf8');
+      if (!text.includes(from)) throw new Error(`${file} has no such text any more: ${from}`);
+      writeFileSync(path, text.replace(from, to));
+    }
     const options = ['--conditions=sluice-source', join(copy, 'test/simulate/simulate.ts'), '--first'];
     options.push('--only', worldOf(slip));
     const { status, stdout, stderr } = spawnSync(process.execPath, [...options, '--seeds', String(seeds)], {

@@ -5,6 +5,8 @@ export interface Slip {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  /** A second change, where two parts of the code keep the same mistake away. */
+  readonly also?: Readonly<Record<'file' | 'from' | 'to', string>>;
   /** Kind of the worlds that must notice it. Default: that of the folder. */
   readonly world?: 'redis' | 'windows';
 }
@@ -220,6 +222,12 @@ export const slips: readonly Slip[] = [
         to: '',
       },
       {
+        what: 'a call is let in by an answer that is older than the lease of its slots',
+        file: 'rates/store-counts.ts',
+        from: 'clock.now() - sentAt < clockMargin * lease',
+        to: 'clock.now() >= sentAt',
+      },
+      {
         what: 'slots that others may have been given are held on to for calls that follow',
         file: 'rates/redis.ts',
         from: 'this.#renewAll(this.#held.all(), false)',
@@ -322,10 +330,12 @@ export const slips: readonly Slip[] = [
         to: 'sliceMs: 30 * sliceMs',
       },
       {
-        what: 'what was counted ahead is used when the connection is lost by which it was counted',
+        what: 'what was counted ahead is used when the connections are lost by which it was counted and recalled',
         file: 'rates/redis.ts',
         from: 'down: () => this.#shares.giveUp(),',
         to: 'down: () => {},',
+        // One of the two is enough: whoever holds something also waits for recalls, and gives it up when that connection is lost.
+        also: { file: 'rates/recalls.ts', from: '        obey();\n', to: '' },
       },
       {
         what: 'tokens that a call used beyond its estimate are not counted',

@@ -47,12 +47,13 @@ export class Timeline {
   #order = 0;
 
   after(milliseconds: number, job: () => void): () => void {
-    const event: Event = {
-      at: this.now + Math.max(0, milliseconds),
-      order: (this.#order += 1),
-      job,
-      isCancelled: false,
-    };
+    return this.at(this.now + Math.max(0, milliseconds), job);
+  }
+
+  /** Runs the job at a time; `isFirst`: before all others of that time that are not. */
+  at(at: number, job: () => void, isFirst = false): () => void {
+    const order = (this.#order += 1) - (isFirst ? Number.MAX_SAFE_INTEGER : 0);
+    const event: Event = { at, order, job, isCancelled: false };
     this.#push(event);
     return () => {
       event.isCancelled = true;
@@ -120,6 +121,8 @@ export class ProcessClock implements Clock {
   skew: number;
   /** Until when nothing happens in the process. */
   #stoppedUntil = 0;
+  /** True when the process stands still where it waits for input: it reads what has come before it looks at its timers. */
+  #readsFirst = false;
   #isGone = false;
 
   constructor(time: Timeline, rate: number, skew: number) {
@@ -137,20 +140,30 @@ export class ProcessClock implements Clock {
   }
 
   after(milliseconds: number, job: () => void): () => void {
-    return this.#time.after(milliseconds / this.#rate, () => this.run(job));
+    return this.#time.after(milliseconds / this.#rate, () => this.#run(job, false));
   }
 
-  /** Runs the job as soon as the process runs; never when it is gone. */
+  /** Runs a job that input from outside leads to, as soon as the process runs; never when it is gone. */
   run(job: () => void): void {
+    this.#run(job, true);
+  }
+
+  #run(job: () => void, isInput: boolean): void {
     if (this.#isGone) return;
-    const wait = this.#stoppedUntil - this.#time.now;
-    if (wait > 0) this.#time.after(wait, () => this.run(job));
+    if (this.isStopped)
+      this.#time.at(this.#stoppedUntil, () => this.#run(job, isInput), isInput && this.#readsFirst);
     else job();
   }
 
   /** The process stands still for so many milliseconds, and goes on as if nothing had been. */
-  stop(milliseconds: number): void {
+  stop(milliseconds: number, readsFirst = false): void {
     this.#stoppedUntil = Math.max(this.#stoppedUntil, this.#time.now + milliseconds);
+    this.#readsFirst = readsFirst;
+  }
+
+  /** Until when the process stands still. */
+  get stoppedUntil(): number {
+    return this.#stoppedUntil;
   }
 
   /** True while the process stands still. */

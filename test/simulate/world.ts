@@ -222,7 +222,12 @@ export class World {
       clock,
       bookkeeper: startBookkeeper(
         this.#ledgerFor(clock, () => worker),
-        () => {},
+        (error) => {
+          if (this.#isHealthy)
+            this.#broken ??= new BrokenRule(
+              `worker ${number} reported, and nothing was wrong: ${error.message}`,
+            );
+        },
         { clock },
       ),
       cutUntil: 0,
@@ -445,7 +450,7 @@ export class World {
           this.#trouble(length);
           break;
         case 'stop':
-          worker.clock.stop(length);
+          worker.clock.stop(length, chance.is(0.5));
           this.#trouble(length);
           break;
         case 'kill':
