@@ -13,6 +13,9 @@ const days = 30;
 /** Maximum number of keys in a list by spend. */
 const mostListed = 200;
 
+/** Number of keys that are read together. Callers choose how many they want, and could otherwise have them read one by one. */
+const readTogether = 50;
+
 /** Spend of one key. */
 type Spent = NonNullable<KeyView['spent']>;
 
@@ -57,9 +60,9 @@ export async function mostExpensive(
     mostListed,
   );
   const keys: ApiKey[] = [];
-  for (let index = 0; index < ids.length && keys.length < limit; index += limit) {
+  for (let index = 0; index < ids.length && keys.length < limit; index += readTogether) {
     // oxlint-disable-next-line no-await-in-loop -- no more than are needed
-    for (const key of await apiKeys.byIds(ids.slice(index, index + limit)))
+    for (const key of await apiKeys.byIds(ids.slice(index, index + readTogether)))
       if (scope.seesKey(key) && isOwned(key, owner)) keys.push(key);
   }
   return keys.slice(0, limit);
