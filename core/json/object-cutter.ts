@@ -1,6 +1,6 @@
 /** Cuts JSON that comes in pieces into the objects at its top. */
 import { HeldBytes } from '../model/held-bytes.ts';
-import { OpenString } from './strings.ts';
+import { Nesting } from './nesting.ts';
 
 /**
  * Cuts a byte stream into its top-level JSON objects, whatever stands between them: newline-delimited JSON and the elements of one JSON
@@ -8,31 +8,22 @@ import { OpenString } from './strings.ts';
  */
 export class ObjectCutter {
   readonly #held = new HeldBytes();
-  readonly #string = new OpenString();
-  #depth = 0;
+  readonly #nesting = new Nesting();
 
   /** Returns the objects that this piece completes. */
   push(piece: Buffer): Buffer[] {
     const objects: Buffer[] = [];
-    let start = this.#depth > 0 ? 0 : -1;
+    let start = this.#nesting.depth > 0 ? 0 : -1;
     for (let index = 0; index < piece.length; index += 1) {
-      if (this.#string.isOpen) {
-        index = this.#string.pass(piece, index);
-        continue;
+      if (this.#nesting.depth === 0) {
+        if (piece[index] !== 0x7b) continue;
+        start = index;
       }
-      const byte = piece[index];
-      if (byte === 0x22) {
-        if (this.#depth > 0) this.#string.open();
-      } else if (byte === 0x7b) {
-        if (this.#depth === 0) start = index;
-        this.#depth += 1;
-      } else if (byte === 0x7d && this.#depth > 0) {
-        this.#depth -= 1;
-        if (this.#depth === 0) {
-          this.#held.push(piece.subarray(start, index + 1));
-          objects.push(this.#held.take());
-          start = -1;
-        }
+      index = this.#nesting.read(piece, index);
+      if (this.#nesting.depth === 0) {
+        this.#held.push(piece.subarray(start, index + 1));
+        objects.push(this.#held.take());
+        start = -1;
       }
     }
     if (start >= 0) this.#held.push(piece.subarray(start));
@@ -46,6 +37,6 @@ export class ObjectCutter {
 
   /** True when the stream ended inside an object. */
   get unfinished(): boolean {
-    return this.#depth > 0;
+    return this.#nesting.depth > 0;
   }
 }

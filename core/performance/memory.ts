@@ -82,3 +82,15 @@ export function shareOf(used: number, limit: number): number {
   const share = Math.round((100 * Math.min(room, limit / 8)) / used);
   return Math.max(shares.least, Math.min(shares.most, share));
 }
+
+/**
+ * Megabytes for young objects in a worker, unless the operator has set them: for less memory, not for speed. With 64 a small call costs
+ * 7 % less, an agent's first turn 5 % and a long one the same, and a busy worker holds 370 MB instead of 250.
+ */
+const semiSpace = '--max-semi-space-size=16';
+
+/** Returns the arguments of Node for a worker, made from those of the primary process. */
+export function workerArguments(own: readonly string[]): string[] {
+  const isSet = own.some((argument) => argument.startsWith('--max-semi-space-size'));
+  return isSet ? [...own] : [...own, semiSpace];
+}

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Log } from '../log.ts';
+import { workerArguments } from '../performance/memory.ts';
 import type { WorkerStatus } from '../state/links/processes.ts';
 import { handConnections } from './handed-connections.ts';
 import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
@@ -251,16 +252,4 @@ function forkProcess(ended: (how: string | number) => void): Worker | undefined 
 
 function refusalOf(error: unknown): string {
   return `the system did not start it: ${error instanceof Error ? error.message : String(error)}`;
-}
-
-/**
- * Megabytes in which young objects stand, unless whoever started the gateway has said otherwise: for less memory, not for speed. With 64 a small
- * call costs 7 % less, an agent's first turn 5 % and a long one the same, and a busy worker holds 370 MB in place of 250.
- */
-const semiSpace = '--max-semi-space-size=16';
-
-/** The arguments of Node that a worker gets. */
-function workerArguments(own: readonly string[]): string[] {
-  const isTold = own.some((argument) => argument.startsWith('--max-semi-space-size'));
-  return isTold ? [...own] : [...own, semiSpace];
 }

@@ -13,7 +13,7 @@ export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
 export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { rewriteMembers } from '../json/edit-members.ts';
 export { eachMember, valueEnd } from '../json/members.ts';
-export { OpenString } from '../json/strings.ts';
+export { Nesting } from '../json/nesting.ts';
 export { writeJson } from '../json/long/index.ts';
 export { MarkedTexts } from '../json/outline/marks.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';

@@ -1,7 +1,7 @@
 /** Puts the client's name of a model into the bytes of a reply, and finds its usage there. */
 import { type Usage, stringEnd } from 'sluice';
 import { type Codec, splitSse } from 'sluice/channel-kit';
-import { eachMember, OpenString, valueEnd } from 'sluice/internal';
+import { eachMember, Nesting, valueEnd } from 'sluice/internal';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);
@@ -51,8 +51,7 @@ export class Renamer {
   readonly #key: string;
   readonly #name: Buffer;
   #held: Buffer | undefined;
-  #depth = 0;
-  readonly #string = new OpenString();
+  readonly #nesting = new Nesting();
 
   constructor(key: string, name: string) {
     this.#key = `"${key}"`;
@@ -65,24 +64,18 @@ export class Renamer {
     const parts: Buffer[] = [];
     let from = 0;
     for (let index = 0; index < bytes.length; index += 1) {
-      const byte = bytes[index];
-      if (this.#string.isOpen) index = this.#string.pass(bytes, index);
-      else if (byte === quote) {
-        const span = this.#depth === 1 || this.#depth === 2 ? this.#nameAt(bytes, index) : undefined;
-        if (span === 'cut') {
-          this.#held = bytes.subarray(index);
-          parts.push(bytes.subarray(from, index));
-          return Buffer.concat(parts);
-        }
-        if (span === undefined) {
-          if (this.#depth > 0) this.#string.open();
-        } else {
-          parts.push(bytes.subarray(from, span.start), this.#name);
-          from = span.end;
-          index = span.end - 1;
-        }
-      } else if (byte === 0x7b || byte === 0x5b) this.#depth += 1;
-      else if ((byte === 0x7d || byte === 0x5d) && this.#depth > 0) this.#depth -= 1;
+      const span = bytes[index] === quote && this.#mayBeKey() ? this.#nameAt(bytes, index) : undefined;
+      if (span === 'cut') {
+        this.#held = bytes.subarray(index);
+        parts.push(bytes.subarray(from, index));
+        return Buffer.concat(parts);
+      }
+      if (span === undefined) index = this.#nesting.read(bytes, index);
+      else {
+        parts.push(bytes.subarray(from, span.start), this.#name);
+        from = span.end;
+        index = span.end - 1;
+      }
     }
     if (parts.length === 0) return bytes;
     parts.push(bytes.subarray(from));
@@ -93,9 +86,14 @@ export class Renamer {
   end(): Buffer {
     const rest = this.#held ?? nothing;
     this.#held = undefined;
-    this.#depth = 0;
-    this.#string.close();
+    this.#nesting.reset();
     return rest;
+  }
+
+  /** True outside strings at the top of an object and one level below. */
+  #mayBeKey(): boolean {
+    const { depth, isInString } = this.#nesting;
+    return !isInString && (depth === 1 || depth === 2);
   }
 
   /** The name's place when the string at `at` is the key and a string is its value; `cut` while that cannot be told. */

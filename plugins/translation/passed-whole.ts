@@ -1,6 +1,6 @@
 import { type GatewayEvent, HeldBytes } from 'sluice';
 import { truncatedResponse, type Codec } from 'sluice/channel-kit';
-import { OpenString, type Call } from 'sluice/internal';
+import { Nesting, type Call } from 'sluice/internal';
 import { Renamer, usageIn } from './bytes.ts';
 import { withImages } from './images.ts';
 import type { PassOptions } from './pass-options.ts';
@@ -84,24 +84,18 @@ function lastByte(bytes: Buffer): number | undefined {
 
 /** Follows JSON text, piece by piece, to the bracket that ends it. */
 class JsonEnd {
-  readonly #string = new OpenString();
-  #depth = 0;
+  readonly #nesting = new Nesting();
   #begun = false;
 
   /** True when every bracket that was opened has been closed. */
   get reached(): boolean {
-    return this.#begun && this.#depth === 0;
+    return this.#begun && this.#nesting.depth === 0;
   }
 
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at];
-      if (this.#string.isOpen) at = this.#string.pass(chunk, at);
-      else if (byte === 0x22) this.#string.open();
-      else if (byte === 0x7b || byte === 0x5b) {
-        this.#begun = true;
-        this.#depth += 1;
-      } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
+      at = this.#nesting.read(chunk, at);
+      this.#begun ||= this.#nesting.depth > 0;
     }
   }
 }

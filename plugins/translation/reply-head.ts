@@ -1,6 +1,6 @@
 /** Tells from the beginning of a whole reply whether it can pass as it comes. */
 import type { Codec } from 'sluice/channel-kit';
-import { OpenString } from 'sluice/internal';
+import { Nesting } from 'sluice/internal';
 
 /** Bytes in which a whole reply shows that it is one, when it does. */
 const clearLength = 4096;
@@ -36,8 +36,7 @@ export class ReplyHead {
   readonly #codec: Codec;
   #isReply: boolean | undefined;
   #read = 0;
-  #depth = 0;
-  readonly #string = new OpenString();
+  readonly #nesting = new Nesting();
   #key: string | undefined;
   #text = '';
   /** Behind the comma, or the bracket, that a key follows. */
@@ -53,8 +52,8 @@ export class ReplyHead {
   push(chunk: Buffer): boolean | undefined {
     const head = chunk.subarray(0, clearLength - this.#read);
     for (let at = 0; at < head.length && this.#isReply === undefined; at += 1) {
-      if (this.#string.isOpen) at = this.#letters(head, at);
-      else this.#byte(head[at] ?? 0);
+      if (this.#nesting.isInString) at = this.#letters(head, at);
+      else this.#byte(head, at);
     }
     this.#read += head.length;
     if (this.#isReply === undefined && this.#read >= clearLength) return this.end();
@@ -67,28 +66,27 @@ export class ReplyHead {
     return this.#isReply;
   }
 
-  #byte(byte: number): void {
-    if (byte === 0x22) {
-      this.#string.open();
-      this.#text = '';
-    } else if (byte === 0x7b || byte === 0x5b) {
-      this.#value(byte === 0x7b ? '{' : '[');
-      if (this.#depth === 0 && byte === 0x5b) this.#isReply = false;
-      this.#depth += 1;
-      if (this.#depth === 1) this.#expectsKey = true;
-    } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
-    else if (byte === 0x2c) {
-      if (this.#depth === 1) this.#expectsKey = true;
-    } else if (byte > 0x20 && byte !== 0x3a) this.#value(byte === 0x6e ? 'null' : 'other');
+  #byte(head: Buffer, at: number): void {
+    const byte = head[at] ?? 0;
+    if (byte === 0x22) this.#text = '';
+    else if (byte === 0x7b || byte === 0x5b) this.#value(byte === 0x7b ? '{' : '[');
+    else if (byte === 0x2c) this.#expectsKey ||= this.#nesting.depth === 1;
+    else if (byte > 0x20 && byte !== 0x3a && byte !== 0x7d && byte !== 0x5d)
+      this.#value(byte === 0x6e ? 'null' : 'other');
+    const isTop = this.#nesting.depth === 0;
+    this.#nesting.read(head, at);
+    if (!isTop) return;
+    if (byte === 0x5b || byte === 0x22) this.#isReply = false;
+    this.#expectsKey = this.#nesting.depth === 1;
   }
 
   /** Reads a string on. Returns the index of its last quote, or the length of the piece. */
   #letters(head: Buffer, from: number): number {
-    const end = this.#string.pass(head, from);
-    if (this.#depth !== 1) return end;
+    const end = this.#nesting.read(head, from);
+    if (this.#nesting.depth !== 1) return end;
     const missing = longestName - this.#text.length;
     if (missing > 0) this.#text += head.toString('latin1', from, Math.min(end, from + missing));
-    if (this.#string.isOpen) return end;
+    if (this.#nesting.isInString) return end;
     if (this.#expectsKey) {
       this.#key = this.#text;
       this.#expectsKey = false;
@@ -98,7 +96,7 @@ export class ReplyHead {
 
   /** The first byte of a value: of the rest of it nothing is asked. */
   #value(value: Value): void {
-    const key = this.#depth === 1 ? this.#key : undefined;
+    const key = this.#nesting.depth === 1 ? this.#key : undefined;
     if (key === undefined) return;
     this.#key = undefined;
     this.#members += 1;

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from 'sluice';
+import { parseJson, type JsonObject, type JsonValue } from 'sluice';
 import { JsonText } from '../patterns/json-text.ts';
 
 /** Receives a text and its place, and returns what stands there instead. */
@@ -35,21 +35,6 @@ export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue 
   });
 }
 
-/** Maximum number of levels of JSON text that is parsed: each level takes the parser as long as a thousand characters. */
-const maxLevels = 500;
-
-/** True where brackets nest deeper than is parsed. Those inside of strings count, too. */
-function nestsDeeply(text: string): boolean {
-  let level = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text[at];
-    if (unit === '[' || unit === '{') level += 1;
-    else if ((unit === ']' || unit === '}') && level > 0) level -= 1;
-    if (level > maxLevels) return true;
-  }
-  return false;
-}
-
 /**
  * Returns JSON text with its strings, names and numbers changed, as {@link JsonText} does; what is no JSON, or nests too deeply, is one text.
  */
@@ -69,9 +54,8 @@ export function mapJsonText(text: string, map: (text: string) => string): string
 }
 
 function isJson(text: string): boolean {
-  if (nestsDeeply(text)) return false;
   try {
-    JSON.parse(text);
+    parseJson(text);
     return true;
   } catch {
     return false;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { collectAll, giveBackMemory, shareOf } from '../../../core/performance/memory.ts';
+import { collectAll, giveBackMemory, shareOf, workerArguments } from '../../../core/performance/memory.ts';
 
 describe('the memory that a start took', () => {
   beforeEach(() => {
@@ -104,5 +104,12 @@ describe('garbage', () => {
     expect(shareOf(64 * mebibyte, 512 * mebibyte)).toBe(100);
     expect(shareOf(mebibyte, plenty)).toBe(400);
     expect(shareOf(4096 * mebibyte, plenty)).toBe(40);
+  });
+});
+
+describe('the room for young objects of a worker', () => {
+  test('is small unless the operator has set it', () => {
+    expect(workerArguments(['--conditions=x'])).toEqual(['--conditions=x', '--max-semi-space-size=16']);
+    expect(workerArguments(['--max-semi-space-size=64'])).toEqual(['--max-semi-space-size=64']);
   });
 });
