@@ -73,9 +73,9 @@ export class ReplyHead {
     else if (byte === 0x2c) this.#expectsKey ||= this.#nesting.depth === 1;
     else if (byte > 0x20 && byte !== 0x3a && byte !== 0x7d && byte !== 0x5d)
       this.#value(byte === 0x6e ? 'null' : 'other');
-    const isTop = this.#nesting.depth === 0;
+    const { depth: before } = this.#nesting;
     this.#nesting.read(head, at);
-    if (!isTop) return;
+    if (before > 0) return;
     if (byte === 0x5b || byte === 0x22) this.#isReply = false;
     this.#expectsKey = this.#nesting.depth === 1;
   }
