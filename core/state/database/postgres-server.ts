@@ -40,6 +40,8 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   let finding: Promise<Way> | undefined;
   let way: Way | undefined;
   let closing: Promise<void> | undefined;
+  /** Connections that keep the settings of large reads. */
+  const ready = new WeakSet<PoolClient>();
 
   /** Finds out how connections are made, once, and again when it failed. */
   function find(): Promise<Way> {
@@ -97,7 +99,16 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
       }
     };
     try {
-      return await work({ run, pooling, query: async (...statement) => (await run(...statement)).rows });
+      return await work({
+        run,
+        pooling,
+        query: async (...statement) => (await run(...statement)).rows,
+        async prepareForLarge() {
+          if (ready.has(client)) return;
+          await run(largeRead('SET'));
+          ready.add(client);
+        },
+      });
     } finally {
       client.release(broken);
     }
@@ -127,12 +138,14 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   }
 
   const ask: PostgresSession['query'] = (sql, values, options) =>
-    connected((connection) => {
-      if (options?.isLarge === true)
-        return within(connection, (session) => session.query(sql, values, options), largeRead);
-      return connection.pooling === 'session'
-        ? connection.query(sql, values, options)
-        : within(connection, (session) => session.query(sql, values, options));
+    connected(async (connection) => {
+      const isLarge = options?.isLarge === true;
+      if (connection.pooling === 'session') {
+        if (isLarge) await connection.prepareForLarge();
+        return connection.query(sql, values, options);
+      }
+      const settings = isLarge ? `; ${largeRead('SET LOCAL')}` : '';
+      return within(connection, (session) => session.query(sql, values, options), settings);
     });
 
   return {
@@ -168,13 +181,19 @@ export interface PostgresConnection extends PostgresSession {
   readonly pooling: Way['pooling'];
   /** As `query`, with all that the driver says. */
   run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
+  /** Makes the settings of large reads those of the connection. Only for connections of the gateway's own. */
+  prepareForLarge(): Promise<void>;
 }
 
 /**
- * Settings of a transaction that adds up very many rows. The server's compiler takes 80 to 130 ms for the sums of 30 days by key, which it does
- * not win back, and with its usual 4 MB of memory it writes the groups of 50,000 keys to disk (November 2026, PostgreSQL 15).
+ * Returns the settings of statements that add up very many rows. The server's compiler takes 80 to 130 ms for the sums of 30 days by key, which it
+ * does not win back, and with its usual 4 MB of memory it writes the groups of 50,000 keys to disk. Parallel processes take a third more CPU time: 460
+ * ms instead of 340 for an overview of 30 days, whose statements run beside each other anyway (November 2026, PostgreSQL 15). A connection of the
+ * gateway's own keeps them: a transaction for each of these statements would have three round trips instead of one.
  */
-const largeRead = "; SET LOCAL jit = off; SET LOCAL work_mem = '16MB'";
+function largeRead(set: 'SET' | 'SET LOCAL'): string {
+  return `${set} jit = off; ${set} work_mem = '16MB'; ${set} max_parallel_workers_per_gather = 0`;
+}
 
 /** Begins a transaction that has the timeouts for itself, because the next one may be on another connection of the server. */
 function beginWith({ statement, lock, idleInTransaction }: PostgresLimits): string {

@@ -53,6 +53,15 @@ describe.skipIf(missing !== undefined).each([
     expect(many.flat().every((row) => row['lock_timeout'] === expected.lock_timeout)).toBe(true);
   });
 
+  test('a statement that adds up very many rows has neither compiler nor parallel processes', async () => {
+    const database = await open();
+    const settings = `SELECT current_setting('jit') AS jit, current_setting('work_mem') AS memory,
+      current_setting('max_parallel_workers_per_gather')::int AS parallel, $1::int AS value`;
+    const read = (value: number) => database.read(settings, [value], { isLarge: true });
+    for (const value of [1, 2])
+      expect(await read(value)).toEqual([{ jit: 'off', memory: '16MB', parallel: 0, value }]);
+  });
+
   test('a statement that waits for a lock ends by its timeout, and nothing of it stays behind', async () => {
     const database = await open('answer_timeout=3');
     await database.query('CREATE TABLE a (b INT); INSERT INTO a VALUES (1)');

@@ -77,6 +77,15 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       expect(await database.query('INSERT INTO a VALUES (1); SELECT b FROM a')).toEqual([{ b: 1 }]);
     });
 
+    test('that adds up very many rows has neither compiler nor parallel processes', async () => {
+      const database = await open();
+      const settings = `SELECT current_setting('jit') AS jit, current_setting('work_mem') AS memory,
+        current_setting('max_parallel_workers_per_gather')::int AS parallel, $1::int AS value`;
+      const read = (value: number) => database.read(settings, [value], { isLarge: true });
+      for (const value of [1, 2])
+        expect(await read(value)).toEqual([{ jit: 'off', memory: '16MB', parallel: 0, value }]);
+    });
+
     test('that is wrong is told with its code, and costs no connection', async () => {
       const database = await open();
       const [before] = await database.query('SELECT pg_backend_pid() AS pid');
