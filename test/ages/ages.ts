@@ -5,7 +5,7 @@
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
  * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
  * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records yet, and keeps it;
- * `--only-fill` measures nothing, and `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
+ * `--only-fill` fills it with all sums and measures no reads; `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
  * `--times N`: each read N times after one that is not counted, and the median of these.
  * `--quick`: fills a PostgreSQL with owners, records and sums by few statements, for many millions of calls.
  */
@@ -21,7 +21,7 @@ import { fill, fillKeys } from './fill.ts';
 import { fillOwners } from './owners.ts';
 import { fillQuickly } from './quick.ts';
 import { startAged, type AgedGateway } from './gateway.ts';
-import { fillColdKeys, reportKeys } from './keys.ts';
+import { describe, fillColdKeys, reportKeys } from './keys.ts';
 import { openStatements, type Age, type Statements } from './statements.ts';
 import { reportSumming, reportWrites } from './writes.ts';
 import { bytesOf, measure, readsOf, type ReadCost } from './measure.ts';
@@ -74,7 +74,8 @@ try {
   const begun = performance.now();
   if (!isFilled) await (values.quick ? quickly(statements, now) : fill(statements, isSqlite, age, now));
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
-  if (values['only-keys']) await fillColdKeys(statements);
+  if (values['only-fill']) await reportSumming(here, url);
+  else if (values['only-keys']) await fillColdKeys(statements);
   for (const tree of values['only-fill'] ? [] : trees)
     await (values['only-keys'] ? reportKeys(tree, url, age.keys, statements) : report(tree, statements, now));
   await statements.close();
@@ -108,7 +109,7 @@ async function report(tree: string, statements: Statements, now: number): Promis
   if (!values['only-reads']) await reportSumming(tree, url);
   const gateway = await startAged(tree, url);
   try {
-    console.log(`started in ${gateway.startMs.toFixed(0)} ms`);
+    console.log(`started: ${describe(gateway)}`);
     await catchUp(gateway, statements);
     if (!isSqlite && !values['only-reads']) await statements.run('VACUUM ANALYZE');
     const reads = readsOf(age, now).filter(([name]) => name.includes(values.reads));

@@ -19,8 +19,8 @@ export interface AgedGateway {
   readonly startMs: number;
   /** CPU time of all threads until it was ready, in milliseconds. */
   readonly startCpu: number;
-  /** Bytes that its largest process holds. */
-  memory(): number;
+  /** Bytes that each of its processes holds: the primary, then workers. */
+  memory(): readonly number[];
   end(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export default defineConfig({ listen: { port: ${port}, host: '127.0.0.1' }, plug
   return {
     startMs,
     startCpu,
-    memory: () => familyOf(child.pid ?? 0).reduce((most, pid) => Math.max(most, residentOf(pid)), 0),
+    memory: () => familyOf(child.pid ?? 0).map(residentOf),
     ask: async (path) => text(await fetch(`${url}/api/admin/${path}`, { headers: { cookie } })),
     async call(secret = key) {
       const start = performance.now();

@@ -91,12 +91,14 @@ async function hasLeft(statements: Statements): Promise<boolean> {
   }
 }
 
-function describe(gateway: AgedGateway): string {
+/** Says what the start of a gateway has cost. */
+export function describe(gateway: AgedGateway): string {
   return `${gateway.startMs.toFixed(0)} ms, CPU ${gateway.startCpu.toFixed(0)} ms, memory ${megabytes(gateway)}`;
 }
 
 function megabytes(gateway: AgedGateway): string {
-  return `${(gateway.memory() / 2 ** 20).toFixed(0)} MB`;
+  const [primary, ...workers] = gateway.memory().map((bytes) => (bytes / 2 ** 20).toFixed(0));
+  return `${primary} MB${workers.length === 0 ? '' : ` of the primary, ${workers.join(' and ')} MB of workers`}`;
 }
 
 function median(figures: readonly number[]): string {
