@@ -2,7 +2,8 @@ import { parseObject } from '../json/parse.ts';
 import { isObject } from '../model/json.ts';
 import { isFinished, type Task } from '../model/tasks.ts';
 import type { Ledger, Settlement } from './ledger/index.ts';
-import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../state/database/sql.ts';
+import { rows, type Row, type Sql, type SqlValue, type Work } from '../state/database/sql.ts';
+import { LeasedRows, type Lease, type LeasedTable } from './leased-rows.ts';
 import type { ReportError, Stores } from '../state/stores.ts';
 import { startSweeping } from '../state/database/sweeping.ts';
 
@@ -24,12 +25,6 @@ export interface TaskPage {
   readonly hasMore: boolean;
 }
 
-/** Who asks a provider about tasks: the name is nobody else's, and the claim is over after so many milliseconds. */
-export interface TaskLease {
-  readonly name: string;
-  readonly milliseconds: number;
-}
-
 /**
  * Tasks in the database, for all gateways that share it. A write is durable when its promise resolves. Whoever asks with another owner
  * finds nothing. Rejects when the database fails.
@@ -41,11 +36,11 @@ export interface TaskStore {
   /** By the time at which they were made. Undefined when `after` names none of the owner's. */
   list(owner: string, query: TaskQuery): Promise<TaskPage | undefined>;
   /** Takes unfinished tasks that are due and that nobody else asks about now; the longest due come first. */
-  claim(lease: TaskLease, limit: number): Promise<readonly Task[]>;
+  claim(lease: Lease, limit: number): Promise<readonly Task[]>;
   /** Takes one task, due or not; undefined when it is finished, or somebody else asks about it now. */
-  claimOne(lease: TaskLease, owner: string, id: string): Promise<Task | undefined>;
+  claimOne(lease: Lease, owner: string, id: string): Promise<Task | undefined>;
   /** Writes what is new of an unfinished task and lets go of it: false when it was finished meanwhile, or another has claimed it. */
-  update(lease: TaskLease, task: Task, askAt: number): Promise<boolean>;
+  update(lease: Lease, task: Task, askAt: number): Promise<boolean>;
   /** Writes the end of a task, once: false when it was finished already, and then nothing is settled. */
   finish(task: Task, settlements: readonly Settlement[]): Promise<boolean>;
   /** False when there was none. */
@@ -53,8 +48,13 @@ export interface TaskStore {
 }
 
 const sweep = { batch: 200, pause: 60_000, pauseWhenFull: 200 };
-const columns =
-  'owner, id, created, updated, finished, expires, deadline, state, format, channel, asked, asks, details';
+const table: LeasedTable = {
+  name: 'tasks',
+  key: ['owner', 'id'],
+  columns:
+    'owner, id, created, updated, finished, expires, deadline, state, format, channel, asked, asks, details',
+  open: 'finished IS NULL',
+};
 
 /** Opens the tasks of the gateway's database. What has expired is removed until the job is done that `onClose` gets. */
 export function openTaskStore(
@@ -62,148 +62,62 @@ export function openTaskStore(
   report: ReportError,
   onClose: (job: () => void) => void,
 ): TaskStore {
-  const sql = sqlOf(stores.database);
+  const kept = new LeasedRows(stores.database, table, (found) => taskOf(found, report));
   onClose(
     startSweeping(
-      async () => {
-        const gone = await sql.run(() =>
-          rows(
-            `DELETE FROM tasks WHERE (owner, id) IN
-              (SELECT owner, id FROM tasks WHERE expires <= ? AND finished IS NOT NULL LIMIT ?) RETURNING id`,
-            Date.now(),
-            sweep.batch,
-          ),
-        );
-        return gone.length === sweep.batch;
-      },
+      () => removeExpired(kept.sql),
       sweep,
       (cause) => report(new Error('Tasks that have expired could not be removed.', { cause })),
     ),
   );
-  const readAll = (found: readonly Row[]): readonly Task[] =>
-    found.flatMap((one) => taskOf(one, report) ?? []);
-  const single = async (work: () => Work<Row | undefined>): Promise<Task | undefined> => {
-    const found = await sql.run(work);
-    return found === undefined ? undefined : taskOf(found, report);
-  };
-
   return {
     async create(task, askAt, settlement) {
-      await ledger.settleAfter(settlement === undefined ? [] : [settlement], function* () {
-        const values = valuesOf(task);
-        const names = [...Object.keys(values), 'ask_at', 'lease', 'lease_until'];
-        yield* rows(
-          `INSERT INTO tasks (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
-          ...Object.values(values),
-          askAt,
-          '',
-          0,
-        );
-        return true;
-      });
+      await ledger.settleAfter(settlement === undefined ? [] : [settlement], () => insert(task, askAt));
     },
-    find: (owner, id) =>
-      single(() => row(`SELECT ${columns} FROM tasks WHERE owner = ? AND id = ?`, owner, id)),
-    list: (owner, query) =>
-      sql.run(function* () {
-        const place = yield* placeOf(owner, query.after);
-        if (query.after !== undefined && place === undefined) return undefined;
-        const [sign, order] = query.order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC'];
-        const conditions = ['owner = ?'];
-        const values: SqlValue[] = [owner];
-        if (query.format !== undefined) {
-          conditions.push('format = ?');
-          values.push(query.format);
-        }
-        if (place !== undefined) {
-          conditions.push(`(created, id) ${sign} (?, ?)`);
-          values.push(place[0], place[1]);
-        }
-        const found = yield* rows(
-          `SELECT ${columns} FROM tasks WHERE ${conditions.join(' AND ')} ORDER BY created ${order}, id ${order} LIMIT ? OFFSET ?`,
-          ...values,
-          query.limit + 1,
-          query.skip ?? 0,
-        );
-        return { tasks: readAll(found.slice(0, query.limit)), hasMore: found.length > query.limit };
-      }),
-    async claim({ name, milliseconds }, limit) {
-      const now = Date.now();
-      // Most times there is nothing: a look needs no lock.
-      const due = 'finished IS NULL AND ask_at <= ? AND lease_until <= ?';
-      const found = await sql.run(function* () {
-        const first = yield* row(`SELECT 1 AS due FROM tasks WHERE ${due} LIMIT 1`, now, now);
-        if (first === undefined) return [];
-        return yield* rows(
-          `UPDATE tasks SET lease = ?, lease_until = ? WHERE (owner, id) IN
-            (SELECT owner, id FROM tasks WHERE ${due} ORDER BY ask_at LIMIT ?${sql.forUpdateOfFree}) RETURNING ${columns}`,
-          name,
-          now + milliseconds,
-          now,
-          now,
-          limit,
-        );
-      });
-      return readAll(found);
+    find: (owner, id) => kept.find(owner, id),
+    async list(owner, { format, ...query }) {
+      const page = await kept.page({ owner }, query, format === undefined ? {} : { format });
+      return page && { tasks: page.items, hasMore: page.hasMore };
     },
-    claimOne({ name, milliseconds }, owner, id) {
-      const now = Date.now();
-      return single(() =>
-        row(
-          `UPDATE tasks SET lease = ?, lease_until = ? WHERE owner = ? AND id = ? AND finished IS NULL AND lease_until <= ?
-            RETURNING ${columns}`,
-          name,
-          now + milliseconds,
-          owner,
-          id,
-          now,
-        ),
-      );
-    },
-    async update({ name }, task, askAt) {
-      const values = valuesOf(task);
-      const names = Object.keys(values);
-      const done = await sql.run(() =>
-        row(
-          `UPDATE tasks SET ${names.map((one) => `${one} = ?`).join(', ')}, ask_at = ?, lease_until = 0
-            WHERE owner = ? AND id = ? AND finished IS NULL AND lease = ? RETURNING id`,
-          ...Object.values(values),
-          Math.min(askAt, task.deadline),
-          task.owner,
-          task.id,
+    claim: (lease, limit) => kept.claim(lease, limit),
+    claimOne: (lease, owner, id) => kept.claimOne(lease, owner, id),
+    update: ({ name }, task, askAt) =>
+      kept.sql.run(() =>
+        kept.release(
+          [task.owner, task.id],
+          { ...valuesOf(task), ask_at: Math.min(askAt, task.deadline) },
           name,
         ),
-      );
-      return done !== undefined;
-    },
+      ),
     async finish(task, settlements) {
       if (!isFinished(task)) throw new Error('A task that goes on was to be finished.');
-      return ledger.settleAfter(settlements, function* () {
-        const values = valuesOf(task);
-        const names = Object.keys(values);
-        const done = yield* row(
-          `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(', ')}, lease_until = 0
-            WHERE owner = ? AND id = ? AND finished IS NULL RETURNING id`,
-          ...Object.values(values),
-          task.owner,
-          task.id,
-        );
-        return done !== undefined;
-      });
+      return ledger.settleAfter(settlements, () => kept.release([task.owner, task.id], valuesOf(task)));
     },
-    async remove(owner, id) {
-      return (
-        (await sql.run(() => row('DELETE FROM tasks WHERE owner = ? AND id = ? RETURNING id', owner, id))) !==
-        undefined
-      );
-    },
+    remove: (owner, id) => kept.remove(owner, id),
   };
 }
 
-function* placeOf(owner: string, id: string | undefined): Work<readonly [number, string] | undefined> {
-  if (id === undefined) return undefined;
-  const found = yield* row('SELECT created FROM tasks WHERE owner = ? AND id = ?', owner, id);
-  return found === undefined ? undefined : [Number(found['created']), id];
+/** Returns true when there may be more. */
+async function removeExpired({ run }: Sql): Promise<boolean> {
+  const gone = await run(() =>
+    rows(
+      `DELETE FROM tasks WHERE (owner, id) IN
+        (SELECT owner, id FROM tasks WHERE expires <= ? AND finished IS NOT NULL LIMIT ?) RETURNING id`,
+      Date.now(),
+      sweep.batch,
+    ),
+  );
+  return gone.length === sweep.batch;
+}
+
+function* insert(task: Task, askAt: number): Work<boolean> {
+  const values = { ...valuesOf(task), ask_at: askAt, lease: '', lease_until: 0 };
+  const places = Object.keys(values).map(() => '?');
+  yield* rows(
+    `INSERT INTO tasks (${Object.keys(values).join(', ')}) VALUES (${places.join(', ')})`,
+    ...Object.values(values),
+  );
+  return true;
 }
 
 /** Members that have a column of their own. The rest stands in `details`. */

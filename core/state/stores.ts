@@ -116,6 +116,53 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     SWEEP,
     (cause) => report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause })),
   );
+  const vectors = createVectorOpener(database, report);
+  // A write, because a disk that is full and a server that only reads do answer questions.
+  const health = openNamespace<number>(database, 'health', report);
+  let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
+  return {
+    database,
+    namespace: (name) => openNamespace(database, name, report),
+    ...entryWrites(database, report),
+    revision: async (name) =>
+      database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
+    async changes<Value>(name: string, since: number) {
+      const told = await changesSince(database, name, since);
+      if (told === undefined) return undefined;
+      const store = openNamespace<Value>(database, name, report);
+      const entries = await Promise.all(
+        told.entries.map(async ([key, text]) => {
+          const read = text === undefined ? undefined : await store.deserializeData<Value>(text);
+          return [key, read?.value] as const;
+        }),
+      );
+      return { revision: told.revision, entries };
+    },
+    vectors: async (name, limits) => {
+      checkName(name);
+      return vectors.open(name, limits);
+    },
+    ready: async () => {
+      if (database.kind === 'postgres') await database.ready();
+    },
+    health: async () => {
+      if (asked === undefined || Date.now() - asked.at >= HEALTH_EVERY)
+        asked = { at: Date.now(), answer: health.set('written', Date.now()).then(() => {}) };
+      return asked.answer;
+    },
+    close: async () => {
+      stopSweeping();
+      vectors.close();
+      await database.close();
+    },
+  };
+}
+
+/** Writes entries of any namespace. */
+function entryWrites(
+  database: Database,
+  report: ReportError,
+): Pick<Stores, 'add' | 'addAll' | 'change' | 'remove'> {
   const storedBeside = async ({ namespace, key, value, ttl }: OtherEntry) => ({
     namespace,
     key,
@@ -124,13 +171,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
         ? undefined
         : await stored(openNamespace<unknown>(database, namespace, report), value, ttl),
   });
-  const vectors = createVectorOpener(database, report);
-  // A write, because a disk that is full and a server that only reads do answer questions.
-  const health = openNamespace<number>(database, 'health', report);
-  let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
   return {
-    database,
-    namespace: (name) => openNamespace(database, name, report),
     async add(namespace, key, value, ttl) {
       const store = openNamespace<unknown>(database, namespace, report);
       return insertEntry(database, { namespace, key }, await stored(store, value, ttl));
@@ -180,37 +221,6 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
         if (await removeEntry(database, { namespace, key }, text)) return true;
         // oxlint-enable no-await-in-loop
       }
-    },
-    revision: async (name) =>
-      database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
-    async changes<Value>(name: string, since: number) {
-      const told = await changesSince(database, name, since);
-      if (told === undefined) return undefined;
-      const store = openNamespace<Value>(database, name, report);
-      const entries = await Promise.all(
-        told.entries.map(async ([key, text]) => {
-          const read = text === undefined ? undefined : await store.deserializeData<Value>(text);
-          return [key, read?.value] as const;
-        }),
-      );
-      return { revision: told.revision, entries };
-    },
-    vectors: async (name, limits) => {
-      checkName(name);
-      return vectors.open(name, limits);
-    },
-    ready: async () => {
-      if (database.kind === 'postgres') await database.ready();
-    },
-    health: async () => {
-      if (asked === undefined || Date.now() - asked.at >= HEALTH_EVERY)
-        asked = { at: Date.now(), answer: health.set('written', Date.now()).then(() => {}) };
-      return asked.answer;
-    },
-    close: async () => {
-      stopSweeping();
-      vectors.close();
-      await database.close();
     },
   };
 }

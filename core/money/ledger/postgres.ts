@@ -66,18 +66,116 @@ interface Waiting {
  */
 export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = maxEndUsers): Ledger {
   const kinds = new Kinds();
-  /** By the last holder of budgets, whom most calls share, or the key or team of an end user: what waits for the transaction under way. */
-  const lines = new Map<string, Waiting[]>();
+  const lines = new ClaimLines(database, mostEndUsers);
+  return {
+    reserve: (...call) => lines.reserve(...call),
+    giveBack: ({ resized, ended }) =>
+      database.transaction(async (session) => {
+        await ofKeys.resize(session, resized);
+        await ofOwners.resize(
+          session,
+          resized.filter(({ id }) => includesOwners(id)),
+        );
+        await giveBackIn(session, ended);
+      }),
+    async recalled() {
+      return (await database.query(recalled)).map(({ id }) => String(id));
+    },
+    settle: (settlements) => database.transaction((session) => settleIn(session, settlements, kinds)),
+    settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
+      database.transaction(async (session) => {
+        const goesOn = await workInPostgres(session, first);
+        if (!goesOn) return false;
+        await settleIn(session, settlements, kinds);
+        const now = Date.now();
+        await ofKeys.claim(session, renewed, now);
+        await ofOwners.claim(session, renewed, now);
+        await giveBackIn(session, released);
+        return true;
+      }),
+    release: (ids) => release(database, ids),
+    async renew(reservations) {
+      const ids = reservations.map(({ id }) => id);
+      const kept = new Set(await ofKeys.renew(database, ids));
+      const shared = new Map<string, number>();
+      for (const id of await ofOwners.renew(database, ids.filter(includesOwners)))
+        shared.set(id, (shared.get(id) ?? 0) + 1);
+      const lost = reservations.filter(
+        ({ id, owners = [] }) => !kept.has(id) || (shared.get(id) ?? 0) < owners.length,
+      );
+      if (lost.length > 0) {
+        const now = Date.now();
+        await ofKeys.claim(database, lost, now);
+        await ofOwners.claim(database, lost, now);
+      }
+      return lost.map(({ id }) => id);
+    },
+    async sweep() {
+      await ofOwners.sweep(database);
+      return ofKeys.sweep(database);
+    },
+    async states(keyId, budgets) {
+      const now = Date.now();
+      const owners = ownersIn(budgets);
+      const rows = [
+        ...(await ofKeys.standing(database, [keyId], now)),
+        ...(await ofOwners.standing(database, summedIn(owners), now)),
+        ...(await windowed(database, [{ keyId, budgets }], now)),
+      ];
+      return statesOf(keyId, budgets, rows, now);
+    },
+  };
+}
+
+/** Calls that wait for the transaction under way, in a line for each holder that most of them share. */
+class ClaimLines {
+  readonly #database: PostgresDatabase;
+  readonly #mostEndUsers: number;
+  /** By the last holder of budgets, whom most calls share, or the key or team of an end user. */
+  readonly #lines = new Map<string, Waiting[]>();
+
+  constructor(database: PostgresDatabase, mostEndUsers: number) {
+    this.#database = database;
+    this.#mostEndUsers = mostEndUsers;
+  }
+
+  /** Reserves in line. Rejects when nothing fits, or the database does not answer in time. */
+  async reserve(
+    ...[keyId, budgets, most, lease = 60_000, less, wanted]: Parameters<Ledger['reserve']>
+  ): Promise<Reservation> {
+    const amounts: Waiting['amounts'] = less === undefined ? [checked(most)] : [checked(most), checked(less)];
+    const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
+    const waiting: Waiting = { keyId, budgets, amounts, wanted, lease, over: false, resolve, reject };
+    const last = budgets.findLast(({ owner }) => owner !== undefined)?.owner;
+    const name = last?.scope ?? last?.id ?? keyId;
+    const line = this.#lines.get(name);
+    if (line !== undefined) line.push(waiting);
+    else {
+      const begun = [waiting];
+      this.#lines.set(name, begun);
+      void this.#serve(name, begun);
+    }
+    const timer = setTimeout(
+      () => reject(new Error('The database did not answer in time.')),
+      this.#database.patience,
+    );
+    try {
+      return await promise;
+    } finally {
+      waiting.over = true;
+      clearTimeout(timer);
+    }
+  }
 
   /** What became of each: a claim, or why there is none. */
-  const claim = (together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
-    database.transaction(async (session) => {
+  #claim(together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> {
+    return this.#database.transaction(async (session) => {
       const keys = [...new Set(together.map(({ keyId }) => keyId))];
       const owners = ownersIn(together.flatMap(({ budgets }) => budgets));
       const scopes = together.flatMap(({ budgets }) => budgets.flatMap(({ owner }) => owner?.scope ?? []));
       await session.query(inLine, [[...keys, ...owners, ...scopes]]);
       const now = Date.now();
-      const places = new EndUserPlaces(session, now, mostEndUsers);
+      const places = new EndUserPlaces(session, now, this.#mostEndUsers);
       await places.read(together);
       const rows = [
         ...(await ofKeys.standing(session, keys, now)),
@@ -133,14 +231,15 @@ export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = ma
       }
       return told;
     });
+  }
 
   /** Serves a line until nobody stands in it. */
-  const serve = async (name: string, line: Waiting[]): Promise<void> => {
+  async #serve(name: string, line: Waiting[]): Promise<void> {
     while (line.length > 0) {
       const together = line.splice(0, mostTogether).filter(({ over }) => !over);
       if (together.length === 0) continue;
       try {
-        const outcomes = await claim(together);
+        const outcomes = await this.#claim(together);
         const late: string[] = [];
         for (const [index, waiting] of together.entries()) {
           const outcome = outcomes[index];
@@ -149,101 +248,18 @@ export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = ma
           else waiting.resolve(outcome);
         }
         // What cannot be given back now is swept when its lease is over.
-        if (late.length > 0) await release(late).catch(() => {});
+        if (late.length > 0) await release(this.#database, late).catch(() => {});
       } catch (error) {
         for (const waiting of together) waiting.reject(error);
       }
     }
-    lines.delete(name);
-  };
+    this.#lines.delete(name);
+  }
+}
 
-  const release = async (ids: readonly string[]): Promise<void> => {
-    if (!ids.some(includesOwners)) return ofKeys.giveBack(database, ids);
-    await database.transaction((session) => giveBackIn(session, ids));
-  };
-
-  return {
-    async reserve(keyId, budgets, most, lease = 60_000, less = undefined, wanted = undefined) {
-      const amounts: Waiting['amounts'] =
-        less === undefined ? [checked(most)] : [checked(most), checked(less)];
-      const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
-      const waiting: Waiting = { keyId, budgets, amounts, wanted, lease, over: false, resolve, reject };
-      const last = budgets.findLast(({ owner }) => owner !== undefined)?.owner;
-      const name = last?.scope ?? last?.id ?? keyId;
-      const line = lines.get(name);
-      if (line !== undefined) line.push(waiting);
-      else {
-        const begun = [waiting];
-        lines.set(name, begun);
-        void serve(name, begun);
-      }
-      const timer = setTimeout(
-        () => reject(new Error('The database did not answer in time.')),
-        database.patience,
-      );
-      try {
-        return await promise;
-      } finally {
-        waiting.over = true;
-        clearTimeout(timer);
-      }
-    },
-    giveBack: ({ resized, ended }) =>
-      database.transaction(async (session) => {
-        await ofKeys.resize(session, resized);
-        await ofOwners.resize(
-          session,
-          resized.filter(({ id }) => includesOwners(id)),
-        );
-        await giveBackIn(session, ended);
-      }),
-    async recalled() {
-      return (await database.query(recalled)).map(({ id }) => String(id));
-    },
-    settle: (settlements) => database.transaction((session) => settleIn(session, settlements, kinds)),
-    settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
-      database.transaction(async (session) => {
-        const goesOn = await workInPostgres(session, first);
-        if (!goesOn) return false;
-        await settleIn(session, settlements, kinds);
-        const now = Date.now();
-        await ofKeys.claim(session, renewed, now);
-        await ofOwners.claim(session, renewed, now);
-        await giveBackIn(session, released);
-        return true;
-      }),
-    release,
-    async renew(reservations) {
-      const ids = reservations.map(({ id }) => id);
-      const kept = new Set(await ofKeys.renew(database, ids));
-      const shared = new Map<string, number>();
-      for (const id of await ofOwners.renew(database, ids.filter(includesOwners)))
-        shared.set(id, (shared.get(id) ?? 0) + 1);
-      const lost = reservations.filter(
-        ({ id, owners = [] }) => !kept.has(id) || (shared.get(id) ?? 0) < owners.length,
-      );
-      if (lost.length > 0) {
-        const now = Date.now();
-        await ofKeys.claim(database, lost, now);
-        await ofOwners.claim(database, lost, now);
-      }
-      return lost.map(({ id }) => id);
-    },
-    async sweep() {
-      await ofOwners.sweep(database);
-      return ofKeys.sweep(database);
-    },
-    async states(keyId, budgets) {
-      const now = Date.now();
-      const owners = ownersIn(budgets);
-      const rows = [
-        ...(await ofKeys.standing(database, [keyId], now)),
-        ...(await ofOwners.standing(database, summedIn(owners), now)),
-        ...(await windowed(database, [{ keyId, budgets }], now)),
-      ];
-      return statesOf(keyId, budgets, rows, now);
-    },
-  };
+async function release(database: PostgresDatabase, ids: readonly string[]): Promise<void> {
+  if (!ids.some(includesOwners)) return ofKeys.giveBack(database, ids);
+  await database.transaction((session) => giveBackIn(session, ids));
 }
 
 async function giveBackIn(session: PostgresSession, ids: readonly string[]): Promise<void> {

@@ -73,39 +73,12 @@ export function createPrices(
   { unknown = () => {}, difference }: PriceReports = {},
   catalog?: PricedChannels,
 ): Prices {
-  const configured = tableOf(table);
-  const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
+  const { configured, at, everywhere, ofOne } = rowsOf(table, catalog);
   const told = new Set<string>();
   const tell = (model: string): undefined => {
     if (told.has(model) || told.size >= remembered) return;
     told.add(model);
     unknown(model);
-  };
-
-  const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
-  /** The rows of the channels that serve the model, and whether they are enough to charge for it. */
-  const everywhere = (model: string): { readonly rows: readonly Row[]; readonly enough: boolean } => {
-    const rows: Row[] = [];
-    let enough = true;
-    for (const { channel, targets } of catalog?.candidates(model) ?? []) {
-      const row = targets[0] && at({ channel: channel.id, model: targets[0].model });
-      if (row !== undefined) rows.push(row);
-      // One that has a pattern for it and knows nothing of it most likely does not have it; of what the config names there is no such doubt.
-      else if (channel.models.includes(model)) enough = false;
-    }
-    return { rows, enough: enough && rows.length > 0 };
-  };
-
-  const ofOne = (model: string, usage: Usage, servedBy: ServedBy | undefined): Cost | undefined => {
-    const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
-    if (row !== undefined) return row.cost(usage);
-    const { rows, enough } = everywhere(model);
-    let dearest: Cost | undefined;
-    for (const one of enough || servedBy === undefined ? rows : []) {
-      const cost = one.cost(usage);
-      if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
-    }
-    return dearest;
   };
 
   const channelsById = new Map(catalog?.channels.map((channel) => [channel.id, channel]));
@@ -169,6 +142,37 @@ export function createPrices(
     row: (model, servedBy) =>
       (configured(model) ?? (servedBy === undefined ? everywhere(model).rows[0] : at(servedBy)))?.shown,
   };
+}
+
+/** Finds rows: those of the config by public names, those of channels by the names of their providers. */
+function rowsOf(table: PriceTable, catalog: PricedChannels | undefined) {
+  const configured = tableOf(table);
+  const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
+  const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
+  /** The rows of the channels that serve the model, and whether they are enough to charge for it. */
+  const everywhere = (model: string): { readonly rows: readonly Row[]; readonly enough: boolean } => {
+    const rows: Row[] = [];
+    let enough = true;
+    for (const { channel, targets } of catalog?.candidates(model) ?? []) {
+      const row = targets[0] && at({ channel: channel.id, model: targets[0].model });
+      if (row !== undefined) rows.push(row);
+      // One that has a pattern for it and knows nothing of it most likely does not have it; of what the config names there is no such doubt.
+      else if (channel.models.includes(model)) enough = false;
+    }
+    return { rows, enough: enough && rows.length > 0 };
+  };
+  const ofOne = (model: string, usage: Usage, servedBy: ServedBy | undefined): Cost | undefined => {
+    const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
+    if (row !== undefined) return row.cost(usage);
+    const { rows, enough } = everywhere(model);
+    let dearest: Cost | undefined;
+    for (const one of enough || servedBy === undefined ? rows : []) {
+      const cost = one.cost(usage);
+      if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
+    }
+    return dearest;
+  };
+  return { configured, at, everywhere, ofOne };
 }
 
 /** Finds the config's row for a public name. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { ProviderObject } from '../../model/provider-objects.ts';
+import type { Lease } from '../leased-rows.ts';
 import type { Reservation, Settlement } from '../ledger/index.ts';
 
 /** Which objects of an owner and a kind are wanted. `after` and `before` are ids that the page follows, or stands in front of. */
@@ -14,12 +15,6 @@ export interface ObjectQuery {
 export interface ObjectPage {
   readonly objects: readonly ProviderObject[];
   readonly hasMore: boolean;
-}
-
-/** Who asks providers about what is to be charged: the name is nobody else's, and the claim is over after so many milliseconds. */
-export interface ObjectLease {
-  readonly name: string;
-  readonly milliseconds: number;
 }
 
 /** What is charged for a new object. */
@@ -58,11 +53,11 @@ export interface ObjectStore {
   /** False when there was none. */
   remove(object: ProviderObject): Promise<boolean>;
   /** Takes objects whose providers are to be asked now and that nobody else asks about; the longest due come first. */
-  claim(lease: ObjectLease, limit: number): Promise<readonly ProviderObject[]>;
+  claim(lease: Lease, limit: number): Promise<readonly ProviderObject[]>;
   /** Takes one, due or not; undefined when it is charged, or somebody else asks about it now. */
-  claimOne(lease: ObjectLease, object: ProviderObject): Promise<ProviderObject | undefined>;
+  claimOne(lease: Lease, object: ProviderObject): Promise<ProviderObject | undefined>;
   /** Writes what is new of one that is still to be charged, and lets go of it: false when another has claimed it meanwhile. */
-  later(lease: ObjectLease, object: ProviderObject, askAt: number): Promise<boolean>;
+  later(lease: Lease, object: ProviderObject, askAt: number): Promise<boolean>;
   /**
    * Charges one, once, gives back what is claimed for it, and keeps what it has left behind: false when it was charged already, and then
    * nothing is written.

@@ -2,12 +2,18 @@
 import { parseObject } from '../../json/parse.ts';
 import { isObject } from '../../model/json.ts';
 import type { ObjectCharge, ProviderObject } from '../../model/provider-objects.ts';
-import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../../state/database/sql.ts';
+import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
 import type { ReportError, Stores } from '../../state/stores.ts';
 import type { Ledger } from '../ledger/index.ts';
+import { LeasedRows, type LeasedTable } from '../leased-rows.ts';
 import type { ObjectStore } from './index.ts';
 
-const columns = 'owner, kind, id, channel, account, created, details';
+const table: LeasedTable = {
+  name: 'provider_objects',
+  key: ['owner', 'kind', 'id'],
+  columns: 'owner, kind, id, channel, account, created, details',
+  open: 'ask_at IS NOT NULL',
+};
 
 /** Longer descriptions are not kept, in characters: whoever wants one asks the provider. */
 const longestSeen = 64 * 1024;
@@ -17,14 +23,8 @@ export function openObjectStore(
   { stores, ledger }: { readonly stores: Pick<Stores, 'database'>; readonly ledger: Ledger },
   report: ReportError,
 ): ObjectStore {
-  const sql = sqlOf(stores.database);
-  const readAll = (found: readonly Row[]): readonly ProviderObject[] =>
-    found.flatMap((one) => objectOf(one, report) ?? []);
-  const single = async (work: () => Work<Row | undefined>): Promise<ProviderObject | undefined> => {
-    const found = await sql.run(work);
-    return found === undefined ? undefined : objectOf(found, report);
-  };
-
+  const kept = new LeasedRows(stores.database, table, (found) => objectOf(found, report));
+  const { sql } = kept;
   return {
     async create(object, { askAt, reservation, settlements = [] } = {}) {
       const create = function* (): Work<boolean> {
@@ -35,146 +35,32 @@ export function openObjectStore(
       if (renewed.length + settlements.length === 0) await sql.atomically(create);
       else await ledger.settleAfter(settlements, create, { renewed });
     },
-    find: (owner, kind, id) =>
-      single(() =>
-        row(
-          `SELECT ${columns} FROM provider_objects WHERE owner = ? AND kind = ? AND id = ?`,
-          owner,
-          kind,
-          id,
-        ),
-      ),
+    find: (owner, kind, id) => kept.find(owner, kind, id),
     async isOwned(kind, id) {
       const found = await sql.run(() =>
         row('SELECT 1 AS found FROM provider_objects WHERE id = ? AND kind = ? LIMIT 1', id, kind),
       );
       return found !== undefined;
     },
-    list: (owner, kind, query) =>
-      sql.run(function* () {
-        const { limit, after, before } = query;
-        // What stands before a place is read backwards from it.
-        const backwards = before !== undefined;
-        const ascending = (query.order === 'asc') !== backwards;
-        const named = before ?? after;
-        const place = yield* placeOf(owner, kind, named);
-        if (named !== undefined && place === undefined) return undefined;
-        const [sign, order] = ascending ? ['>', 'ASC'] : ['<', 'DESC'];
-        const values: SqlValue[] = [owner, kind, ...(place ?? []), limit + 1];
-        const found = yield* rows(
-          `SELECT ${columns} FROM provider_objects WHERE owner = ? AND kind = ?
-            ${place === undefined ? '' : `AND (created, id) ${sign} (?, ?)`} ORDER BY created ${order}, id ${order} LIMIT ?`,
-          ...values,
-        );
-        const page = readAll(found.slice(0, limit));
-        return { objects: backwards ? page.toReversed() : page, hasMore: found.length > limit };
-      }),
+    async list(owner, kind, query) {
+      const page = await kept.page({ owner, kind }, query);
+      return page && { objects: page.items, hasMore: page.hasMore };
+    },
     async see(object, seen, known = object.known) {
-      await sql.run(() =>
-        rows(
-          'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
-          detailsOf({ ...object, seen, known }),
-          object.owner,
-          object.kind,
-          object.id,
-          // Who changed it meanwhile has asked the provider too.
-          detailsOf(object),
-        ),
-      );
+      // Whoever has changed it meanwhile has asked the provider too.
+      await sql.run(() => replace(object, { ...object, seen, known }));
     },
     change: (object, now, settlements) =>
-      ledger.settleAfter(settlements, function* () {
-        const { owner, kind, id } = object;
-        const found =
-          now === undefined
-            ? yield* row(
-                'DELETE FROM provider_objects WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
-                owner,
-                kind,
-                id,
-                detailsOf(object),
-              )
-            : yield* row(
-                'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
-                detailsOf(now),
-                owner,
-                kind,
-                id,
-                detailsOf(object),
-              );
-        return found !== undefined;
-      }),
-    async remove({ owner, kind, id }) {
-      const gone = await sql.run(() =>
-        row(
-          'DELETE FROM provider_objects WHERE owner = ? AND kind = ? AND id = ? RETURNING id',
-          owner,
-          kind,
-          id,
-        ),
-      );
-      return gone !== undefined;
-    },
-    async claim({ name, milliseconds }, limit) {
-      const now = Date.now();
-      // Most times there is nothing: a look needs no lock.
-      const due = 'ask_at IS NOT NULL AND ask_at <= ? AND lease_until <= ?';
-      const found = await sql.run(function* () {
-        const first = yield* row(`SELECT 1 AS due FROM provider_objects WHERE ${due} LIMIT 1`, now, now);
-        if (first === undefined) return [];
-        return yield* rows(
-          `UPDATE provider_objects SET lease = ?, lease_until = ? WHERE (owner, kind, id) IN
-            (SELECT owner, kind, id FROM provider_objects WHERE ${due} ORDER BY ask_at LIMIT ?${sql.forUpdateOfFree}) RETURNING ${columns}`,
-          name,
-          now + milliseconds,
-          now,
-          now,
-          limit,
-        );
-      });
-      return readAll(found);
-    },
-    claimOne({ name, milliseconds }, { owner, kind, id }) {
-      const now = Date.now();
-      return single(() =>
-        row(
-          `UPDATE provider_objects SET lease = ?, lease_until = ? WHERE owner = ? AND kind = ? AND id = ? AND ask_at IS NOT NULL
-            AND lease_until <= ? RETURNING ${columns}`,
-          name,
-          now + milliseconds,
-          owner,
-          kind,
-          id,
-          now,
-        ),
-      );
-    },
-    async later({ name }, object, askAt) {
-      const done = await sql.run(() =>
-        row(
-          `UPDATE provider_objects SET details = ?, ask_at = ?, lease_until = 0
-            WHERE owner = ? AND kind = ? AND id = ? AND ask_at IS NOT NULL AND lease = ? RETURNING id`,
-          detailsOf(object),
-          askAt,
-          object.owner,
-          object.kind,
-          object.id,
-          name,
-        ),
-      );
-      return done !== undefined;
-    },
+      ledger.settleAfter(settlements, () => (now === undefined ? drop(object) : replace(object, now))),
+    remove: (object) => kept.remove(...keyOf(object)),
+    claim: (lease, limit) => kept.claim(lease, limit),
+    claimOne: (lease, object) => kept.claimOne(lease, ...keyOf(object)),
+    later: ({ name }, object, askAt) =>
+      sql.run(() => kept.release(keyOf(object), { details: detailsOf(object), ask_at: askAt }, name)),
     settle: ({ charge, ...object }, settlements, left) => {
       const settle = function* (): Work<boolean> {
-        const done = yield* row(
-          `UPDATE provider_objects SET details = ?, ask_at = NULL, lease_until = 0
-            WHERE owner = ? AND kind = ? AND id = ? AND ask_at IS NOT NULL RETURNING id`,
-          detailsOf(object),
-          object.owner,
-          object.kind,
-          object.id,
-        );
-        if (done === undefined) return false;
+        const done = yield* kept.release(keyOf(object), { details: detailsOf(object), ask_at: null });
+        if (!done) return false;
         for (const one of left) yield* insert(one, undefined);
         return true;
       };
@@ -182,6 +68,33 @@ export function openObjectStore(
       return ledger.settleAfter(settlements, settle, claim === undefined ? {} : { released: [claim] });
     },
   };
+}
+
+function keyOf({ owner, kind, id }: ProviderObject): readonly string[] {
+  return [owner, kind, id];
+}
+
+const isUnchanged = 'owner = ? AND kind = ? AND id = ? AND details = ?';
+
+/** Returns false when somebody has changed the object meanwhile. */
+function* replace(object: ProviderObject, now: ProviderObject): Work<boolean> {
+  const done = yield* row(
+    `UPDATE provider_objects SET details = ? WHERE ${isUnchanged} RETURNING id`,
+    detailsOf(now),
+    ...keyOf(object),
+    detailsOf(object),
+  );
+  return done !== undefined;
+}
+
+/** Removes an object. Returns false when somebody has changed it meanwhile. */
+function* drop(object: ProviderObject): Work<boolean> {
+  const done = yield* row(
+    `DELETE FROM provider_objects WHERE ${isUnchanged} RETURNING id`,
+    ...keyOf(object),
+    detailsOf(object),
+  );
+  return done !== undefined;
 }
 
 function* insert(object: ProviderObject, askAt: number | undefined): Work<void> {
@@ -195,7 +108,7 @@ function* insert(object: ProviderObject, askAt: number | undefined): Work<void> 
     owner,
   );
   yield* rows(
-    `INSERT INTO provider_objects (${columns}, ask_at, lease, lease_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', 0)
+    `INSERT INTO provider_objects (${table.columns}, ask_at, lease, lease_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', 0)
       ON CONFLICT (owner, kind, id) DO NOTHING RETURNING id`,
     owner,
     kind,
@@ -206,21 +119,6 @@ function* insert(object: ProviderObject, askAt: number | undefined): Work<void> 
     detailsOf(object),
     askAt ?? null,
   );
-}
-
-function* placeOf(
-  owner: string,
-  kind: string,
-  id: string | undefined,
-): Work<readonly [number, string] | undefined> {
-  if (id === undefined) return undefined;
-  const found = yield* row(
-    'SELECT created FROM provider_objects WHERE owner = ? AND kind = ? AND id = ?',
-    owner,
-    kind,
-    id,
-  );
-  return found === undefined ? undefined : [Number(found['created']), id];
 }
 
 function detailsOf({ seen, known, charge }: ProviderObject): string {

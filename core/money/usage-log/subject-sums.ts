@@ -69,44 +69,12 @@ export function createSubjectSumming(
     const chosen = new ChosenSubjects(database.kind, limits);
     const parts = found.map(callOf);
     const chargedParts = charges.map(callOf);
-    yield* chosen.read(
-      [...parts, ...chargedParts].flatMap((part) =>
-        part.subjects.flatMap(({ kind, values }) =>
-          isChosen(kind) ? [{ kind, subject: String(values[1]), at: part.at }] : [],
-        ),
-      ),
-    );
+    yield* chosen.read(chosenIn([...parts, ...chargedParts]));
     const names = new Numbered();
     const subjects = new Numbered();
     const additions = new Map<string, Addition>();
-    for (const { one, at, subjects: own } of parts) {
-      const lastDay = Math.floor(at / day);
-      const named = names.place(namedOf(one), lastDay);
-      const unnamed = names.place(unnamedOf(one), lastDay);
-      for (const subject of own) {
-        const { kind } = subject;
-        let { values } = subject;
-        if (isChosen(kind)) {
-          const tenant = tenantOf(one);
-          const isNew = chosen.take(kind, String(values[1]), at, tenant);
-          if (isNew === undefined) ({ values } = others(subject));
-          else if (isNew) {
-            const { level, kind: number } = newSubjectLevels[kind];
-            const place = subjects.place([number, tenant, null, null, null, null], lastDay);
-            count(additions, undefined, { level, start: at - (at % hour), subject: place, names: unnamed });
-          }
-        }
-        const place = subjects.place(values, lastDay);
-        for (const { level, size, hasNames, kind: summed } of subjectLevels)
-          if (summed === kind)
-            count(additions, one, {
-              level,
-              start: at - (at % size),
-              subject: place,
-              names: hasNames ? named : unnamed,
-            });
-      }
-    }
+    const numbered = { names, subjects, additions };
+    for (const part of parts) addCall(part, chosen, numbered);
     yield* write(statements, names, subjects, additions);
     yield* unfold(
       found.map(({ at }) => Number(at)),
@@ -135,6 +103,56 @@ export function createSubjectSumming(
     );
     return waiting === undefined ? false : sql.atomically(add);
   };
+}
+
+/** Rows that are added to, with the names and subjects that they need numbers for. */
+interface Numbering {
+  readonly names: Numbered;
+  readonly subjects: Numbered;
+  readonly additions: Map<string, Addition>;
+}
+
+/** Adds one call to the sums of all its subjects. */
+function addCall(
+  { one, at, subjects: own }: ChargedCall,
+  chosen: ChosenSubjects,
+  { names, subjects, additions }: Numbering,
+): void {
+  const lastDay = Math.floor(at / day);
+  const named = names.place(namedOf(one), lastDay);
+  const unnamed = names.place(unnamedOf(one), lastDay);
+  for (const subject of own) {
+    const { kind } = subject;
+    let { values } = subject;
+    if (isChosen(kind)) {
+      const tenant = tenantOf(one);
+      const isNew = chosen.take(kind, String(values[1]), at, tenant);
+      if (isNew === undefined) ({ values } = others(subject));
+      else if (isNew) {
+        const { level, kind: number } = newSubjectLevels[kind];
+        const place = subjects.place([number, tenant, null, null, null, null], lastDay);
+        count(additions, undefined, { level, start: at - (at % hour), subject: place, names: unnamed });
+      }
+    }
+    const place = subjects.place(values, lastDay);
+    for (const { level, size, hasNames, kind: summed } of subjectLevels)
+      if (summed === kind)
+        count(additions, one, {
+          level,
+          start: at - (at % size),
+          subject: place,
+          names: hasNames ? named : unnamed,
+        });
+  }
+}
+
+/** Returns the tags and end users of calls, which are kept up to a maximum number. */
+function chosenIn(parts: readonly ChargedCall[]): Parameters<ChosenSubjects['read']>[0] {
+  return parts.flatMap(({ at, subjects }) =>
+    subjects.flatMap(({ kind, values }) =>
+      isChosen(kind) ? [{ kind, subject: String(values[1]), at }] : [],
+    ),
+  );
 }
 
 function callOf(one: Row): ChargedCall {

@@ -40,9 +40,8 @@ const recordSchema: z.ZodType<AdminToken> = z.object({
 /** Opens the tokens that are kept in these stores. `report` gets the errors of records that cannot be read. */
 export function openAdminTokens(stores: Stores, report: ReportError = () => {}): AdminTokens {
   const kept = stores.namespace<unknown>(namespace);
-  const uses = stores.namespace<number>(usesNamespace);
-  /** When this process wrote the use of each token down. */
-  const noted = new Map<string, number>();
+  const uses = usesOf(stores);
+  const noteUse = useNoter(uses, report);
 
   function decode(row: string, value: unknown): AdminToken | undefined {
     if (value === undefined) return undefined;
@@ -52,20 +51,6 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
       new Error(`The admin token stored as ${row.slice(0, 12)}… does not work: ${sentenceOf(result.error)}.`),
     );
     return undefined;
-  }
-
-  function noteUse(token: AdminToken): void {
-    const { id, expiresAt } = token;
-    const now = Date.now();
-    if (now - (noted.get(id) ?? 0) < noteEvery) return;
-    if (noted.size > maxTokens) noted.clear();
-    noted.set(id, now);
-    // Nobody waits for this: a request must not fail because its time could not be written.
-    uses
-      .set(id, now, expiresAt + keptAfter(token) - now)
-      .catch((cause: unknown) =>
-        report(new Error('The use of an admin token could not be noted.', { cause })),
-      );
   }
 
   async function all(): Promise<(readonly [row: string, token: AdminToken])[]> {
@@ -131,6 +116,29 @@ export function openAdminTokens(stores: Stores, report: ReportError = () => {}):
       await uses.delete(id);
       return found[1];
     },
+  };
+}
+
+function usesOf(stores: Stores) {
+  return stores.namespace<number>(usesNamespace);
+}
+
+/** Returns a function that writes the use of a token down, once a minute at most. */
+function useNoter(uses: ReturnType<typeof usesOf>, report: ReportError): (token: AdminToken) => void {
+  /** When this process wrote the use of each token down. */
+  const noted = new Map<string, number>();
+  return (token) => {
+    const { id, expiresAt } = token;
+    const now = Date.now();
+    if (now - (noted.get(id) ?? 0) < noteEvery) return;
+    if (noted.size > maxTokens) noted.clear();
+    noted.set(id, now);
+    // Nobody waits for this: a request must not fail because its time could not be written.
+    uses
+      .set(id, now, expiresAt + keptAfter(token) - now)
+      .catch((cause: unknown) =>
+        report(new Error('The use of an admin token could not be noted.', { cause })),
+      );
   };
 }
 

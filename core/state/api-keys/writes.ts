@@ -24,88 +24,11 @@ export interface KeyWriting {
 }
 
 /** Makes, changes and deletes keys in the database. What was written is in force in this process at once. */
-export function keyWrites({
-  owners,
-  stores,
-  decode,
-  inUse,
-  directory,
-  lastUses,
-  oldSecrets,
-  deletedNames,
-}: KeyWriting): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'meant' | 'endOldSecret' | 'revoke'> {
-  // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
-  const records = stores.namespace<unknown>(NAMESPACE);
-
-  /** Reads the owners where a key is given to some: another process may have made them a moment ago. */
-  async function refreshOwners({ team, member }: { team?: unknown; member?: unknown }): Promise<void> {
-    if (team !== undefined || member !== undefined) await owners.refresh();
-  }
-
-  async function readRow(row: string): Promise<ApiKey | undefined> {
-    const value = await records.get(row);
-    return value === undefined ? undefined : decode(row, value);
-  }
-
-  /**
-   * Puts what `make` makes of a record in its place, as it is in the database by then, and `besideOf` beside it. Undefined when there is no key
-   * in this row.
-   */
-  async function change(
-    row: string,
-    make: (current: ApiKey) => object,
-    besideOf?: (current: ApiKey) => OtherEntry,
-  ): Promise<ApiKey | undefined> {
-    let made: ApiKey | undefined;
-    let beside: OtherEntry | undefined;
-    const since = inUse.revision;
-    const written = await stores.change<unknown>(NAMESPACE, row, (value) => {
-      const current = decode(row, value);
-      if (current === undefined) return undefined;
-      made = checkRecord(make(current));
-      if (made.team !== current.team || made.member !== current.member) owners.checkOwners(made);
-      beside = besideOf?.(current);
-      return { value: toStored(made), key: made.hash, ...(beside !== undefined && { beside }) };
-    });
-    if (written === undefined || made === undefined) return undefined;
-    if (beside !== undefined) oldSecrets.written(beside);
-    if (made.hash !== row) inUse.remember(row, undefined, since);
-    inUse.remember(made.hash, made, since);
-    return made;
-  }
-
-  /** Works on the row of a key; `work` gives undefined when the key is there no longer. It is followed to where somebody rotates it. */
-  async function atRow<Result>(
-    which: string,
-    work: (row: string) => Promise<Result | undefined>,
-  ): Promise<Result> {
-    const { id, hash: first } = await resolve(which);
-    let row: string | undefined = first;
-    while (row !== undefined) {
-      // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
-      const done = await work(row);
-      if (done !== undefined) return done;
-      const now: string | undefined = (await directory.byId(id))?.hash;
-      // oxlint-enable no-await-in-loop
-      row = now === row ? undefined : now;
-    }
-    throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
-  }
-
-  /** The one key that somebody means. */
-  async function resolve(which: string): Promise<ApiKey> {
-    const exact = (await readRow(hash('sha256', which))) ?? (await directory.byId(which));
-    if (exact !== undefined) return exact;
-    const found = await directory.meant(which);
-    const [first, ...others] = found;
-    if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
-    if (others.length === 0) return first;
-    const shownKeys = found.slice(0, mostMeant);
-    const count = found.length > mostMeant ? `more than ${mostMeant} keys` : `${found.length} keys`;
-    const ids = shownKeys.map(({ id, name }) => `${id} (${name})`).join(', ');
-    throw new Error(`"${shown(which)}" means ${count}. Name one by its id: ${ids}.`);
-  }
-
+export function keyWrites(
+  parts: KeyWriting,
+): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'meant' | 'endOldSecret' | 'revoke'> {
+  const rows = new KeyRows(parts);
+  const { owners, stores, decode, inUse, lastUses, oldSecrets, deletedNames } = parts;
   return {
     async create({ value: given, ...options }: NewApiKey) {
       const value = given === undefined ? `sk-${randomBase62(48)}` : checkSecret(given);
@@ -118,13 +41,9 @@ export function keyWrites({
         ...recognition(value),
         createdAt,
       });
-      await refreshOwners(record);
+      await rows.refreshOwners(record);
       owners.checkOwners(record);
-      if (record.expiresAt !== undefined && record.expiresAt <= createdAt) {
-        throw new Error(
-          'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
-        );
-      }
+      checkExpiry(record);
       const since = inUse.revision;
       if (!(await stores.add<unknown>(NAMESPACE, record.hash, toStored(record))))
         throw new Error('There is a key with this value already.');
@@ -132,9 +51,9 @@ export function keyWrites({
       return { record, value };
     },
     async update(which, changes, check) {
-      await refreshOwners(changes);
-      return atRow(which, (row) =>
-        change(row, (current) => {
+      await rows.refreshOwners(changes);
+      return rows.atRow(which, (row) =>
+        rows.change(row, (current) => {
           check?.(current);
           const { id, hash: digest, prefix, suffix, createdAt } = current;
           return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
@@ -147,8 +66,8 @@ export function keyWrites({
       const value = `sk-${randomBase62(48)}`;
       const fresh = { hash: hash('sha256', value), ...recognition(value) };
       await oldSecrets.refresh();
-      const record = await atRow(which, (row) =>
-        change(
+      const record = await rows.atRow(which, (row) =>
+        rows.change(
           row,
           (current) => {
             check?.(current);
@@ -159,14 +78,14 @@ export function keyWrites({
       );
       return { record, value };
     },
-    meant: resolve,
+    meant: (which) => rows.resolve(which),
     async endOldSecret(which, check) {
-      const key = await resolve(which);
+      const key = await rows.resolve(which);
       check?.(key);
       return oldSecrets.end(key.id);
     },
     revoke: (which, check) =>
-      atRow(which, async (row) => {
+      rows.atRow(which, async (row) => {
         const since = inUse.revision;
         let key: ApiKey | undefined;
         const existed = await stores.remove<unknown>(NAMESPACE, row, async (value) => {
@@ -183,4 +102,99 @@ export function keyWrites({
         return key;
       }),
   };
+}
+
+function checkExpiry({ createdAt, expiresAt }: ApiKey): void {
+  if (expiresAt !== undefined && expiresAt <= createdAt)
+    throw new Error(
+      'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
+    );
+}
+
+/** Rows of keys in the database. */
+class KeyRows {
+  readonly #owners: Owners;
+  readonly #stores: Stores;
+  readonly #decode: DecodeKey;
+  readonly #inUse: KeysInUse;
+  readonly #directory: KeyDirectory;
+  readonly #oldSecrets: OldSecrets;
+  readonly #records: ReturnType<Stores['namespace']>;
+
+  constructor({ owners, stores, decode, inUse, directory, oldSecrets }: KeyWriting) {
+    this.#owners = owners;
+    this.#stores = stores;
+    this.#decode = decode;
+    this.#inUse = inUse;
+    this.#directory = directory;
+    this.#oldSecrets = oldSecrets;
+    // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
+    this.#records = stores.namespace<unknown>(NAMESPACE);
+  }
+
+  /** Reads the owners where a key is given to some: another process may have made them a moment ago. */
+  async refreshOwners({ team, member }: { team?: unknown; member?: unknown }): Promise<void> {
+    if (team !== undefined || member !== undefined) await this.#owners.refresh();
+  }
+
+  async #readRow(row: string): Promise<ApiKey | undefined> {
+    const value = await this.#records.get(row);
+    return value === undefined ? undefined : this.#decode(row, value);
+  }
+
+  /**
+   * Puts what `make` makes of a record in its place, as it is in the database by then, and `besideOf` beside it. Undefined when there is no key
+   * in this row.
+   */
+  async change(
+    row: string,
+    make: (current: ApiKey) => object,
+    besideOf?: (current: ApiKey) => OtherEntry,
+  ): Promise<ApiKey | undefined> {
+    let made: ApiKey | undefined;
+    let beside: OtherEntry | undefined;
+    const since = this.#inUse.revision;
+    const written = await this.#stores.change<unknown>(NAMESPACE, row, (value) => {
+      const current = this.#decode(row, value);
+      if (current === undefined) return undefined;
+      made = checkRecord(make(current));
+      if (made.team !== current.team || made.member !== current.member) this.#owners.checkOwners(made);
+      beside = besideOf?.(current);
+      return { value: toStored(made), key: made.hash, ...(beside !== undefined && { beside }) };
+    });
+    if (written === undefined || made === undefined) return undefined;
+    if (beside !== undefined) this.#oldSecrets.written(beside);
+    if (made.hash !== row) this.#inUse.remember(row, undefined, since);
+    this.#inUse.remember(made.hash, made, since);
+    return made;
+  }
+
+  /** Works on the row of a key; `work` gives undefined when the key is there no longer. It is followed to where somebody rotates it. */
+  async atRow<Result>(which: string, work: (row: string) => Promise<Result | undefined>): Promise<Result> {
+    const { id, hash: first } = await this.resolve(which);
+    let row: string | undefined = first;
+    while (row !== undefined) {
+      // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
+      const done = await work(row);
+      if (done !== undefined) return done;
+      const now: string | undefined = (await this.#directory.byId(id))?.hash;
+      // oxlint-enable no-await-in-loop
+      row = now === row ? undefined : now;
+    }
+    throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
+  }
+
+  /** The one key that somebody means. */
+  async resolve(which: string): Promise<ApiKey> {
+    const exact = (await this.#readRow(hash('sha256', which))) ?? (await this.#directory.byId(which));
+    if (exact !== undefined) return exact;
+    const found = await this.#directory.meant(which);
+    const [first, ...others] = found;
+    if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
+    if (others.length === 0) return first;
+    const shownKeys = found.slice(0, mostMeant);
+    const count = found.length > mostMeant ? `more than ${mostMeant} keys` : `${found.length} keys`;
+    const ids = shownKeys.map(({ id, name }) => `${id} (${name})`).join(', ');
+    throw new Error(`"${shown(which)}" means ${count}. Name one by its id: ${ids}.`);
+  }
 }

@@ -34,59 +34,124 @@ const SLOWEST = 5_000;
 
 /** Opens the server that a URL names; nothing is connected yet. Throws an Error for the operator when the URL cannot be read. */
 export function openPostgresServer(url: string, size: number = usualPoolSize): PostgresServer {
-  const masked = maskUrl(url);
-  const limits = limitsOf(url, masked);
-  const connect = createConnector({ url, masked, limits, size });
-  let finding: Promise<Way> | undefined;
-  let way: Way | undefined;
-  let closing: Promise<void> | undefined;
+  const connections = new Connections(url, size);
+  const { masked, limits } = connections;
+  const transact: PostgresServer['transaction'] = (work) =>
+    connections.connected((connection) => within(connections, connection, work));
+  const ask: PostgresSession['query'] = (sql, values, options) =>
+    connections.connected(async (connection) => {
+      const isLarge = options?.isLarge === true;
+      if (connection.pooling === 'session') {
+        if (isLarge) await connection.prepareForLarge();
+        return connection.query(sql, values, options);
+      }
+      const settings = isLarge ? `; ${largeRead('SET LOCAL')}` : '';
+      return within(connections, connection, (session) => session.query(sql, values, options), settings);
+    });
+  return {
+    url: masked,
+    limits,
+    query: ask,
+    session: (work) =>
+      connections.connected((connection) =>
+        connection.pooling === 'session' ? work(connection) : within(connections, connection, work),
+      ),
+    transaction: transact,
+    get pooling() {
+      return connections.way?.pooling;
+    },
+    get connections() {
+      return stateOf(size, connections.way);
+    },
+    get isOpen() {
+      return connections.isOpen;
+    },
+    close: () => connections.close(),
+  };
+}
+
+/** Lends connections to one server, and finds out how they are made. */
+class Connections {
+  readonly masked: string;
+  readonly limits: PostgresLimits;
+  readonly #connect: () => Promise<Way>;
+  #finding: Promise<Way> | undefined;
+  #way: Way | undefined;
+  #closing: Promise<void> | undefined;
   /** Connections that keep the settings of large reads. */
-  const ready = new WeakSet<PoolClient>();
+  readonly #ready = new WeakSet<PoolClient>();
+
+  constructor(url: string, size: number) {
+    this.masked = maskUrl(url);
+    this.limits = limitsOf(url, this.masked);
+    this.#connect = createConnector({ url, masked: this.masked, limits: this.limits, size });
+  }
+
+  /** How connections are made. Undefined before the first one was. */
+  get way(): Way | undefined {
+    return this.#way;
+  }
+
+  get isOpen(): boolean {
+    return this.#closing === undefined;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.resolve(
+      this.#finding?.then(
+        ({ pool }) => pool.end(),
+        () => {},
+      ),
+    );
+    return this.#closing;
+  }
 
   /** Finds out how connections are made, once, and again when it failed. */
-  function find(): Promise<Way> {
-    finding ??= connect().then(
-      (found) => (way = found),
+  #find(): Promise<Way> {
+    this.#finding ??= this.#connect().then(
+      (found) => (this.#way = found),
       (error: unknown) => {
-        finding = undefined;
+        this.#finding = undefined;
         throw error;
       },
     );
-    return finding;
+    return this.#finding;
   }
 
   /**
    * Ends the pool of a way that failed, because the server has changed how it is connected to. Does nothing where another call has found a new
    * way since.
    */
-  function forget(failed: Way): void {
-    if (way !== failed) return;
+  #forget(failed: Way): void {
+    if (this.#way !== failed) return;
     failed.pool.end().catch(() => {});
-    way = undefined;
-    finding = undefined;
+    this.#way = undefined;
+    this.#finding = undefined;
   }
 
-  async function connected<Result>(
-    work: (connection: PostgresConnection) => Promise<Result>,
-  ): Promise<Result> {
-    if (closing !== undefined) throw new PostgresError(`The database ${masked} is closed.`);
+  async connected<Result>(work: (connection: PostgresConnection) => Promise<Result>): Promise<Result> {
+    if (this.#closing !== undefined) throw new PostgresError(`The database ${this.masked} is closed.`);
     let client: PoolClient;
     let found: Way | undefined;
     try {
-      found = await find();
+      found = await this.#find();
       client = await found.pool.connect();
     } catch (error) {
       if (error instanceof PostgresError) throw error;
-      if (found !== undefined && isOfAnotherWay(error)) forget(found);
+      if (found !== undefined && isOfAnotherWay(error)) this.#forget(found);
       // The driver has several words for it, and no code.
       const late = error instanceof Error && /timeout/.test(error.message) && !('code' in error);
-      throw late ? silence(masked) : explain(masked, error);
+      throw late ? silence(this.masked) : explain(this.masked, error);
     }
     const { pooling } = found;
     let broken = false;
-    const run: PostgresConnection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
+    const run: PostgresConnection['run'] = async (
+      sql,
+      values = [],
+      { patience = this.limits.silence } = {},
+    ) => {
       try {
-        return await watched(client, masked, patience + lengthOf(values) / SLOWEST, async () => {
+        return await watched(client, this.masked, patience + lengthOf(values) / SLOWEST, async () => {
           if (values.length > 0) return client.query<PostgresRow>(sql, values.map(storable));
           // Several statements may stand in one text then: the last one's answer counts.
           const results = [await client.query<PostgresRow>(sql)].flat();
@@ -103,77 +168,38 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
         run,
         pooling,
         query: async (...statement) => (await run(...statement)).rows,
-        async prepareForLarge() {
-          if (ready.has(client)) return;
+        prepareForLarge: async () => {
+          if (this.#ready.has(client)) return;
           await run(largeRead('SET'));
-          ready.add(client);
+          this.#ready.add(client);
         },
       });
     } finally {
       client.release(broken);
     }
   }
+}
 
-  const transact = <Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result> =>
-    connected((connection) => within(connection, work));
-
-  async function within<Result>(
-    { run, query, pooling }: PostgresConnection,
-    work: (session: PostgresSession) => Promise<Result>,
-    settings = '',
-  ): Promise<Result> {
-    await run((pooling === 'session' ? 'BEGIN' : beginWith(limits)) + settings);
-    let result: Result;
-    try {
-      result = await work({ query });
-    } catch (error) {
-      // When this fails so does the connection, and the server rolls back by itself.
-      await run('ROLLBACK').catch(() => {});
-      throw error;
-    }
-    const { command } = await run('COMMIT');
-    // So answers a server to whom a failed statement was sent, which the work has passed over.
-    if (command === 'ROLLBACK') throw new PostgresError(`The database ${masked} undid a transaction.`);
-    return result;
+/** Runs work in a transaction of one connection. */
+async function within<Result>(
+  { masked, limits }: Connections,
+  { run, query, pooling }: PostgresConnection,
+  work: (session: PostgresSession) => Promise<Result>,
+  settings = '',
+): Promise<Result> {
+  await run((pooling === 'session' ? 'BEGIN' : beginWith(limits)) + settings);
+  let result: Result;
+  try {
+    result = await work({ query });
+  } catch (error) {
+    // When this fails so does the connection, and the server rolls back by itself.
+    await run('ROLLBACK').catch(() => {});
+    throw error;
   }
-
-  const ask: PostgresSession['query'] = (sql, values, options) =>
-    connected(async (connection) => {
-      const isLarge = options?.isLarge === true;
-      if (connection.pooling === 'session') {
-        if (isLarge) await connection.prepareForLarge();
-        return connection.query(sql, values, options);
-      }
-      const settings = isLarge ? `; ${largeRead('SET LOCAL')}` : '';
-      return within(connection, (session) => session.query(sql, values, options), settings);
-    });
-
-  return {
-    url: masked,
-    limits,
-    query: ask,
-    session: (work) =>
-      connected((connection) =>
-        connection.pooling === 'session' ? work(connection) : within(connection, work),
-      ),
-    transaction: transact,
-    get pooling() {
-      return way?.pooling;
-    },
-    get connections() {
-      return stateOf(size, way);
-    },
-    get isOpen() {
-      return closing === undefined;
-    },
-    close: () =>
-      (closing ??= Promise.resolve(
-        finding?.then(
-          ({ pool }) => pool.end(),
-          () => {},
-        ),
-      )),
-  };
+  const { command } = await run('COMMIT');
+  // So answers a server to whom a failed statement was sent, which the work has passed over.
+  if (command === 'ROLLBACK') throw new PostgresError(`The database ${masked} undid a transaction.`);
+  return result;
 }
 
 /** A connection, for as long as it is lent. */

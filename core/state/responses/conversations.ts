@@ -51,14 +51,19 @@ function* append(
 
 /** The part of the store that keeps conversations and their items. */
 export function createConversations(
-  { run, atomically }: Sql,
+  sql: Sql,
   report: ReportError,
 ): Omit<ResponseStore, 'save' | 'saveIf' | 'renew' | 'find' | 'state' | 'remove' | 'chain'> {
-  function decode(found: Row | undefined): JsonObject | undefined {
-    if (found === undefined) return undefined;
-    return readObject(found['value'], `The conversation item ${String(found['item'])}`, report);
-  }
+  return { ...storeConversations(sql, report), ...storeItems(sql, report) };
+}
 
+function storeConversations(
+  { run, atomically }: Sql,
+  report: ReportError,
+): Pick<
+  ResponseStore,
+  'createConversation' | 'findConversation' | 'updateConversation' | 'removeConversation'
+> {
   return {
     createConversation: ({ owner, id, createdAt, metadata }, items) =>
       atomically(function* () {
@@ -96,48 +101,26 @@ export function createConversations(
         yield* rows('DELETE FROM conversation_items WHERE owner = ? AND conversation = ?', owner, id);
         return removed !== undefined;
       }),
+  };
+}
 
+function storeItems(
+  { run, atomically }: Sql,
+  report: ReportError,
+): Pick<ResponseStore, 'appendItems' | 'listItems' | 'allItems' | 'findItem' | 'item' | 'removeItem'> {
+  const decode = (found: Row | undefined): JsonObject | undefined =>
+    found === undefined
+      ? undefined
+      : readObject(found['value'], `The conversation item ${String(found['item'])}`, report);
+
+  return {
     appendItems: (owner, conversation, items) => atomically(() => append(owner, conversation, items)),
 
-    listItems: (owner, conversation, { order, limit, after }) =>
-      run(function* () {
-        const [comparison, direction, edge] =
-          order === 'asc' ? ['>', 'ASC', -1] : ['<', 'DESC', Number.MAX_SAFE_INTEGER];
-        let from: number = edge;
-        if (after !== undefined) {
-          const found = yield* row(
-            `SELECT position ${IN_CONVERSATION} AND item = ?`,
-            owner,
-            conversation,
-            after,
-          );
-          if (found === undefined) return undefined;
-          from = Number(found['position']);
-        }
-        const beyond = `${IN_CONVERSATION} AND position ${comparison} ?`;
-        // Sizes first: what does not fit in a page is never read.
-        const sizes = yield* rows(
-          `SELECT octet_length(value) AS size ${beyond} ORDER BY position ${direction} LIMIT ?`,
-          owner,
-          conversation,
-          from,
-          limit + 1,
-        );
-        let fitting = 0;
-        for (let text = 0; fitting < Math.min(limit, sizes.length) && text <= mostText.page; fitting += 1)
-          text += Number(sizes[fitting]?.['size']);
-        const found = yield* rows(
-          `SELECT item, value ${beyond} ORDER BY position ${direction} LIMIT ?`,
-          owner,
-          conversation,
-          from,
-          fitting,
-        );
-        return {
-          items: found.map(decode).filter((item) => item !== undefined),
-          hasMore: sizes.length > fitting,
-        };
-      }),
+    async listItems(owner, conversation, query) {
+      const page = await run(() => readPage(owner, conversation, query));
+      if (page === undefined) return undefined;
+      return { items: page.found.map(decode).filter((item) => item !== undefined), hasMore: page.hasMore };
+    },
 
     allItems: (owner, conversation) =>
       run(function* () {
@@ -171,6 +154,42 @@ export function createConversations(
       return (await run(() => row(sql, owner, conversation, item))) !== undefined;
     },
   };
+}
+
+/** Reads a page of items. Undefined when `after` names none of them. */
+function* readPage(
+  owner: string,
+  conversation: string,
+  { order, limit, after }: Parameters<ResponseStore['listItems']>[2],
+): Work<{ readonly found: readonly Row[]; readonly hasMore: boolean } | undefined> {
+  const [comparison, direction, edge] =
+    order === 'asc' ? ['>', 'ASC', -1] : ['<', 'DESC', Number.MAX_SAFE_INTEGER];
+  let from: number = edge;
+  if (after !== undefined) {
+    const found = yield* row(`SELECT position ${IN_CONVERSATION} AND item = ?`, owner, conversation, after);
+    if (found === undefined) return undefined;
+    from = Number(found['position']);
+  }
+  const beyond = `${IN_CONVERSATION} AND position ${comparison} ?`;
+  // Sizes first: what does not fit in a page is never read.
+  const sizes = yield* rows(
+    `SELECT octet_length(value) AS size ${beyond} ORDER BY position ${direction} LIMIT ?`,
+    owner,
+    conversation,
+    from,
+    limit + 1,
+  );
+  let fitting = 0;
+  for (let text = 0; fitting < Math.min(limit, sizes.length) && text <= mostText.page; fitting += 1)
+    text += Number(sizes[fitting]?.['size']);
+  const found = yield* rows(
+    `SELECT item, value ${beyond} ORDER BY position ${direction} LIMIT ?`,
+    owner,
+    conversation,
+    from,
+    fitting,
+  );
+  return { found, hasMore: sizes.length > fitting };
 }
 
 /** Ids that clients invent may repeat; nothing that was said is lost for that. */

@@ -80,30 +80,30 @@ function* stateOf(owner: string, id: string, forUpdate = ''): Work<ResponseState
   return { status: String(status), ...(runsUntil === null ? {} : { runsUntil: Number(runsUntil) }) };
 }
 
+function decode(found: Row, report: ReportError): StoredResponse | undefined {
+  const { owner, id, created, expires, previous, channel, runs_until: runsUntil } = found;
+  const what = `The response ${String(id)}`;
+  const response = readObject(found['response'], what, report);
+  const input = response === undefined ? undefined : readObjects(found['input'], what, report);
+  if (response === undefined || input === undefined) return undefined;
+  return {
+    id: String(id),
+    owner: String(owner),
+    createdAt: Number(created),
+    expiresAt: Number(expires),
+    response,
+    input,
+    ...(typeof previous === 'string' ? { previous } : {}),
+    ...(typeof channel === 'string' ? { channel } : {}),
+    ...(runsUntil === null ? {} : { runsUntil: Number(runsUntil) }),
+  };
+}
+
 /** The part of the store that keeps responses. */
 export function createTurns(
   { run, atomically, forUpdate }: Sql,
   report: ReportError,
 ): Pick<ResponseStore, 'save' | 'saveIf' | 'renew' | 'find' | 'state' | 'remove' | 'chain' | 'item'> {
-  function decode(found: Row): StoredResponse | undefined {
-    const { owner, id, created, expires, previous, channel, runs_until: runsUntil } = found;
-    const what = `The response ${String(id)}`;
-    const response = readObject(found['response'], what, report);
-    const input = response === undefined ? undefined : readObjects(found['input'], what, report);
-    if (response === undefined || input === undefined) return undefined;
-    return {
-      id: String(id),
-      owner: String(owner),
-      createdAt: Number(created),
-      expiresAt: Number(expires),
-      response,
-      input,
-      ...(typeof previous === 'string' ? { previous } : {}),
-      ...(typeof channel === 'string' ? { channel } : {}),
-      ...(runsUntil === null ? {} : { runsUntil: Number(runsUntil) }),
-    };
-  }
-
   return {
     save: (response) => atomically(() => put(response)),
 
@@ -125,7 +125,7 @@ export function createTurns(
 
     async find(owner, id) {
       const found = await run(() => row(FIND, owner, id, nowInSeconds()));
-      return found === undefined ? undefined : decode(found);
+      return found === undefined ? undefined : decode(found, report);
     },
 
     state: (owner, id) => run(() => stateOf(owner, id)),
@@ -145,7 +145,7 @@ export function createTurns(
         const wanted = found.map((one) => String(one['id']));
         for (const some of batches(wanted)) {
           for (const one of yield* rows(findSome(some.length), owner, now, ...some)) {
-            const turn = decode(one);
+            const turn = decode(one, report);
             if (turn !== undefined) byId.set(turn.id, turn);
           }
         }
@@ -157,7 +157,7 @@ export function createTurns(
 
     async item(owner, id) {
       const found = await run(() => row(ITEM, owner, id, nowInSeconds()));
-      const stored = found === undefined ? undefined : decode(found);
+      const stored = found === undefined ? undefined : decode(found, report);
       return stored === undefined ? undefined : itemsOf(stored).find((item) => item['id'] === id);
     },
   };

@@ -55,32 +55,32 @@ export interface Credentials {
 
 /** Opens what the users sign in with. */
 export function openCredentials(users: StoredUsers, stores: Stores): Credentials {
-  let sealer: Promise<Sealer> | undefined;
-  const opened = (): Promise<Sealer> => {
-    sealer ??= openSealer(stores).catch((error: unknown) => {
-      // The next who asks tries again.
-      sealer = undefined;
-      throw error;
-    });
-    return sealer;
-  };
+  return { ...openPasswords(users), ...openSecondFactors(users, stores) };
+}
 
-  const changeSecrets = async (
-    id: string,
-    change: (secrets: UserSecrets, record: UserRecord) => UserSecrets,
-  ): Promise<User> => {
-    const { after } = await users.change(id, (current) => ({
-      ...current,
-      secrets: change(current.secrets, current),
-    }));
-    return userOf(after);
-  };
+async function changeSecrets(
+  users: StoredUsers,
+  id: string,
+  change: (secrets: UserSecrets, record: UserRecord) => UserSecrets,
+): Promise<User> {
+  const { after } = await users.change(id, (current) => ({
+    ...current,
+    secrets: change(current.secrets, current),
+  }));
+  return userOf(after);
+}
 
+function openPasswords(
+  users: StoredUsers,
+): Pick<Credentials, 'invite' | 'accept' | 'checkPassword' | 'setPassword'> {
   return {
     async invite(id, lifetimeMs) {
       const secret = randomBytes(32).toString('base64url');
       const expiresAt = Date.now() + lifetimeMs;
-      await changeSecrets(id, (secrets) => ({ ...secrets, invitation: { hash: digest(secret), expiresAt } }));
+      await changeSecrets(users, id, (secrets) => ({
+        ...secrets,
+        invitation: { hash: digest(secret), expiresAt },
+      }));
       return { token: `${id}.${secret}`, expiresAt };
     },
     async accept(token, password) {
@@ -90,7 +90,7 @@ export function openCredentials(users: StoredUsers, stores: Stores): Credentials
       checkWords(password, record);
       const made = await hashPassword(password);
       let wasInvited = false;
-      const user = await changeSecrets(id, (secrets, current) => {
+      const user = await changeSecrets(users, id, (secrets, current) => {
         wasInvited = isInvited(current, secret);
         if (!wasInvited) return secrets;
         const { invitation: _used, ...rest } = secrets;
@@ -111,8 +111,29 @@ export function openCredentials(users: StoredUsers, stores: Stores): Credentials
       if (record === undefined) throw new UserMistake('There is no such user.');
       checkWords(password, record);
       const made = await hashPassword(password);
-      return changeSecrets(id, ({ invitation: _over, ...secrets }) => ({ ...secrets, password: made }));
+      return changeSecrets(users, id, ({ invitation: _over, ...secrets }) => ({
+        ...secrets,
+        password: made,
+      }));
     },
+  };
+}
+
+function openSecondFactors(
+  users: StoredUsers,
+  stores: Stores,
+): Pick<Credentials, 'startSecondFactor' | 'confirmSecondFactor' | 'checkCode' | 'removeSecondFactor'> {
+  let sealer: Promise<Sealer> | undefined;
+  const opened = (): Promise<Sealer> => {
+    sealer ??= openSealer(stores).catch((error: unknown) => {
+      // The next who asks tries again.
+      sealer = undefined;
+      throw error;
+    });
+    return sealer;
+  };
+
+  return {
     async startSecondFactor(id) {
       const bytes = randomBytes(20);
       const secret = toBase32(bytes);
@@ -125,7 +146,7 @@ export function openCredentials(users: StoredUsers, stores: Stores): Credentials
         failures: 0,
         blockedUntil: 0,
       };
-      const user = await changeSecrets(id, (secrets) => {
+      const user = await changeSecrets(users, id, (secrets) => {
         if (secrets.factor?.confirmed === true)
           throw new UserMistake('There is a second factor already. Remove it first.');
         return { ...secrets, factor };
@@ -149,7 +170,7 @@ export function openCredentials(users: StoredUsers, stores: Stores): Credentials
       return result === 'right' ? codes : undefined;
     },
     checkCode: (id, code) => judgeCode(id, code, true, (factor) => factor),
-    removeSecondFactor: (id) => changeSecrets(id, ({ factor: _gone, ...secrets }) => secrets),
+    removeSecondFactor: (id) => changeSecrets(users, id, ({ factor: _gone, ...secrets }) => secrets),
   };
 
   /** Takes a code once: the step of a code that was right, and those before it, are refused from then on. */
@@ -161,7 +182,7 @@ export function openCredentials(users: StoredUsers, stores: Stores): Credentials
   ): Promise<CodeCheck> {
     const seal = await opened();
     let result: CodeCheck = 'wrong';
-    await changeSecrets(id, (secrets) => {
+    await changeSecrets(users, id, (secrets) => {
       const { factor } = secrets;
       const now = Date.now();
       result = 'wrong';
