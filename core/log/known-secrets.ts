@@ -1,5 +1,15 @@
+import { SecretSearch, shortest } from './secret-search.ts';
+
 /** Secrets of this process, in the forms in which text may contain them, and how often each must be forgotten: without end for most. */
 const known = new Map<string, number>();
+const search = new SecretSearch();
+
+function hideForms(value: string, times: number): void {
+  for (const form of formsOf(value)) {
+    known.set(form, (known.get(form) ?? 0) + times);
+    search.add(form);
+  }
+}
 
 /**
  * Masks a secret in the log and in errors from now on. Texts of fewer than 8 characters are not masked, because they occur in words.
@@ -8,12 +18,12 @@ const known = new Map<string, number>();
  * hideSecret(token);
  */
 export function hideSecret(value: string): void {
-  for (const form of formsOf(value)) known.set(form, Infinity);
+  hideForms(value, Infinity);
 }
 
 /** As {@link hideSecret}, for a secret that ends while the process runs: until {@link forgetSecret} was called as often as this. */
 export function hideEndingSecret(value: string): void {
-  for (const form of formsOf(value)) known.set(form, (known.get(form) ?? 0) + 1);
+  hideForms(value, 1);
 }
 
 /**
@@ -24,20 +34,21 @@ export function forgetSecret(value: string): void {
   for (const form of formsOf(value)) {
     const left = (known.get(form) ?? 0) - 1;
     if (left > 0) known.set(form, left);
-    else known.delete(form);
+    else {
+      known.delete(form);
+      search.delete(form);
+    }
   }
 }
 
 /** Returns a secret as it is, in the JSON of a line, and in JSON within the text of a line; nothing for one that is too short. */
 function formsOf(value: string): ReadonlySet<string> {
-  if (value.length < 8) return new Set();
+  if (value.length < shortest) return new Set();
   const inLine = JSON.stringify(value).slice(1, -1);
   return new Set([value, inLine, JSON.stringify(inLine).slice(1, -1)]);
 }
 
 /** Replaces every secret that was hidden with a mask. */
 export function maskKnownSecrets(text: string, mask = '…'): string {
-  let masked = text;
-  for (const secret of known.keys()) if (masked.includes(secret)) masked = masked.replaceAll(secret, mask);
-  return masked;
+  return search.mask(text, mask);
 }

@@ -1,0 +1,122 @@
+/**
+ * Finds known texts in lines of the log, in a time that does not grow with how many there are: with 1,000 keys of providers, one search
+ * for each would cost as much as a call. It is the algorithm of Wu and Manber ("A fast algorithm for multi-pattern searching", 1994),
+ * which looks at one place in twenty of a usual line.
+ */
+
+/** A text of fewer characters cannot be found. */
+export const shortest = 8;
+
+/** Of a text at most so many first characters are looked at before all of it is compared. */
+const widest = 32;
+
+/** Characters that are looked at together. */
+const block = 3;
+
+/** Blocks of all texts at most, unless they are looked at in the fewest characters: with more of them steps get short by chance. */
+const mostBlocks = 2 ** 13;
+
+/** A text to find. */
+interface Found {
+  readonly start: number;
+  /** Behind the last character. */
+  readonly end: number;
+}
+
+/** The texts to hide in a process, each of 8 characters or more; shorter ones are ignored. */
+export class SecretSearch {
+  readonly #texts = new Set<string>();
+  /** How many first characters of each text are looked at: those of the shortest text. */
+  #width = widest;
+  /** By the hash of a block: how far the search may go on from there, in characters. */
+  readonly #shifts = new Uint8Array(2 ** 15).fill(widest - block + 1);
+  /** By the hash of the last block of their first characters: texts. */
+  readonly #byHash = new Map<number, string[]>();
+  /** Texts that are no longer searched for and still make steps shorter. */
+  #deleted = 0;
+
+  add(text: string): void {
+    if (text.length < shortest || this.#texts.has(text)) return;
+    this.#texts.add(text);
+    if (text.length < this.#width || this.#width > this.#widthFor(this.#texts.size)) this.#prepareAgain();
+    else this.#prepare(text);
+  }
+
+  delete(text: string): void {
+    if (!this.#texts.delete(text)) return;
+    const hash = hashAt(text, this.#width - 1);
+    const others = (this.#byHash.get(hash) ?? []).filter((other) => other !== text);
+    if (others.length === 0) this.#byHash.delete(hash);
+    else this.#byHash.set(hash, others);
+    this.#deleted += 1;
+    if (this.#deleted > 100 + this.#texts.size) this.#prepareAgain();
+  }
+
+  #widthFor(texts: number): number {
+    return Math.max(shortest, Math.min(widest, Math.floor(mostBlocks / texts) + block - 1));
+  }
+
+  /** Makes steps so short that none leads past this text. */
+  #prepare(text: string): void {
+    const last = this.#width - 1;
+    for (let end = block - 1; end <= last; end += 1) {
+      const hash = hashAt(text, end);
+      this.#shifts[hash] = Math.min(this.#shifts[hash] ?? 0, last - end);
+    }
+    const hash = hashAt(text, last);
+    const others = this.#byHash.get(hash);
+    if (others === undefined) this.#byHash.set(hash, [text]);
+    else others.push(text);
+  }
+
+  #prepareAgain(): void {
+    this.#deleted = 0;
+    // Twice as many may be added before all of this is done again.
+    this.#width = this.#widthFor(2 * this.#texts.size);
+    for (const { length } of this.#texts) this.#width = Math.min(this.#width, length);
+    this.#shifts.fill(this.#width - block + 1);
+    this.#byHash.clear();
+    for (const text of this.#texts) this.#prepare(text);
+  }
+
+  /** Replaces every text that was added. Those that overlap are replaced together. */
+  mask(text: string, mask: string): string {
+    let masked = '';
+    let copied = 0;
+    let last: Found | undefined;
+    for (let end = this.#width - 1; end < text.length;) {
+      const hash = hashAt(text, end);
+      const shift = this.#shifts[hash] ?? 1;
+      if (shift > 0) {
+        end += shift;
+        continue;
+      }
+      const start = end - this.#width + 1;
+      const length = this.#longestAt(text, start, hash);
+      if (length > 0) {
+        if (last === undefined || start >= last.end) {
+          if (last !== undefined) {
+            masked += text.slice(copied, last.start) + mask;
+            copied = last.end;
+          }
+          last = { start, end: start + length };
+        } else if (start + length > last.end) last = { start: last.start, end: start + length };
+      }
+      end += 1;
+    }
+    if (last === undefined) return text;
+    return masked + text.slice(copied, last.start) + mask + text.slice(last.end);
+  }
+
+  #longestAt(text: string, start: number, hash: number): number {
+    let longest = 0;
+    for (const one of this.#byHash.get(hash) ?? [])
+      if (one.length > longest && text.startsWith(one, start)) longest = one.length;
+    return longest;
+  }
+}
+
+/** Returns a number of 15 bits for the block that ends at this place. */
+function hashAt(text: string, end: number): number {
+  return ((text.charCodeAt(end - 2) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end)) & 0x7fff;
+}
