@@ -4,27 +4,28 @@ import type { Amounts } from '../../model/usage-record.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';
 import { periodStart } from './periods.ts';
+import { lazyStatement } from '../../state/database/lazy-statement.ts';
 import { ownerClaims, standingAt, windowsAt, type ClaimTable, type StandingRow } from './sql.ts';
 import type { Window } from './windows.ts';
 
 /** Reads and writes claims. Nothing here begins a transaction. */
 export class SqliteClaims {
-  readonly #standing: StatementSync;
-  readonly #windows: StatementSync;
-  readonly #claim: StatementSync;
-  readonly #giveBack: StatementSync;
-  readonly #draw: StatementSync;
-  readonly #resize: StatementSync;
-  readonly #recall: StatementSync;
-  readonly #isRecalled: StatementSync;
-  readonly #renew: StatementSync;
-  readonly #expired: StatementSync;
-  readonly #sweep: StatementSync;
+  readonly #standing: () => StatementSync;
+  readonly #windows: () => StatementSync;
+  readonly #claim: () => StatementSync;
+  readonly #giveBack: () => StatementSync;
+  readonly #draw: () => StatementSync;
+  readonly #resize: () => StatementSync;
+  readonly #recall: () => StatementSync;
+  readonly #isRecalled: () => StatementSync;
+  readonly #renew: () => StatementSync;
+  readonly #expired: () => StatementSync;
+  readonly #sweep: () => StatementSync;
 
   constructor(connection: DatabaseSync, claims: ClaimTable) {
     const { table, holder } = claims;
     const identity = claims === ownerClaims ? `id, ${holder}` : 'id';
-    const prepare = (sql: string): StatementSync => connection.prepare(sql);
+    const prepare = (sql: string) => lazyStatement(connection, sql);
     this.#standing = prepare(
       standingAt(claims, { holders: '= $holder', day: '$day', month: '$month', now: '$now' }),
     );
@@ -61,7 +62,7 @@ export class SqliteClaims {
 
   /** Returns what a holder has spent and reserved. */
   standing(holder: string, now: number): readonly StandingRow[] {
-    return this.#standing.all({
+    return this.#standing().all({
       holder,
       day: periodStart('day', now),
       month: periodStart('month', now),
@@ -72,7 +73,7 @@ export class SqliteClaims {
   /** Returns what a holder has spent and reserved in windows of its own. */
   windows(holder: string, windows: readonly Window[], now: number): readonly StandingRow[] {
     const asked = windows.filter((one) => one.holder === holder);
-    return asked.length === 0 ? [] : this.#windows.all({ holder, windows: JSON.stringify(asked), now });
+    return asked.length === 0 ? [] : this.#windows().all({ holder, windows: JSON.stringify(asked), now });
   }
 
   /** Claims what a reservation holds on a holder's budgets. `at`: when the reservation was made first. */
@@ -82,41 +83,41 @@ export class SqliteClaims {
     const [day, month] = [periodStart('day', at), periodStart('month', at)];
     const allotment = ahead === undefined ? 0 : 1;
     const held = [microDollars, tokens, day, month, at, lease, now + lease] as const;
-    this.#claim.run(id, holder, ...held, allotment, free.microDollars, free.tokens);
+    this.#claim().run(id, holder, ...held, allotment, free.microDollars, free.tokens);
   }
 
   giveBack(id: string): void {
-    this.#giveBack.run(id);
+    this.#giveBack().run(id);
   }
 
   /** Takes what a call was charged off an allotment. */
   draw({ id, amounts, free }: AllotmentDraw): void {
     const [dollars, tokens] = [amounts.microDollars, amounts.tokens];
-    this.#draw.run({ id, dollars, tokens, freeDollars: free.microDollars, freeTokens: free.tokens });
+    this.#draw().run({ id, dollars, tokens, freeDollars: free.microDollars, freeTokens: free.tokens });
   }
 
   /** Lowers an allotment that serves no calls any more to what it still needs. */
   resize(id: string, { microDollars, tokens }: Amounts): void {
-    this.#resize.run(microDollars, tokens, id);
+    this.#resize().run(microDollars, tokens, id);
   }
 
   /** Recalls the allotments of a holder. True when there are some that were not given back yet. */
   recall(holder: string, now: number): boolean {
-    this.#recall.run(holder, now);
-    return this.#isRecalled.get(holder, now) !== undefined;
+    this.#recall().run(holder, now);
+    return this.#isRecalled().get(holder, now) !== undefined;
   }
 
   /** Moves the expiry of a reservation's claims that have not run out. Returns how many there are. */
   renew(id: string, now: number): number {
-    return Number(this.#renew.run({ now, id }).changes);
+    return Number(this.#renew().run({ now, id }).changes);
   }
 
   hasExpired(now: number): boolean {
-    return this.#expired.get(now) !== undefined;
+    return this.#expired().get(now) !== undefined;
   }
 
   /** Removes expired claims; returns how many there were. */
   sweep(now: number): number {
-    return Number(this.#sweep.run(now).changes);
+    return Number(this.#sweep().run(now).changes);
   }
 }

@@ -28,6 +28,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import { SqliteClaims } from './sqlite-claims.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
+import { lazyStatement } from '../../state/database/lazy-statement.ts';
 import { workInSqlite } from '../../state/database/sql.ts';
 import { transactionInSqlite } from '../../state/database/sqlite-writes.ts';
 import { insertRecordsInSqlite } from '../usage-log/rows.ts';
@@ -41,7 +42,7 @@ const patience = 1_000;
  */
 export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEndUsers): Ledger {
   const statements = new LedgerStatements(connection, mostEndUsers);
-  const allRecalled = connection.prepare(recalled);
+  const allRecalled = lazyStatement(connection, recalled);
   return {
     async reserve(keyId, budgets, most, lease = 60_000, less = undefined, wanted = undefined) {
       const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
@@ -69,7 +70,10 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
           for (const claims of statements.claimsOf(id)) claims.resize(id, amounts);
         for (const id of ended) statements.giveBack(id);
       }),
-    recalled: async () => allRecalled.all().map(({ id }) => String(id)),
+    recalled: async () =>
+      allRecalled()
+        .all()
+        .map(({ id }) => String(id)),
     settle: (settlements) => statements.inTransaction(() => statements.settleNow(settlements)),
     settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
       statements.inTransaction(() => {
@@ -119,11 +123,11 @@ class LedgerStatements {
   readonly ofOwners: SqliteClaims;
   readonly #connection: DatabaseSync;
   readonly #mostEndUsers: number;
-  readonly #charge: StatementSync;
-  readonly #spentBuckets: StatementSync;
-  readonly #knownEndUser: StatementSync;
-  readonly #endUserCount: StatementSync;
-  readonly #newEndUser: StatementSync;
+  readonly #charge: () => StatementSync;
+  readonly #spentBuckets: () => StatementSync;
+  readonly #knownEndUser: () => StatementSync;
+  readonly #endUserCount: () => StatementSync;
+  readonly #newEndUser: () => StatementSync;
 
   constructor(connection: DatabaseSync, mostEndUsers: number) {
     this.#connection = connection;
@@ -131,19 +135,23 @@ class LedgerStatements {
     this.ofKeys = new SqliteClaims(connection, keyClaims);
     this.ofOwners = new SqliteClaims(connection, ownerClaims);
     // Values go by their place or by name: Node 22 binds no numbers (`?1`).
-    this.#charge = connection.prepare(
+    this.#charge = lazyStatement(
+      connection,
       `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (key_id, period, since) DO UPDATE SET
          micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
     );
-    this.#spentBuckets = connection.prepare(bucketsAt('?', '?', '?'));
-    this.#knownEndUser = connection.prepare(
+    this.#spentBuckets = lazyStatement(connection, bucketsAt('?', '?', '?'));
+    this.#knownEndUser = lazyStatement(
+      connection,
       'SELECT 1 FROM ledger_end_users WHERE scope = ? AND until = ? AND holder = ?',
     );
-    this.#endUserCount = connection.prepare(
+    this.#endUserCount = lazyStatement(
+      connection,
       'SELECT COUNT(*) AS count FROM ledger_end_users WHERE scope = ? AND until = ?',
     );
-    this.#newEndUser = connection.prepare(
+    this.#newEndUser = lazyStatement(
+      connection,
       'INSERT INTO ledger_end_users (scope, until, holder) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
   }
@@ -169,7 +177,7 @@ class LedgerStatements {
   toldWhen(refusal: BudgetExhausted, keyId: string, now: number): BudgetExhausted {
     const { full } = refusal;
     if (full === undefined) return refusal;
-    const rows = this.#spentBuckets.all(holderOf(full.budget, keyId), labelOf(full.budget), full.since);
+    const rows = this.#spentBuckets().all(holderOf(full.budget, keyId), labelOf(full.budget), full.since);
     return withFreeTime(refusal, full, bucketsOf(full.budget, rows), now);
   }
 
@@ -184,13 +192,13 @@ class LedgerStatements {
   /** Gives the end users of a call their places, all or none. Returns the refusal where there are too many. */
   takePlaces(budgets: readonly HeldBudget[], now: number): GatewayError | undefined {
     const fresh = endUsersIn(budgets, now).filter(
-      ({ scope, until, holder }) => this.#knownEndUser.get(scope, until, holder) === undefined,
+      ({ scope, until, holder }) => this.#knownEndUser().get(scope, until, holder) === undefined,
     );
     const full = fresh.find(
-      ({ scope, until }) => Number(this.#endUserCount.get(scope, until)?.['count']) >= this.#mostEndUsers,
+      ({ scope, until }) => Number(this.#endUserCount().get(scope, until)?.['count']) >= this.#mostEndUsers,
     );
     if (full !== undefined) return tooManyEndUsers(full.until, now, this.#mostEndUsers);
-    for (const { scope, until, holder } of fresh) this.#newEndUser.run(scope, until, holder);
+    for (const { scope, until, holder } of fresh) this.#newEndUser().run(scope, until, holder);
     return undefined;
   }
 
@@ -215,7 +223,7 @@ class LedgerStatements {
       this.#connection,
       settlements.map(({ record }) => record),
     );
-    for (const row of chargesOf(settlements, fresh, Date.now())) this.#charge.run(...row);
+    for (const row of chargesOf(settlements, fresh, Date.now())) this.#charge().run(...row);
     for (const draw of drawsOf(settlements, fresh))
       for (const claims of this.claimsOf(draw.id)) claims.draw(draw);
     for (const { reservation } of settlements) if (reservation !== undefined) this.giveBack(reservation);

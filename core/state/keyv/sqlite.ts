@@ -1,6 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { KeyvStoreAdapter } from 'keyv';
 import type { SqliteDatabase } from '../database/index.ts';
+import { lazyStatement } from '../database/lazy-statement.ts';
 import { transactionInSqlite, writeInSqlite } from '../database/sqlite-writes.ts';
 import { yieldTurn } from '../database/yield-turn.ts';
 
@@ -90,7 +91,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
   /** Deletes the entries of this namespace. */
   async clear(): Promise<void> {
     const space = this.#space();
-    await writeInSqlite(this.#connection, () => this.#statements.clear.run(space));
+    await writeInSqlite(this.#connection, () => this.#statements.clear().run(space));
   }
 
   /** Whether the key has an entry that has not expired. */
@@ -108,7 +109,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
    * there from beginning to end is met exactly once. Others get their turn on the event loop between pages.
    */
   async *iterator(namespace = this.namespace): AsyncGenerator<[key: string, value: string], void> {
-    let rows = this.#statements.firstPage.all(namespace ?? '', Date.now(), PAGE);
+    let rows = this.#statements.firstPage().all(namespace ?? '', Date.now(), PAGE);
     for (;;) {
       let last = '';
       for (const row of rows) {
@@ -118,7 +119,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
       if (rows.length < PAGE) return;
       // oxlint-disable-next-line no-await-in-loop -- waiting between pages is the purpose
       await yieldTurn();
-      rows = this.#statements.nextPage.all(namespace ?? '', last, Date.now(), PAGE);
+      rows = this.#statements.nextPage().all(namespace ?? '', last, Date.now(), PAGE);
     }
   }
 
@@ -135,7 +136,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
   }
 
   #get(key: string): string | undefined {
-    const row = this.#statements.get.get(this.#space(), key, Date.now());
+    const row = this.#statements.get().get(this.#space(), key, Date.now());
     return row === undefined ? undefined : String(row['value']);
   }
 
@@ -143,17 +144,14 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
   #getTogether(keys: readonly string[], found: Map<string, string | undefined>): void {
     const [first = ''] = keys;
     const rest = Array.from({ length: TOGETHER - keys.length }, () => first);
-    for (const { key, value } of this.#statements.getTogether.all(
-      this.#space(),
-      Date.now(),
-      ...keys,
-      ...rest,
-    ))
+    for (const { key, value } of this.#statements
+      .getTogether()
+      .all(this.#space(), Date.now(), ...keys, ...rest))
       found.set(String(key), String(value));
   }
 
   #has(key: string): boolean {
-    return this.#statements.has.get(this.#space(), key, Date.now()) !== undefined;
+    return this.#statements.has().get(this.#space(), key, Date.now()) !== undefined;
   }
 
   /** The write of an entry, as it was asked for now: it may have to wait. */
@@ -165,12 +163,12 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     }
     const space = this.#space();
     const expires = ttl === undefined ? null : Date.now() + ttl;
-    return () => void this.#statements.set.run(space, key, value, expires);
+    return () => void this.#statements.set().run(space, key, value, expires);
   }
 
   #deleting(key: string): () => boolean {
     const space = this.#space();
-    return () => this.#statements.delete.run(space, key).changes !== 0;
+    return () => this.#statements.delete().run(space, key).changes !== 0;
   }
 }
 
@@ -180,15 +178,15 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
  */
 export async function revisionOf(database: SqliteDatabase, namespace: string): Promise<number> {
   const { revision, startCounting } = statementsOf(database);
-  const row = revision.get(namespace);
+  const row = revision().get(namespace);
   if (row !== undefined) return Number(row['revision']);
-  await writeInSqlite(database.connection, () => startCounting.run(namespace));
-  return Number(revision.get(namespace)?.['revision']);
+  await writeInSqlite(database.connection, () => startCounting().run(namespace));
+  return Number(revision().get(namespace)?.['revision']);
 }
 
 /** Deletes entries of every namespace that have expired, at most `limit` of them, and says how many it found. */
 export async function deleteExpired(database: SqliteDatabase, limit: number): Promise<number> {
-  const statement = statementsOf(database).deleteExpired;
+  const statement = statementsOf(database).deleteExpired();
   const { changes } = await writeInSqlite(database.connection, () => statement.run(Date.now(), limit));
   return Number(changes);
 }
@@ -202,7 +200,7 @@ function statementsOf({ connection }: SqliteDatabase): Statements {
 }
 
 function prepare(connection: DatabaseSync) {
-  const statement = (sql: string): StatementSync => connection.prepare(sql);
+  const statement = (sql: string) => lazyStatement(connection, sql);
   const page = (from: string) =>
     statement(`SELECT key, value FROM keyv WHERE namespace = ? ${from} AND ${ALIVE} ORDER BY key LIMIT ?`);
   return {
