@@ -4,7 +4,7 @@
  * `--only-keys`: no calls; what a start, the memory, the first call of a key and the lists of keys cost.
  * `--postgres` for a PostgreSQL of its own instead of an SQLite file; `--calls`, `--keys` and `--days` for another size. `--tree PATH`:
  * measures another checkout first, which makes the database, and this one on the same data; with `--unmeasured` it only makes the database.
- * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records yet, and keeps it;
+ * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records (with `--only-keys`, no keys) yet, and keeps it;
  * `--only-fill` fills it with all sums and measures no reads; `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
  * `--times N`: each read N times after one that is not counted, and the median of these.
  * `--quick`: fills a PostgreSQL with owners, records and sums by few statements, for many millions of calls.
@@ -67,15 +67,19 @@ try {
   // It makes the tables.
   await (await startAged(resolve(values.tree ?? here), url)).end();
   const statements = await openStatements(url);
-  const [newest] = await statements.run('SELECT MAX(at) AS at FROM usage_records');
+  const [newest] = await statements.run(
+    values['only-keys']
+      ? `SELECT 0 AS at FROM keyv WHERE namespace = 'api-keys' AND key = '${'0'.repeat(64)}'`
+      : 'SELECT MAX(at) AS at FROM usage_records',
+  );
   const isFilled = (newest?.['at'] ?? null) !== null;
-  const now = isFilled ? Number(newest?.['at']) : Date.now();
+  const now = isFilled && !values['only-keys'] ? Number(newest?.['at']) : Date.now();
   if (!isSqlite && !isFilled) await partition(statements, now);
   const begun = performance.now();
   if (!isFilled) await (values.quick ? quickly(statements, now) : fill(statements, isSqlite, age, now));
   console.log(`${age.calls} calls of ${age.keys} keys in ${age.days} days, filled in ${seconds(begun)} s`);
+  if (values['only-keys'] && !isFilled) await fillColdKeys(statements);
   if (values['only-fill']) await reportSumming(here, url);
-  else if (values['only-keys']) await fillColdKeys(statements);
   for (const tree of values['only-fill'] ? [] : trees)
     await (values['only-keys'] ? reportKeys(tree, url, age.keys, statements) : report(tree, statements, now));
   await statements.close();
