@@ -1,6 +1,6 @@
 import type { HeldBudget } from '../../core/sdk/budget.ts';
 import type { Amounts } from '../../core/model/usage-record.ts';
-import { none, smaller, sum } from '../../core/money/ledger/amounts.ts';
+import { none, smaller } from '../../core/money/ledger/amounts.ts';
 import {
   BudgetExhausted,
   firstThatFits,
@@ -39,11 +39,14 @@ export interface Row {
 /** The ledger's tables in memory. Each method is one transaction, and does what the statements of the real ledgers do. */
 export class MemoryDatabase {
   /** The rows of each reservation, that of its key first. */
-  readonly #rows = new Map<string, Row[]>();
+  readonly #rows = new Map<string, readonly Row[]>();
+  /** The same rows by their holders. */
+  readonly #byHolder = new Map<string, Set<Row>>();
   readonly records = new Set<string>();
   /** Ids of reservations that were made anew for calls that go on, or that had just ended, whether or not there was room. */
   readonly remade = new Set<string>();
   readonly #spent = new Map<string, { microDollars: number; tokens: number }>();
+  readonly #starts = new PeriodStarts();
   /** Milliseconds since 1970. */
   readonly #wall: () => number;
 
@@ -66,12 +69,12 @@ export class MemoryDatabase {
     const states = this.states(keyId, budgets, now);
     const fitting = firstThatFits(states, less === undefined ? [most] : [most, less], now);
     const short = new Set(fitting === most ? [] : shortOf(states, most, keyId));
-    for (const row of this.#live()) if (short.has(row.holder) && row.allotment === 1) row.allotment = 2;
-    if (fitting instanceof BudgetExhausted) {
-      for (const row of this.#live())
-        if (short.has(row.holder) && row.allotment === 2) fitting.recalls = true;
-      return fitting;
-    }
+    for (const holder of short)
+      for (const row of this.#live(holder)) {
+        if (row.allotment === 1) row.allotment = 2;
+        if (row.allotment === 2 && fitting instanceof BudgetExhausted) fitting.recalls = true;
+      }
+    if (fitting instanceof BudgetExhausted) return fitting;
     const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
     this.#insert(reservation, now);
     return reservation;
@@ -100,7 +103,7 @@ export class MemoryDatabase {
   }
 
   release(ids: readonly string[]): void {
-    for (const id of ids) this.#rows.delete(id);
+    for (const id of ids) this.#replace(id, []);
   }
 
   giveBack({ resized, ended }: AllotmentReturns): void {
@@ -116,7 +119,9 @@ export class MemoryDatabase {
   }
 
   recalled(): readonly string[] {
-    return [...new Set(this.all().flatMap(({ id, allotment }) => (allotment === 2 ? [id] : [])))];
+    const ids: string[] = [];
+    for (const [id, rows] of this.#rows) if (rows.some(({ allotment }) => allotment === 2)) ids.push(id);
+    return ids;
   }
 
   renew(reservations: readonly Reservation[], now: number): readonly string[] {
@@ -134,13 +139,14 @@ export class MemoryDatabase {
   }
 
   sweep(): number {
-    const expired = this.all().filter(({ expires }) => expires <= this.#wall());
-    for (const { id } of expired) {
-      const live = this.of(id).filter((row) => row.expires > this.#wall());
-      if (live.length === 0) this.#rows.delete(id);
-      else this.#rows.set(id, live);
+    const now = this.#wall();
+    let swept = 0;
+    for (const [id, rows] of this.#rows) {
+      const live = rows.filter(({ expires }) => expires > now);
+      swept += rows.length - live.length;
+      if (live.length < rows.length) this.#replace(id, live);
     }
-    return expired.length;
+    return swept;
   }
 
   states(keyId: string, budgets: readonly HeldBudget[], now: number): readonly BudgetState[] {
@@ -166,23 +172,31 @@ export class MemoryDatabase {
     return this.of(id)[0];
   }
 
+  /** What a holder has spent in total, and what is reserved of its budgets; `remade`: how much of that by reservations that were made anew. */
+  totals(holder: string): Readonly<Record<'spent' | 'reserved' | 'remade', number>> {
+    let [reserved, remade] = [0, 0];
+    for (const { id, microDollars } of this.#live(holder)) {
+      reserved += microDollars;
+      if (this.remade.has(id)) remade += microDollars;
+    }
+    return { spent: this.#spent.get(`${holder} total 0`)?.microDollars ?? 0, reserved, remade };
+  }
+
   #standing(holder: string, now: number): readonly StandingRow[] {
+    const [day, month] = [this.#starts.of('day', now), this.#starts.of('month', now)];
+    const reserved = { day: noSums(), month: noSums(), total: noSums() };
+    for (const row of this.#live(holder)) {
+      addTo(reserved.total, row);
+      if (row.day === day) addTo(reserved.day, row);
+      if (row.month === month) addTo(reserved.month, row);
+    }
     const rows: StandingRow[] = [];
     for (const period of ['day', 'month', 'total'] as const) {
-      const since = periodStart(period, now);
+      const since = period === 'day' ? day : period === 'month' ? month : 0;
       const spent = this.#spent.get(`${holder} ${period} ${since}`);
       if (spent !== undefined)
         rows.push({ what: 'spent', period, holder, micro_dollars: spent.microDollars, tokens: spent.tokens });
-      let [microDollars, tokens] = [0, 0];
-      let free = none;
-      for (const row of this.#live()) {
-        if (row.holder !== holder || (period !== 'total' && row[period] !== since)) continue;
-        microDollars += row.microDollars;
-        tokens += row.tokens;
-        free = sum(free, row.free);
-      }
-      const freeSums = { free_micro_dollars: free.microDollars, free_tokens: free.tokens };
-      rows.push({ what: 'reserved', period, holder, micro_dollars: microDollars, tokens, ...freeSums });
+      rows.push({ what: 'reserved', period, holder, ...reserved[period] });
     }
     return rows;
   }
@@ -195,23 +209,32 @@ export class MemoryDatabase {
       spent.micro_dollars += Math.max(0, sums.microDollars);
       spent.tokens += Math.max(0, sums.tokens);
     }
-    const reserved = { micro_dollars: 0, tokens: 0, free_micro_dollars: 0, free_tokens: 0 };
-    for (const row of this.#live()) {
-      if (row.holder !== holder || row.made < since) continue;
-      reserved.micro_dollars += row.microDollars;
-      reserved.tokens += row.tokens;
-      reserved.free_micro_dollars += row.free.microDollars;
-      reserved.free_tokens += row.free.tokens;
-    }
+    const reserved = noSums();
+    for (const row of this.#live(holder)) if (row.made >= since) addTo(reserved, row);
     return [
       { what: 'spent', period: label, holder, ...spent },
       { what: 'reserved', period: label, holder, ...reserved },
     ];
   }
 
-  /** Rows that count. */
-  *#live(): Generator<Row> {
-    for (const rows of this.#rows.values()) for (const row of rows) if (row.expires > this.#wall()) yield row;
+  /** Rows of a holder that count. */
+  #live(holder: string): readonly Row[] {
+    const now = this.#wall();
+    const live: Row[] = [];
+    for (const row of this.#byHolder.get(holder) ?? []) if (row.expires > now) live.push(row);
+    return live;
+  }
+
+  /** Puts other rows in the place of those of a reservation. */
+  #replace(id: string, rows: readonly Row[]): void {
+    for (const row of this.of(id)) this.#byHolder.get(row.holder)?.delete(row);
+    for (const row of rows) {
+      const all = this.#byHolder.get(row.holder);
+      if (all === undefined) this.#byHolder.set(row.holder, new Set([row]));
+      else all.add(row);
+    }
+    if (rows.length === 0) this.#rows.delete(id);
+    else this.#rows.set(id, rows);
   }
 
   /** The rows of a reservation, that of its key first. */
@@ -226,13 +249,40 @@ export class MemoryDatabase {
       microDollars: most.microDollars + (ahead?.microDollars ?? 0),
       tokens: most.tokens + (ahead?.tokens ?? 0),
       free: ahead ?? none,
-      day: periodStart('day', at),
-      month: periodStart('month', at),
+      day: this.#starts.of('day', at),
+      month: this.#starts.of('month', at),
       made: at,
       lease,
       expires: this.#wall() + lease,
       allotment: ahead === undefined ? 0 : 1,
     }));
-    this.#rows.set(id, rows);
+    this.#replace(id, rows);
+  }
+}
+
+/** Sums of reserved amounts, as a row of the real tables has them. */
+type Sums = Record<'micro_dollars' | 'tokens' | 'free_micro_dollars' | 'free_tokens', number>;
+
+function noSums(): Sums {
+  return { micro_dollars: 0, tokens: 0, free_micro_dollars: 0, free_tokens: 0 };
+}
+
+function addTo(sums: Sums, { microDollars, tokens, free }: Row): void {
+  sums.micro_dollars += microDollars;
+  sums.tokens += tokens;
+  sums.free_micro_dollars += free.microDollars;
+  sums.free_tokens += free.tokens;
+}
+
+/** When days and months of UTC began: computed once a day, because a world asks many times. */
+class PeriodStarts {
+  readonly #known = { day: new Map<number, number>(), month: new Map<number, number>() };
+
+  of(period: 'day' | 'month', at: number): number {
+    const known = this.#known[period];
+    const day = Math.floor(at / 86_400_000);
+    let start = known.get(day);
+    if (start === undefined) known.set(day, (start = periodStart(period, at)));
+    return start;
   }
 }

@@ -29,13 +29,14 @@ export function compileLua(text: string): LuaScript {
     readonly body: readonly Node[];
   };
   // oxlint-disable-next-line no-implied-eval, no-new-func, typescript/no-implied-eval -- text of this repository
-  const run = new Function('KEYS', 'ARGV', 'lua', block(body)) as (
+  const run = new Function('KEYS', 'ARGV', 'call_', 'lua', block(body)) as (
     keys: LuaValue[],
     values: LuaValue[],
+    call: LuaCall,
     lua: object,
   ) => LuaValue;
   const script: LuaScript = (keys, values, call) =>
-    run([undefined, ...keys], [undefined, ...values], { ...library, call });
+    run([undefined, ...keys], [undefined, ...values], call, library);
   compiled.set(text, script);
   return script;
 }
@@ -50,6 +51,7 @@ const isTrue = (value: LuaValue): boolean => value !== undefined && value !== fa
 const library = {
   isTrue,
   tonumber: (value: LuaValue) => {
+    if (typeof value === 'number') return value;
     if (!isTrue(value) || value === '') return undefined;
     const number = Number(value);
     return Number.isNaN(number) ? undefined : number;
@@ -70,7 +72,7 @@ const library = {
 };
 
 const names: Readonly<Record<string, string>> = {
-  'redis.call': 'lua.call',
+  'redis.call': 'call_',
   'math.floor': 'lua.floor',
   'math.ceil': 'lua.ceil',
   'math.min': 'lua.min',
@@ -168,9 +170,10 @@ function expression(node: Node): string {
     }
     case 'LogicalExpression': {
       const [left, right] = [expression(node['left'] as Node), expression(node['right'] as Node)];
+      const isLeft = truthOf(node['left'] as Node, 'value_');
       return node['operator'] === 'and'
-        ? `((value_) => lua.isTrue(value_) ? ${right} : value_)(${left})`
-        : `((value_) => lua.isTrue(value_) ? value_ : ${right})(${left})`;
+        ? `((value_) => ${isLeft} ? ${right} : value_)(${left})`
+        : `((value_) => ${isLeft} ? value_ : ${right})(${left})`;
     }
     case 'BinaryExpression':
       return binary(
@@ -215,8 +218,17 @@ function argument(node: Node): string {
   return list === undefined ? expression(node) : `...${expression(list)}.slice(1)`;
 }
 
+/** Operators whose results are true or false in JavaScript too. */
+const comparisons: ReadonlySet<unknown> = new Set(['<', '>', '<=', '>=', '==', '~=']);
+
 function condition(node: unknown): string {
-  return `lua.isTrue(${expression(node as Node)})`;
+  return truthOf(node as Node, expression(node as Node));
+}
+
+/** JavaScript that is true where Lua takes the value for true. */
+function truthOf({ type, operator }: Node, value: string): string {
+  const isBoolean = comparisons.has(operator) || (type === 'UnaryExpression' && operator === 'not');
+  return isBoolean ? value : `lua.isTrue(${value})`;
 }
 
 function name(node: Node): string {

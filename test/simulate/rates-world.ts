@@ -63,7 +63,10 @@ interface Counted {
 interface Minute {
   readonly subject: string;
   readonly limit: number;
+  /** What was counted in the last two minutes. Empty where there is no limit. */
   counted: Counted[];
+  /** The sum of that before corrections that lower it: where it is no more than the limit, no minute of it is. */
+  most: number;
   /** The sum of what waiting calls cost. */
   waiting: number;
 }
@@ -80,7 +83,7 @@ interface Level {
   readonly lost: Set<RunningCall>;
   waiting: number;
   /** The largest sums of running, ending and waiting calls. */
-  readonly peaks: { readonly at: number; readonly calls: number }[];
+  readonly peaks: { readonly at: number; calls: number }[];
 }
 
 interface Key {
@@ -205,6 +208,7 @@ export class RatesWorld {
       subject: `${name}:${what}`,
       limit: limitOf(what, limit),
       counted: [],
+      most: 0,
       waiting: 0,
     });
     const level: Level = {
@@ -357,8 +361,8 @@ export class RatesWorld {
     });
     const tokens = levels.map((level) => {
       const inLevel = counted(Math.min(cost, level.tokens.limit));
-      level.requests.counted.push(counted(1));
-      level.tokens.counted.push(inLevel);
+      addTo(level.requests, counted(1));
+      addTo(level.tokens, inLevel);
       level.running.add(call);
       if (isLost) level.lost.add(call);
       this.#note(level);
@@ -396,7 +400,7 @@ export class RatesWorld {
         counted.correctedAt = now;
         counted.amount = used;
       } else
-        minuteOf.counted.push({
+        addTo(minuteOf, {
           from: now,
           until: now,
           amount: difference,
@@ -410,7 +414,10 @@ export class RatesWorld {
 
   #note(level: Level): void {
     const now = this.#time.now;
-    level.peaks.push({ at: now, calls: level.running.size + level.ending + level.waiting });
+    const calls = level.running.size + level.ending + level.waiting;
+    const latest = level.peaks.at(-1);
+    if (latest?.at === now) latest.calls = Math.max(latest.calls, calls);
+    else level.peaks.push({ at: now, calls });
     while ((level.peaks[1]?.at ?? Infinity) < now - 2_000) level.peaks.shift();
   }
 
@@ -419,8 +426,12 @@ export class RatesWorld {
     const now = this.#time.now;
     for (const minuteOf of [requests, tokens]) {
       const { counted, limit, subject } = minuteOf;
-      while ((counted[0]?.until ?? Infinity) < now - 2 * minute) counted.shift();
+      for (let [first] = counted; first !== undefined && first.until < now - 2 * minute; [first] = counted) {
+        counted.shift();
+        minuteOf.most -= Math.max(first.amount, first.before);
+      }
       let sum = minuteOf === requests ? 1 : Math.min(cost, limit);
+      if (sum + minuteOf.most <= limit) continue;
       for (const one of counted) {
         // What was used beyond an estimate is told a little later.
         const isTold = one.correctedAt !== Infinity || (this.#isHealthy && one.until < now - settleTime);
@@ -429,11 +440,15 @@ export class RatesWorld {
       }
       if (sum > limit) throw new BrokenRule(`${sum} of ${limit} were counted within a minute for ${subject}`);
     }
-    const known = [...running].filter(({ lostUntil }) => lostUntil < now);
-    if (known.length >= calls.limit)
-      throw new BrokenRule(`${known.length + 1} of ${calls.limit} run at the same time for ${calls.subject}`);
     if (calls.limit === Infinity) return;
-    const own = 1 + known.filter((call) => call.worker === worker).length;
+    let [known, own] = [0, 1];
+    for (const call of running) {
+      if (call.lostUntil >= now) continue;
+      known += 1;
+      if (call.worker === worker) own += 1;
+    }
+    if (known >= calls.limit)
+      throw new BrokenRule(`${known + 1} of ${calls.limit} run at the same time for ${calls.subject}`);
     const held = this.#counters.slotsOf?.(calls.subject, worker) ?? own;
     if (own > held)
       throw new BrokenRule(`a call was let in as one of ${own} with ${held} slots of ${calls.subject}`);
@@ -634,6 +649,13 @@ export class RatesWorld {
       if (!allowed) throw new BrokenRule(`something of ${rule.subject} is counted after its minute`);
     }
   }
+}
+
+/** Adds what was counted. It is not followed where there is no limit. */
+function addTo(minuteOf: Minute, counted: Counted): void {
+  if (minuteOf.limit === Infinity) return;
+  minuteOf.counted.push(counted);
+  minuteOf.most += Math.max(counted.amount, counted.before);
 }
 
 /** Notes that the slots of a call may be given to others until then. */

@@ -1,10 +1,11 @@
 import { compileLua, luaText, type LuaValue } from './lua.ts';
 
-type Value = Map<string, number> | string[];
-
 interface Entry {
-  readonly value: Value;
+  /** A sorted set or a hash, or a list. */
+  readonly value: Map<string, number> | string[];
   expires: number;
+  /** No score of a sorted set is below it: what removes low scores need not look at each of them. */
+  least: number;
 }
 
 /** The commands that scripts of rates use, in memory. Sorted sets and hashes are maps to numbers. */
@@ -12,6 +13,9 @@ export class MemoryRedis {
   #entries = new Map<string, Entry>();
   /** Microseconds since 1970. */
   readonly #clock: () => number;
+  /** The time at which the present command or script began, in microseconds and in milliseconds. */
+  #microseconds = 0;
+  #now = 0;
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -19,13 +23,15 @@ export class MemoryRedis {
 
   /** Runs a script as one step. */
   run(text: string, keys: readonly string[], values: readonly string[]): readonly unknown[] {
-    const reply = compileLua(text)(keys, values, (...words) => this.#call(words.map(luaText)));
+    this.#begin();
+    const reply = compileLua(text)(keys, values, this.#call);
     if (!Array.isArray(reply)) return [reply];
     return reply.slice(1).map((value) => (typeof value === 'number' ? Math.trunc(value) : value));
   }
 
   /** Takes the oldest message out of a list. */
   pop(list: string): string | undefined {
+    this.#begin();
     const value = this.#find(list)?.value;
     return Array.isArray(value) ? value.shift() : undefined;
   }
@@ -33,9 +39,9 @@ export class MemoryRedis {
   /** All that it has, for a copy that may be behind. */
   snapshot(): ReadonlyMap<string, Entry> {
     return new Map(
-      [...this.#entries].map(([key, { value, expires }]) => [
+      [...this.#entries].map(([key, { value, ...entry }]) => [
         key,
-        { value: Array.isArray(value) ? [...value] : new Map(value), expires },
+        { value: Array.isArray(value) ? [...value] : new Map(value), ...entry },
       ]),
     );
   }
@@ -47,6 +53,7 @@ export class MemoryRedis {
 
   /** Number of members of a sorted set whose scores are above one, and whose names begin so. */
   count(key: string, above: number, prefix: string): number {
+    this.#begin();
     const value = this.#find(key)?.value;
     if (!(value instanceof Map)) return 0;
     let count = 0;
@@ -59,74 +66,91 @@ export class MemoryRedis {
     this.#entries.clear();
   }
 
-  #now(): number {
-    return Math.floor(this.#clock() / 1000);
+  #begin(): void {
+    this.#microseconds = this.#clock();
+    this.#now = Math.floor(this.#microseconds / 1000);
   }
 
   #find(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined || entry.expires > this.#now()) return entry;
+    if (entry === undefined || entry.expires > this.#now) return entry;
     this.#entries.delete(key);
     return undefined;
   }
 
+  #make(key: string, value: Entry['value']): Entry {
+    const entry: Entry = { value, expires: Infinity, least: Infinity };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
   #map(key: string): Map<string, number> {
     const value = this.#find(key)?.value;
-    if (value instanceof Map) return value;
-    const made = new Map<string, number>();
-    this.#entries.set(key, { value: made, expires: Infinity });
-    return made;
+    return value instanceof Map ? value : (this.#make(key, new Map()).value as Map<string, number>);
   }
 
   #list(key: string): string[] {
     const value = this.#find(key)?.value;
-    if (Array.isArray(value)) return value;
-    const made: string[] = [];
-    this.#entries.set(key, { value: made, expires: Infinity });
-    return made;
+    return Array.isArray(value) ? value : (this.#make(key, []).value as string[]);
   }
 
-  #call([command = '', key = '', ...words]: readonly string[]): LuaValue {
-    const [first = '', second = ''] = words;
+  /** Runs a command. A field, so that no script needs a function of its own. */
+  readonly #call = (
+    command: LuaValue,
+    name?: LuaValue,
+    first?: LuaValue,
+    second?: LuaValue,
+    ...others: readonly LuaValue[]
+  ): LuaValue => {
+    const key = textOf(name);
     switch (command) {
-      case 'TIME': {
-        const now = this.#clock();
-        return [undefined, String(Math.floor(now / 1e6)), String(Math.floor(now % 1e6))];
-      }
+      case 'TIME':
+        return [
+          undefined,
+          String(Math.floor(this.#microseconds / 1e6)),
+          String(Math.floor(this.#microseconds % 1e6)),
+        ];
       case 'PEXPIRE': {
-        if (!/^\d+$/.test(first)) throw new Error(`${first} is no integer.`);
         const entry = this.#find(key);
-        if (entry !== undefined) entry.expires = this.#now() + Number(first);
+        const milliseconds = integerOf(first, 0);
+        if (entry !== undefined) entry.expires = this.#now + milliseconds;
         return entry === undefined ? 0 : 1;
       }
       case 'HGET':
       case 'ZSCORE': {
-        const value = (this.#find(key)?.value as Map<string, number> | undefined)?.get(first);
+        const value = (this.#find(key)?.value as Map<string, number> | undefined)?.get(textOf(first));
         return value === undefined ? false : String(value);
       }
-      case 'HGETALL':
-        return [
-          undefined,
-          ...[...this.#map(key)].flatMap(([field, value]): LuaValue[] => [field, String(value)]),
-        ];
+      case 'HGETALL': {
+        const fields: LuaValue[] = [undefined];
+        for (const [field, value] of this.#map(key)) fields.push(field, String(value));
+        return fields;
+      }
       case 'HINCRBY': {
-        if (!/^-?\d+$/.test(second)) throw new Error(`${second} is no integer.`);
         const map = this.#map(key);
-        map.set(first, (map.get(first) ?? 0) + Number(second));
-        return map.get(first);
+        const field = textOf(first);
+        const value = (map.get(field) ?? 0) + integerOf(second, Number.NEGATIVE_INFINITY);
+        map.set(field, value);
+        return value;
       }
       case 'HDEL':
-      case 'ZREM':
-        for (const field of words) this.#map(key).delete(field);
+      case 'ZREM': {
+        const map = this.#map(key);
+        for (const field of [first, second, ...others]) if (field !== undefined) map.delete(textOf(field));
         return 0;
-      case 'ZADD':
-        this.#map(key).set(second, Number(first));
+      }
+      case 'ZADD': {
+        const map = this.#map(key);
+        const score = Number(first);
+        map.set(textOf(second), score);
+        const entry = this.#find(key);
+        if (entry !== undefined && score < entry.least) entry.least = score;
         return 1;
+      }
       case 'ZCARD':
         return this.#map(key).size;
       case 'ZREMRANGEBYSCORE':
-        for (const [member, score] of this.#map(key))
-          if (score <= Number(second)) this.#map(key).delete(member);
+        this.#removeUpTo(key, Number(second));
         return 0;
       case 'ZRANGEBYSCORE':
         return [
@@ -137,11 +161,32 @@ export class MemoryRedis {
             .map(([member]) => member),
         ];
       case 'RPUSH':
-        return this.#list(key).push(first);
+        return this.#list(key).push(textOf(first));
       case 'LTRIM':
         return this.#list(key).splice(0, Math.max(0, this.#list(key).length + Number(first))).length;
       default:
-        throw new Error(`${command} is not known here.`);
+        throw new Error(`${textOf(command)} is not known here.`);
     }
+  };
+
+  #removeUpTo(key: string, most: number): void {
+    const entry = this.#find(key);
+    if (entry === undefined || !(entry.value instanceof Map) || most < entry.least) return;
+    entry.least = Infinity;
+    for (const [member, score] of entry.value)
+      if (score <= most) entry.value.delete(member);
+      else entry.least = Math.min(entry.least, score);
   }
+}
+
+/** A word of a command as the store receives it. */
+function textOf(value: LuaValue): string {
+  return typeof value === 'string' ? value : luaText(value);
+}
+
+/** Returns a whole number from `least` on. Throws for other words, as the store does. */
+function integerOf(word: LuaValue, least: number): number {
+  const value = typeof word === 'string' && !/^-?\d+$/.test(word) ? Number.NaN : Number(word);
+  if (!Number.isSafeInteger(value) || value < least) throw new Error(`${textOf(word)} is no integer.`);
+  return value;
 }

@@ -7,10 +7,10 @@ import { runOnThreads } from './run.ts';
 import { slips, type Slip } from './slips.ts';
 
 /*
- * npm run simulate                    10,000 worlds, from seed 1
+ * npm run simulate                    10,000 seeds, from 1: each makes a world of one kind (ledger, windows, rates, redis); --only redis: all of one
  * npm run simulate -- --seed 123      one world, which breaks again what it has broken
  * npm run simulate -- --slips         puts mistakes into the code, one at a time, and tells which seed finds each; --only rates: of one
- *                                     kind of world (ledger, windows, rates, redis), of one file (ledger/sql.ts), or with some words
+ *                                     kind of world, of one file (ledger/sql.ts), or with some words
  */
 
 const { values } = parseArgs({
@@ -32,10 +32,13 @@ async function simulate(): Promise<number> {
   const began = performance.now();
   const seeds = { from, count, most: values.first ? 1 : 10, only: values.only };
   const { worlds, calls, refused, fromMemory, broken } = await runOnThreads(seeds, availableParallelism());
-  for (const line of broken) console.log(line);
+  for (const { seed, kind, rule } of broken)
+    console.log(`seed ${seed}: ${rule} (again: npm run simulate -- --seed ${seed} --only ${kind})`);
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const { user, system } = process.cpuUsage();
+  const cpuSeconds = ((user + system) / 1e6).toFixed(1);
   console.log(
-    `${worlds} worlds from seed ${from} in ${seconds} s: ${calls} calls served, ${fromMemory} of them from memory, ${refused} refused; ${broken.length} broken`,
+    `${worlds} worlds from seed ${from} in ${seconds} s, ${cpuSeconds} s of CPU: ${calls} calls served, ${fromMemory} of them from memory, ${refused} refused; ${broken.length} broken`,
   );
   return broken.length === 0 ? 0 : 1;
 }

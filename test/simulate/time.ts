@@ -32,6 +32,12 @@ export class Chance {
   }
 }
 
+/**
+ * Resolves when promises that are settled have been followed to their end: Node runs ticks that are asked for by a promise when no other
+ * promise is left to follow. A turn of the event loop has the same effect and costs several times as much.
+ */
+const whenSettled = (resolve: () => void): void => process.nextTick(resolve);
+
 interface Event {
   readonly at: number;
   readonly order: number;
@@ -69,9 +75,8 @@ export class Timeline {
       if (first.isCancelled) continue;
       this.now = Math.max(this.now, first.at);
       first.job();
-      // Promises that are settled by it are followed to their end before the next event.
       // oxlint-disable-next-line no-await-in-loop -- one event after the other is the point
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await new Promise<void>(whenSettled);
       settled();
     }
     this.now = end;

@@ -485,6 +485,15 @@ export class World {
     this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + this.#lease + 5_000);
   }
 
+  /** Notes what was charged, runs and waits, where it has changed. */
+  #noteExposure(holder: Holder): void {
+    const { exposures } = holder;
+    const exposure = this.#exposure(holder) + holder.late + holder.ending + holder.waiting;
+    if (exposures.at(-1)?.exposure === exposure) return;
+    exposures.push({ at: this.#time.now, exposure });
+    while ((exposures[1]?.at ?? Infinity) < this.#time.now - 10_000) exposures.shift();
+  }
+
   #exposure({ charged, running, late }: Holder): number {
     return charged + running - late;
   }
@@ -573,23 +582,15 @@ export class World {
           holder.late += charge.amount;
         }
       }
-      const dollars = this.#standingOf(holder, now);
-      let remade = 0;
-      for (const id of this.#database.remade)
-        for (const row of this.#database.of(id))
-          if (row.holder === holder.id && row.expires > now) remade += row.microDollars;
-      const held = dollars.spent + dollars.reserved + dollars.ahead - remade;
+      const { spent, reserved, remade } = this.#database.totals(holder.id);
+      const held = spent + reserved - remade;
       if (held > holder.amount + holder.late)
         throw new BrokenRule(`${held} of ${holder.amount} are spent and reserved for ${holder.id}`);
-      if (dollars.spent > holder.charged)
+      if (spent > holder.charged)
         throw new BrokenRule(
-          `${dollars.spent} were charged for ${holder.id}, and its calls came to ${holder.charged}`,
+          `${spent} were charged for ${holder.id}, and its calls came to ${holder.charged}`,
         );
-      holder.exposures.push({
-        at: this.#time.now,
-        exposure: this.#exposure(holder) + holder.late + holder.ending + holder.waiting,
-      });
-      while ((holder.exposures[1]?.at ?? Infinity) < this.#time.now - 10_000) holder.exposures.shift();
+      this.#noteExposure(holder);
     }
   }
 

@@ -48,6 +48,8 @@ export class Returns {
   flush(recalled?: number): void {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
+    const isEmpty = this.#lowered.size + this.#raised.size + this.#slots.size === 0;
+    if (isEmpty && recalled === undefined) return;
     const corrections = [
       ...[...this.#lowered].flatMap(([subject, slices]) =>
         [...slices].map(([slice, amount]) => ({ subject, slice, difference: -amount })),
@@ -58,7 +60,6 @@ export class Returns {
     this.#lowered.clear();
     this.#raised.clear();
     this.#slots.clear();
-    if (corrections.length + slots.length === 0 && recalled === undefined) return;
     if (this.areTakenTogether) {
       this.#line.send({
         kind: 'give-back',
