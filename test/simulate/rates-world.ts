@@ -251,8 +251,10 @@ export class RatesWorld {
         : chance.next() * (this.#isCalm ? 60 : 20);
     if (this.#time.now + pause > end) return;
     this.#time.after(pause, () => {
-      this.#send(key, this.#choose());
+      const worker = this.#choose();
+      this.#send(key, worker);
       if (chance.is(this.#rushRate)) this.#takeAllSlots(key);
+      if (chance.is(this.#rushRate)) this.#takeWhatIsCounted(key, worker);
       this.#callAgain(key, end);
     });
   }
@@ -265,7 +267,7 @@ export class RatesWorld {
   }
 
   /** As many calls at once as there are slots that no call uses, through one worker: others have to give back what they hold. */
-  #takeAllSlots(key: Key): void {
+  #takeAllSlots(key: Key, worker = this.#chance.of([...this.#workers.values()])): void {
     const now = this.#time.now;
     const left = key.levels.map(({ calls, requests, peaks }) => {
       const peak = Math.max(0, ...peaks.filter(({ at }) => at >= now - settleTime).map((one) => one.calls));
@@ -273,8 +275,20 @@ export class RatesWorld {
     });
     const count = Math.min(...left);
     if (count > maxRush) return;
-    const worker = this.#chance.of([...this.#workers.values()]);
     for (let number = 0; number < count; number += 1) this.#send(key, worker, { cost: 1 });
+  }
+
+  /** Another worker needs all that is left while this one waits for the answer with what is counted ahead for it: the recall may overtake that. */
+  #takeWhatIsCounted(key: Key, worker: Worker): void {
+    const chance = this.#chance;
+    const others = [...this.#workers.values()].filter((one) => one !== worker);
+    if (others.length === 0) return;
+    const other = chance.of(others);
+    this.#time.after(chance.next() * (this.#isSlow ? 8 : 0.5), () => {
+      const left = Math.min(...key.levels.map(({ tokens }) => this.#leftOf(tokens)));
+      if (left > 0 && left < Infinity) this.#send(key, other, { cost: left });
+      else this.#takeAllSlots(key, other);
+    });
   }
 
   /** Calls for all slots through one worker, and then through another, which may take slots for its own that the first was given. */
