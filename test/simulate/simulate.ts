@@ -86,7 +86,7 @@ function seedThatFinds(slip: Slip, seeds: number): string | undefined {
     });
     if (status === 0) return undefined;
     if (!stdout.startsWith('seed ')) throw new Error(stderr || stdout);
-    return stdout.split('\n', 1)[0];
+    return stdout.split(' (again: ', 1)[0];
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

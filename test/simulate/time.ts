@@ -33,8 +33,8 @@ export class Chance {
 }
 
 /**
- * Resolves when promises that are settled have been followed to their end: Node runs ticks that are asked for by a promise when no other
- * promise is left to follow. A turn of the event loop has the same effect and costs several times as much.
+ * Resolves when all promises that follow from the present step are settled. Node runs a tick that a microtask has scheduled when no microtask is
+ * left. A turn of the event loop has the same effect and takes several times as long.
  */
 const whenSettled = (resolve: () => void): void => process.nextTick(resolve);
 
@@ -68,6 +68,8 @@ export class Timeline {
 
   /** Runs events until this time. `settled` runs when all that an event has led to at once has happened. */
   async runUntil(end: number, settled: () => void): Promise<void> {
+    // From here on this is a microtask.
+    await Promise.resolve();
     for (;;) {
       const [first] = this.#events;
       if (first === undefined || first.at > end) break;
