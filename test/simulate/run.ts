@@ -10,7 +10,7 @@ export interface Seeds {
   readonly count: number;
   /** Number of broken worlds after which the run ends. */
   readonly most: number;
-  /** Simulates with each seed a world of this kind, in place of the kind that {@link kindOf} names. */
+  /** Leaves out the seeds that make worlds of another kind. */
   readonly only?: string;
 }
 
@@ -23,7 +23,6 @@ export interface Summary extends Outcome {
 /** A world that broke a rule. */
 export interface BrokenWorld {
   readonly seed: number;
-  readonly kind: string;
   readonly rule: string;
 }
 
@@ -36,25 +35,23 @@ interface WorldKind {
 }
 
 /**
- * The kinds of worlds: of budgets, of their windows and prices, of limits that a gateway counts, and of limits in a shared store. Those with the
- * most failures have the largest shares: mistakes in windows and prices are found by nearly every seed.
+ * The kinds of worlds: of budgets, of their windows and prices, of limits that a gateway counts, and of limits in a shared store. The shares
+ * follow from what the mistakes of slips.ts need: each of those in limits of a gateway is found by one of thirty worlds, while some of those in
+ * budgets need a thousand.
  */
 const kinds: Readonly<Record<string, WorldKind>> = {
-  ledger: { share: 3, make: (seed) => new World(seed) },
-  windows: { share: 1, make: (seed) => new WindowsWorld(seed) },
-  rates: { share: 2, make: (seed) => new RatesWorld(seed) },
-  redis: { share: 4, make: (seed) => new RatesWorld(seed, 'redis') },
+  ledger: { share: 4, make: (seed) => new World(seed) },
+  windows: { share: 2, make: (seed) => new WindowsWorld(seed) },
+  rates: { share: 1, make: (seed) => new RatesWorld(seed) },
+  redis: { share: 3, make: (seed) => new RatesWorld(seed, 'redis') },
 };
-
-/** Names of the kinds of worlds. */
-export const worldKinds: readonly string[] = Object.keys(kinds);
 
 const shares = Object.entries(kinds).flatMap(([kind, { share }]) =>
   Array.from({ length: share }, () => kind),
 );
 
 /** The kind of the world that a seed makes. */
-export function kindOf(seed: number): string {
+function kindOf(seed: number): string {
   return new Chance(seed ^ 0x2545f491).of(shares);
 }
 
@@ -66,7 +63,8 @@ export async function runWorlds(
   let summary = nothing;
   for (let place = next.take(); place < count && next.broken() < most; place = next.take()) {
     const seed = from + place;
-    const kind = only === '' ? kindOf(seed) : only;
+    const kind = kindOf(seed);
+    if (only !== '' && only !== kind) continue;
     try {
       const world = kinds[kind]?.make(seed);
       if (world === undefined) throw new Error(`There are no worlds of the kind ${kind}.`);
@@ -75,7 +73,7 @@ export async function runWorlds(
     } catch (error) {
       if (!(error instanceof BrokenRule)) throw new Error(`seed ${seed} (${kind}) failed`, { cause: error });
       next.break();
-      summary = added(summary, { ...nothing, worlds: 1, broken: [{ seed, kind, rule: error.message }] });
+      summary = added(summary, { ...nothing, worlds: 1, broken: [{ seed, rule: error.message }] });
     }
   }
   return summary;

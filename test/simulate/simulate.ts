@@ -7,7 +7,8 @@ import { runOnThreads } from './run.ts';
 import { slips, type Slip } from './slips.ts';
 
 /*
- * npm run simulate                    10,000 seeds, from 1: each makes a world of one kind (ledger, windows, rates, redis); --only redis: all of one
+ * npm run simulate                    10,000 seeds, from 1: each makes a world of one kind: ledger, windows, rates or redis; --only redis: those of
+ *                                     one kind
  * npm run simulate -- --seed 123      one world, which breaks again what it has broken
  * npm run simulate -- --slips         puts mistakes into the code, one at a time, and tells which seed finds each; --only rates: of one
  *                                     kind of world, of one file (ledger/sql.ts), or with some words
@@ -32,8 +33,7 @@ async function simulate(): Promise<number> {
   const began = performance.now();
   const seeds = { from, count, most: values.first ? 1 : 10, only: values.only };
   const { worlds, calls, refused, fromMemory, broken } = await runOnThreads(seeds, availableParallelism());
-  for (const { seed, kind, rule } of broken)
-    console.log(`seed ${seed}: ${rule} (again: npm run simulate -- --seed ${seed} --only ${kind})`);
+  for (const { seed, rule } of broken) console.log(`seed ${seed}: ${rule}`);
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   const { user, system } = process.cpuUsage();
   const cpuSeconds = ((user + system) / 1e6).toFixed(1);
@@ -86,7 +86,7 @@ function seedThatFinds(slip: Slip, seeds: number): string | undefined {
     });
     if (status === 0) return undefined;
     if (!stdout.startsWith('seed ')) throw new Error(stderr || stdout);
-    return stdout.split(' (again: ', 1)[0];
+    return stdout.split('\n', 1)[0];
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

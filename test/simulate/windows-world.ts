@@ -94,8 +94,7 @@ export class WindowsWorld {
         : this.#chance.whole(hour / 4, 1.5 * hour);
     }
     // oxlint-disable-next-line no-await-in-loop -- as above
-    for (let busy = this.#chance.of([0, 0, 0, 0, 0, 0, 0, 1]); busy > 0; busy -= 1)
-      await this.#beBusy(budgets, check);
+    for (let busy = this.#chance.of([0, 0, 0, 1]); busy > 0; busy -= 1) await this.#beBusy(budgets, check);
     const [state] = this.#database.states('key', budgets, this.#clock.wall());
     const expected = this.#spentAt(this.#clock.wall(), 60_000);
     const least = this.#spentAt(this.#clock.wall());
