@@ -541,10 +541,23 @@ export class RatesWorld {
         // What was counted ahead for a worker that was killed counts for a minute, and its slots for a lease.
         this.#trouble(lease);
       } else {
-        this.#fail(worker);
+        this.#prepare(worker);
+        this.#time.after(chance.whole(0, 60), () => {
+          if (!worker.clock.isGone) this.#fail(worker);
+        });
       }
       this.#goWrong(end);
     });
+  }
+
+  /** Sends calls to a worker that is about to fail, so that slots and parts of minutes are held by it for calls that follow. */
+  #prepare(worker: Worker): void {
+    const chance = this.#chance;
+    const key = chance.of(this.#keys);
+    for (let number = chance.whole(0, 5); number > 0; number -= 1)
+      this.#time.after(chance.whole(0, 40), () =>
+        this.#send(key, worker, { cost: 1, length: chance.whole(1, 60) }),
+      );
   }
 
   #fail(worker: Worker): void {

@@ -63,7 +63,10 @@ export class WindowsWorld {
         this.#reservations += 1;
         return outcome;
       },
-      settle: async (settlements) => database.settle(settlements, clock.wall()),
+      settle: async (settlements) => {
+        database.settle(settlements, clock.wall());
+        this.#checkStanding();
+      },
       settleAfter: () => Promise.reject(new Error('Nothing is settled here together with something else.')),
       release: async (ids) => database.release(ids),
       giveBack: async (returns) => database.giveBack(returns),
@@ -202,6 +205,14 @@ export class WindowsWorld {
           : { keyId: 'key', reservation: reservation.id, charged, record },
       );
     });
+  }
+
+  /** What is spent and reserved never exceeds the budget, also not where an allotment is left with more than its calls have not used. */
+  #checkStanding(): void {
+    const [state] = this.#database.states('key', [this.#budget], this.#clock.wall());
+    const { amount = 0, spent = 0, reserved = 0, ahead = 0 } = state ?? {};
+    if (spent + reserved + ahead > amount)
+      this.#broken ??= new BrokenRule(`${spent + reserved + ahead} of ${amount} are spent and reserved`);
   }
 
   /** The largest cost for which there is room beside what is reserved ahead. */

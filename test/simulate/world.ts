@@ -555,12 +555,13 @@ export class World {
     const isLost = (rowId: string): boolean => (this.#database.ofKey(rowId)?.expires ?? 0) <= now;
     const needed = new Map<string, { amount: number; readonly holders: readonly Holder[] }>();
     for (const call of this.#calls) {
-      if (call.isLost) continue;
+      // A reservation that was made anew has to hold all of its calls too, of the key and of its owners.
       if (!isLost(call.rowId)) {
         const amount = (needed.get(call.rowId)?.amount ?? 0) + call.most;
         needed.set(call.rowId, { amount, holders: call.key.holders });
         continue;
       }
+      if (call.isLost) continue;
       if (this.#isHealthy)
         throw new BrokenRule(
           `the reservation of ${call.id} ran out while its call went on, and nothing was wrong`,
