@@ -58,6 +58,15 @@ export interface RunningServer {
   letGo(): void;
 }
 
+/** How a server starts. */
+interface StartOptions {
+  /** Another configuration serves meanwhile. */
+  readonly isReload?: boolean;
+  /** Run-time entries that it serves without. */
+  readonly leftOut?: readonly string[] | undefined;
+  readonly onSecretsRead?: () => void;
+}
+
 /**
  * Opens the database, builds the gateway and listens. With `isReload` another configuration serves meanwhile, and goes on where this one
  * fails; `leftOut` are the run-time entries that it serves without. Throws ConfigError for a wrong config, Error when the port is taken.
@@ -66,34 +75,10 @@ export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
   processes: Processes & ProcessLines = alone(),
-  {
-    isReload = false,
-    leftOut = [],
-    onSecretsRead,
-  }: {
-    readonly isReload?: boolean;
-    readonly leftOut?: readonly string[] | undefined;
-    readonly onSecretsRead?: () => void;
-  } = {},
+  { isReload = false, leftOut = [], onSecretsRead }: StartOptions = {},
 ): Promise<RunningServer> {
   const { settings } = config;
-  mkdirSync(resolve(config.root, settings.data), { recursive: true });
-  const report = (error: Error): void => log.error({ error }, 'the database failed');
-  const stores = openStores(databaseOf(config), report);
-  const apiKeys = createApiKeys(stores, report, { keys: settings.limits.keys });
-  try {
-    await Promise.all([stores.ready(), checkShared(config)]);
-    await apiKeys.load();
-  } catch (error) {
-    try {
-      await stores.close();
-    } finally {
-      await config.secrets?.close();
-    }
-    throw error;
-  }
-  if (stores.database.kind === 'postgres' && stores.database.pooling === 'transaction')
-    log.info({}, 'the database is behind a pooler: each transaction sets its own timeouts');
+  const { stores, apiKeys } = await openState(config, log);
   const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
   let gateway: Gateway | undefined;
   let runtimeConfig: RuntimeConfig | undefined;
@@ -127,34 +112,17 @@ export async function startServer(
     const firstKey = await makeFirstKey(apiKeys, settings.bootstrapKey);
     apiKeys.startRefreshing();
     const app = createApp(gateway, surroundings);
-    const server = createServer(
-      {
-        // Requests beyond the limit are refused by the app, in the format of their client.
-        maxHeaderSize: 2 * settings.limits.header,
-        headersTimeout: settings.timeouts.headers,
-        requestTimeout: settings.timeouts.body,
-        connectionsCheckingInterval: Math.min(1000, settings.timeouts.headers),
-        keepAliveTimeout: 75_000,
-        noDelay: true,
-        shouldUpgradeCallback: app.wantsSocket,
-      },
-      app.listener,
-    );
-    server.on('checkContinue', app.continueListener);
-    server.on('upgrade', app.upgrade);
-    server.on('clientError', app.clientError);
+    const server = serverOf(app, settings);
     const connections = new Connections(server, processes.waited);
     await listen(server, settings.listen.port, settings.listen.host);
     gateway.begin();
     made.follow();
     secretsFollower = followSecrets(config, surroundings, onSecretsRead);
     surroundings.overload.begin();
-    const { address, port, family } = server.address() as AddressInfo;
-    const host = family === 'IPv6' ? `[${address}]` : address;
     const { drain, reload } = settings.timeouts;
     const ending = new Ending({ app, connections, drain, reload, detached: surroundings.detached, close });
     return {
-      url: `http://${host}:${port}`,
+      url: urlOf(server),
       gateway,
       apiKeys,
       stores,
@@ -176,6 +144,58 @@ export async function startServer(
     await close();
     throw error;
   }
+}
+
+/** Opens the database and loads what every call needs of it. Rejects, with everything closed, when it cannot be used. */
+async function openState(
+  config: LoadedConfig,
+  log: Log,
+): Promise<{ readonly stores: Stores; readonly apiKeys: ApiKeys }> {
+  const { settings } = config;
+  mkdirSync(resolve(config.root, settings.data), { recursive: true });
+  const report = (error: Error): void => log.error({ error }, 'the database failed');
+  const stores = openStores(databaseOf(config), report);
+  const apiKeys = createApiKeys(stores, report, { keys: settings.limits.keys });
+  try {
+    await Promise.all([stores.ready(), checkShared(config)]);
+    await apiKeys.load();
+  } catch (error) {
+    try {
+      await stores.close();
+    } finally {
+      await config.secrets?.close();
+    }
+    throw error;
+  }
+  if (stores.database.kind === 'postgres' && stores.database.pooling === 'transaction')
+    log.info({}, 'the database is behind a pooler: each transaction sets its own timeouts');
+  return { stores, apiKeys };
+}
+
+function urlOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo;
+  const host = family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${port}`;
+}
+
+function serverOf(app: ReturnType<typeof createApp>, settings: LoadedConfig['settings']): Server {
+  const server = createServer(
+    {
+      // Requests beyond the limit are refused by the app, in the format of their client.
+      maxHeaderSize: 2 * settings.limits.header,
+      headersTimeout: settings.timeouts.headers,
+      requestTimeout: settings.timeouts.body,
+      connectionsCheckingInterval: Math.min(1000, settings.timeouts.headers),
+      keepAliveTimeout: 75_000,
+      noDelay: true,
+      shouldUpgradeCallback: app.wantsSocket,
+    },
+    app.listener,
+  );
+  server.on('checkContinue', app.continueListener);
+  server.on('upgrade', app.upgrade);
+  server.on('clientError', app.clientError);
+  return server;
 }
 
 /** Puts in force what was read until now, and reads it again from time to time. A gateway without references needs no follower. */

@@ -52,107 +52,118 @@ export interface OciNative {
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
  */
 export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): OciNative {
-  const wordsOf = (model: string): EndpointWords => {
-    if (isEndpoint(model)) return ofEndpoints;
-    if (model.startsWith('cohere.command-a')) return 'cohere-v2';
-    return model.startsWith('cohere.') ? 'cohere' : 'generic';
-  };
   const asked = (model: string): JsonObject => ({
     compartmentId,
     servingMode: isEndpoint(model)
       ? { servingType: 'DEDICATED', endpointId: model }
       : { servingType: 'ON_DEMAND', modelId: model },
   });
-  return {
-    chat: chatDialect({
-      format: nativeFormat,
-      path: () => '/20231130/actions/chat',
-      request: (body, target) => ({
-        ...asked(target.model),
-        chatRequest: requests[wordsOf(target.model)](body, target),
-      }),
-      reply() {
-        const generic = genericReply();
-        const others: Readonly<Record<string, DialectReply>> = {
-          COHERE: cohereReply(),
-          [commandAFormat]: commandAReply(),
-        };
-        return {
-          chunks: (piece, event) => (others[String(piece['apiFormat'])] ?? generic).chunks(piece, event),
-        };
-      },
-      whole({ modelId, chatResponse }) {
-        const said = isObject(chatResponse) ? chatResponse : {};
-        return {
-          model: modelId ?? '',
-          ...(wholes[String(said['apiFormat'])] ?? genericWhole)(said),
-        };
-      },
-    }),
-    embed: defineCodec<EmbedRequest>({
-      format: nativeFormat,
-      operation: 'embed',
-      path: '/20231130/actions/embedText',
-      encodeRequest(request, { model, lose }) {
-        const { inputs, purpose, dimensions } = request;
-        loseOfEmbed(request, nativeFormat, lose);
-        return {
-          path: '/20231130/actions/embedText',
-          body: {
-            ...asked(model),
-            inputs: inputs.map(requireText),
-            inputType: cohereInputType(purpose).toUpperCase(),
-            ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
-          },
-        };
-      },
-      decodeWhole(body) {
-        throwIfError(body);
-        const { id, embeddings, usage } = body;
-        return embedded(
-          Array.isArray(embeddings) ? embeddings : [],
-          isObject(usage) ? usage['promptTokens'] : undefined,
-          typeof id === 'string' ? id : '',
-        );
-      },
-      estimate: estimateEmbed,
-      split: (request) => splitEmbed(request, mostTexts),
-      join: joinEmbed,
-    }),
-    rerank: defineCodec<RerankRequest>({
-      format: nativeFormat,
-      operation: 'rerank',
-      path: '/20231130/actions/rerankText',
-      encodeRequest(request, { model, lose }) {
-        const { query, documents, topN, rankFields, extra } = request;
-        reportForeign(extra, nativeFormat, undefined, lose);
-        reportRerankLimits(request, lose);
-        return {
-          path: '/20231130/actions/rerankText',
-          body: {
-            ...asked(model),
-            input: query,
-            documents: documents.map((document) => documentText(document, rankFields)),
-            ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),
-          },
-        };
-      },
-      decodeWhole: ({ documentRanks: ranks, ...body }) =>
-        decodeRerank(
-          Array.isArray(ranks)
-            ? {
-                ...body,
-                results: objectsOf(ranks).map(({ index, relevanceScore }) => ({
-                  index: index ?? null,
-                  relevance_score: relevanceScore ?? null,
-                })),
-              }
-            : body,
-          nativeFormat,
-        ),
-      estimate: estimateRerank,
-    }),
+  return { chat: chatCodec(asked, ofEndpoints), embed: embedCodec(asked), rerank: rerankCodec(asked) };
+}
+
+/** Returns what a request says of the model that it asks. */
+type Asked = (model: string) => JsonObject;
+
+function chatCodec(asked: Asked, ofEndpoints: EndpointWords): Codec<ChatRequest> {
+  const wordsOf = (model: string): EndpointWords => {
+    if (isEndpoint(model)) return ofEndpoints;
+    if (model.startsWith('cohere.command-a')) return 'cohere-v2';
+    return model.startsWith('cohere.') ? 'cohere' : 'generic';
   };
+  return chatDialect({
+    format: nativeFormat,
+    path: () => '/20231130/actions/chat',
+    request: (body, target) => ({
+      ...asked(target.model),
+      chatRequest: requests[wordsOf(target.model)](body, target),
+    }),
+    reply() {
+      const generic = genericReply();
+      const others: Readonly<Record<string, DialectReply>> = {
+        COHERE: cohereReply(),
+        [commandAFormat]: commandAReply(),
+      };
+      return {
+        chunks: (piece, event) => (others[String(piece['apiFormat'])] ?? generic).chunks(piece, event),
+      };
+    },
+    whole({ modelId, chatResponse }) {
+      const said = isObject(chatResponse) ? chatResponse : {};
+      return {
+        model: modelId ?? '',
+        ...(wholes[String(said['apiFormat'])] ?? genericWhole)(said),
+      };
+    },
+  });
+}
+
+function embedCodec(asked: Asked): Codec<EmbedRequest> {
+  return defineCodec<EmbedRequest>({
+    format: nativeFormat,
+    operation: 'embed',
+    path: '/20231130/actions/embedText',
+    encodeRequest(request, { model, lose }) {
+      const { inputs, purpose, dimensions } = request;
+      loseOfEmbed(request, nativeFormat, lose);
+      return {
+        path: '/20231130/actions/embedText',
+        body: {
+          ...asked(model),
+          inputs: inputs.map(requireText),
+          inputType: cohereInputType(purpose).toUpperCase(),
+          ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
+        },
+      };
+    },
+    decodeWhole(body) {
+      throwIfError(body);
+      const { id, embeddings, usage } = body;
+      return embedded(
+        Array.isArray(embeddings) ? embeddings : [],
+        isObject(usage) ? usage['promptTokens'] : undefined,
+        typeof id === 'string' ? id : '',
+      );
+    },
+    estimate: estimateEmbed,
+    split: (request) => splitEmbed(request, mostTexts),
+    join: joinEmbed,
+  });
+}
+
+function rerankCodec(asked: Asked): Codec<RerankRequest> {
+  return defineCodec<RerankRequest>({
+    format: nativeFormat,
+    operation: 'rerank',
+    path: '/20231130/actions/rerankText',
+    encodeRequest(request, { model, lose }) {
+      const { query, documents, topN, rankFields, extra } = request;
+      reportForeign(extra, nativeFormat, undefined, lose);
+      reportRerankLimits(request, lose);
+      return {
+        path: '/20231130/actions/rerankText',
+        body: {
+          ...asked(model),
+          input: query,
+          documents: documents.map((document) => documentText(document, rankFields)),
+          ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),
+        },
+      };
+    },
+    decodeWhole: ({ documentRanks: ranks, ...body }) =>
+      decodeRerank(
+        Array.isArray(ranks)
+          ? {
+              ...body,
+              results: objectsOf(ranks).map(({ index, relevanceScore }) => ({
+                index: index ?? null,
+                relevance_score: relevanceScore ?? null,
+              })),
+            }
+          : body,
+        nativeFormat,
+      ),
+    estimate: estimateRerank,
+  });
 }
 
 /** Models of the account's own machines are named by the address of their endpoint. */

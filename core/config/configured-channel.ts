@@ -81,22 +81,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   }
   const servesAll = wanted === 'discover';
   const models = readModels(servesAll ? [] : wanted);
-  const http = createHttpClient({
-    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
-    idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
-    headers: options.headers,
-    proxy: options.proxy,
-    tls: options.tls,
-  });
-  onClose(() => http.close());
-  const sockets = createUpstreamSockets({
-    ...settings.realtime,
-    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
-    headers: options.headers,
-    proxy: options.proxy,
-    tls: options.tls,
-  });
-  onClose(() => sockets.close());
+  const { http, sockets } = connectionsOf(options, settings, onClose);
   const channelLog = log.child({ channel: options.id ?? spec.name });
   let parts: ChannelParts;
   try {
@@ -124,6 +109,31 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
       ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
   return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery, isForwarding });
+}
+
+/** Opens the connections of a channel, which are made when calls need them. */
+function connectionsOf(
+  options: ChannelOptions,
+  settings: Settings,
+  onClose: Making['onClose'],
+): Pick<ChannelTools, 'http' | 'sockets'> {
+  const http = createHttpClient({
+    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
+    idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
+  });
+  onClose(() => http.close());
+  const sockets = createUpstreamSockets({
+    ...settings.realtime,
+    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
+  });
+  onClose(() => sockets.close());
+  return { http, sockets };
 }
 
 /** Where a list of models comes from: another address or key may give another one. */
@@ -170,31 +180,7 @@ function channelOf(
   const { names } = models;
   const knownOf = knownModelOf(known, models);
   const nameOf = modelNames(names);
-  const publicOf = publicNames(names);
-  const fixed = [
-    ...namesOf(names).filter((name) => !isPattern(name)),
-    ...known.names(parts.speaks).flatMap(publicOf),
-  ];
-  // What is known to be for something else is not shown, though the provider lists it.
-  const isSpoken = (upstreamModel: string): boolean => {
-    const { model } = knownOf(upstreamModel) ?? {};
-    return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
-  };
-  const listedWith = (found: readonly string[]): readonly string[] => [
-    ...new Set([
-      ...fixed,
-      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
-    ]),
-  ];
-  let listed = listedWith([]);
-  let found: ReadonlySet<string> | undefined;
-  const map = isNameList(names) ? undefined : names;
-  const cache = new Map<string, ModelTraits>();
-  // A public name's traits are those of the provider's model behind it.
-  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
-    pattern: [name, map?.[name] ?? name],
-    traits,
-  }));
+  const listed = listingOf({ known, models, parts, servesAll, discovery });
   const edited = bodyEditor(options.body);
   const systemPrompt = systemPromptOf(options);
   const { firstToken, attempt } = options.timeouts ?? {};
@@ -225,13 +211,7 @@ function channelOf(
     ...(parts.listModels === undefined || isForwarding ? {} : { listModels: parts.listModels }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
-    listed() {
-      if (found !== discovery?.names) {
-        found = discovery?.names;
-        listed = listedWith([...(found ?? [])]);
-      }
-      return listed;
-    },
+    listed,
     pricesAsOf: () => discovery?.prices,
     priceOf(upstreamModel) {
       const { name = upstreamModel, model } = knownOf(upstreamModel) ?? {};
@@ -244,26 +224,7 @@ function channelOf(
     },
     servicePrices: (upstreamModel) => servicePricesOf(kind, models.baseModel(upstreamModel) ?? upstreamModel),
     known: (upstreamModel) => knownOf(upstreamModel)?.model,
-    traits(upstreamModel) {
-      let traits = cache.get(upstreamModel);
-      if (traits === undefined) {
-        const { name = models.baseModel(upstreamModel) ?? upstreamModel, model } =
-          knownOf(upstreamModel) ?? {};
-        traits = modelProfile({
-          kind,
-          name,
-          defaults: parts.traits?.(name) ?? {},
-          thinking: parts.thinking,
-          formats: parts.speaks.chat ?? [],
-          known: model,
-          date: known.date,
-        });
-        for (const { pattern, traits: own } of overrides)
-          if (matchesModel(pattern, upstreamModel)) traits = withStated(traits, pattern, own);
-        if (cache.size < 1000) cache.set(upstreamModel, traits);
-      }
-      return traits;
-    },
+    traits: traitsOf(kind, { options, models, known, parts }),
     async open(call, request) {
       const refused = refusedRequest(call, request, rules);
       if (refused !== undefined) throw refused;
@@ -277,6 +238,77 @@ function channelOf(
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
     ...(parts.watch === undefined ? {} : { watch: parts.watch }),
     close: () => Promise.resolve(),
+  };
+}
+
+/** Returns a function that lists the models of a channel: those that are named or known, and those that its provider lists. */
+function listingOf({
+  known,
+  models,
+  parts,
+  servesAll,
+  discovery,
+}: Pick<ChannelMembers, 'known' | 'models' | 'parts' | 'servesAll' | 'discovery'>): () => readonly string[] {
+  const { names } = models;
+  const knownOf = knownModelOf(known, models);
+  const publicOf = publicNames(names);
+  const fixed = [
+    ...namesOf(names).filter((name) => !isPattern(name)),
+    ...known.names(parts.speaks).flatMap(publicOf),
+  ];
+  // What is known to be for something else is not shown, though the provider lists it.
+  const isSpoken = (upstreamModel: string): boolean => {
+    const { model } = knownOf(upstreamModel) ?? {};
+    return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
+  };
+  const listedBeside = (found: readonly string[]): readonly string[] => [
+    ...new Set([
+      ...fixed,
+      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
+    ]),
+  ];
+  let listed = listedBeside([]);
+  let found: ReadonlySet<string> | undefined;
+  return () => {
+    if (found !== discovery?.names) {
+      found = discovery?.names;
+      listed = listedBeside([...(found ?? [])]);
+    }
+    return listed;
+  };
+}
+
+/** Returns a function that gives the traits of a model, and keeps them. */
+function traitsOf(
+  kind: string,
+  { options, models, known, parts }: Pick<ChannelMembers, 'options' | 'models' | 'known' | 'parts'>,
+): (upstreamModel: string) => ModelTraits {
+  const knownOf = knownModelOf(known, models);
+  const map = isNameList(models.names) ? undefined : models.names;
+  const cache = new Map<string, ModelTraits>();
+  // A public name's traits are those of the provider's model behind it.
+  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
+    pattern: [name, map?.[name] ?? name],
+    traits,
+  }));
+  return (upstreamModel) => {
+    let traits = cache.get(upstreamModel);
+    if (traits === undefined) {
+      const { name = models.baseModel(upstreamModel) ?? upstreamModel, model } = knownOf(upstreamModel) ?? {};
+      traits = modelProfile({
+        kind,
+        name,
+        defaults: parts.traits?.(name) ?? {},
+        thinking: parts.thinking,
+        formats: parts.speaks.chat ?? [],
+        known: model,
+        date: known.date,
+      });
+      for (const { pattern, traits: own } of overrides)
+        if (matchesModel(pattern, upstreamModel)) traits = withStated(traits, pattern, own);
+      if (cache.size < 1000) cache.set(upstreamModel, traits);
+    }
+    return traits;
   };
 }
 

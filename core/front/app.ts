@@ -63,7 +63,7 @@ export function createApp(gateway: Gateway, parts: FrontParts): App {
       listener(request, response);
     },
     wantsSocket: (request) => request.httpVersionMajor === 1 && sockets.wants(request),
-    upgrade: sockets.upgrade,
+    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
     clientError: (error, socket) => refuseUnreadable(socket, front, error),
     announce() {
       front.announced = true;

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
 import { createEndErrorReporter } from '../call/end-errors.ts';
 import { Exchange } from '../call/exchange.ts';
 import { firstView } from '../call/view.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, TunnelRoute } from '../sdk/format.ts';
+import type { Format, TunnelRoute } from '../sdk/format.ts';
 import type { Gateway } from './gateway.ts';
 import { bodyReader } from './body.ts';
 import { addedHeaders } from './head.ts';
 import { compression } from '../upstream/socket-close.ts';
+import { openSocketServer, shuttingDown, type SocketPath, type SocketPaths } from './socket-server.ts';
 import { Tunnel } from './tunnel.ts';
-import { callerOf, pathOf, refuse, watchClient, wireOf } from './upgrade.ts';
+import { callerOf, pathOf, refuse, watchClient, wireOf, type Caller } from './upgrade.ts';
 
 /** The WebSockets that pass through to a provider. */
 export interface Tunnels {
@@ -26,13 +26,6 @@ export interface Tunnels {
   endAll(error: GatewayError): void;
 }
 
-/** One path that is served. */
-interface Door {
-  readonly format: Format;
-  readonly route: TunnelRoute;
-  readonly codec: Codec;
-}
-
 /** Builds the tunnels of a gateway. `requestId` makes the id of each session, `clientAddress` knows who sent a request. */
 export function createTunnels(
   gateway: Gateway,
@@ -42,63 +35,30 @@ export function createTunnels(
   const { log, notices } = gateway;
   const endErrors = createEndErrorReporter(log, notices);
   const settings = gateway.settings.realtime;
-  const doors = new Map<string, Door>();
-  for (const format of gateway.formats) {
-    for (const route of format.tunnels ?? []) {
-      const codec = format.codecs[route.operation];
-      if (codec === undefined) throw new Error(`${format.name} has no codec for its tunnel ${route.path}.`);
-      doors.set(route.path, { format, route, codec });
-    }
-  }
+  const paths = pathsOf(gateway.formats);
   const open = new Set<Tunnel>();
   let draining = false;
-  const shuttingDown = (): GatewayError =>
-    new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 });
-
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
+  const server = openSocketServer(paths, gateway, requestId, {
     perMessageDeflate: settings.compress.clients ? compression : false,
     maxPayload: settings.frame,
     autoPong: false,
-    handleProtocols: (offered, request) =>
-      doors.get(pathOf(request))?.route.protocols.find((name) => offered.has(name)) ?? false,
   });
   /** What is told beside the acceptance of a handshake. */
   const told = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
   server.on('headers', (headers, request) => {
     for (const [name, value] of Object.entries(told.get(request) ?? {})) headers.push(`${name}: ${value}`);
   });
-  server.on('wsClientError', (error, socket, request) => {
-    const { format } = doors.get(pathOf(request)) ?? {};
-    if (format === undefined) socket.destroy();
-    else
-      refuse(
-        request,
-        socket,
-        format,
-        new GatewayError('invalid_request', `${error.message}.`),
-        requestId(),
-        log,
-      );
-  });
 
-  const exchangeOf = ({ format, route, codec }: Door, request: IncomingMessage): Exchange => {
-    const wire = wireOf('WS', callerOf(request, clientAddress(request)));
-    const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+  const connect = async (
+    path: SocketPath<TunnelRoute>,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ) => {
+    const exchange = exchangeOf(path, callerOf(request, clientAddress(request)), requestId());
     exchange.endErrors = endErrors;
-    exchange.values.set(bodyReader, async () => {
-      const body = route.body(wire.query, flat(wire.headers));
-      exchange.understand(Buffer.from(JSON.stringify(body)), body);
-      exchange.decoded = codec.validate(body, wire.params);
-    });
-    return exchange;
-  };
-
-  const connect = async (door: Door, request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const exchange = exchangeOf(door, request);
     const tunnel = new Tunnel(exchange, {
-      route: door.route,
+      route: path.route,
       settings,
       log,
       done: () => open.delete(tunnel),
@@ -111,7 +71,7 @@ export function createTunnels(
       const events = await gateway.handle(firstView(exchange));
       stopWatching();
       tunnel.carry(events);
-      told.set(request, { ...addedHeaders(exchange, log), ...door.format.replyHeaders(exchange.id) });
+      told.set(request, { ...addedHeaders(exchange, log), ...path.format.replyHeaders(exchange.id) });
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
       // Without a word where the client has gone meanwhile, or where its handshake makes no sense.
       if (!tunnel.accepted) tunnel.leave();
@@ -122,16 +82,16 @@ export function createTunnels(
         log.error({ id: exchange.id, error }, 'a call failed inside the gateway');
       tunnel.leave();
       const added = addedHeaders(exchange, log);
-      refuse(request, socket, door.format, toGatewayError(error), exchange.id, log, added);
+      refuse(request, socket, path.format, toGatewayError(error), exchange.id, log, added);
     }
   };
 
   return {
-    paths: new Map([...doors].map(([path, { format }]) => [path, format])),
+    paths: new Map([...paths].map(([address, { format }]) => [address, format])),
     upgrade(request, socket, head) {
-      const door = doors.get(pathOf(request));
-      if (door === undefined) socket.destroy();
-      else void connect(door, request, socket, head);
+      const path = paths.get(pathOf(request));
+      if (path === undefined) socket.destroy();
+      else void connect(path, request, socket, head);
     },
     tick(now) {
       for (const one of open) one.tick(now);
@@ -144,6 +104,29 @@ export function createTunnels(
       for (const one of open) one.cut(error);
     },
   };
+}
+
+function exchangeOf({ format, route, codec }: SocketPath<TunnelRoute>, caller: Caller, id: string): Exchange {
+  const wire = wireOf('WS', caller);
+  const exchange = new Exchange(id, codec.operation, format, codec, wire);
+  exchange.values.set(bodyReader, async () => {
+    const body = route.body(wire.query, flat(wire.headers));
+    exchange.understand(Buffer.from(JSON.stringify(body)), body);
+    exchange.decoded = codec.validate(body, wire.params);
+  });
+  return exchange;
+}
+
+function pathsOf(formats: Gateway['formats']): SocketPaths<TunnelRoute> {
+  const paths = new Map<string, SocketPath<TunnelRoute>>();
+  for (const format of formats) {
+    for (const route of format.tunnels ?? []) {
+      const codec = format.codecs[route.operation];
+      if (codec === undefined) throw new Error(`${format.name} has no codec for its tunnel ${route.path}.`);
+      paths.set(route.path, { format, route, codec });
+    }
+  }
+  return paths;
 }
 
 /** Nobody asks a provider for a handshake that cannot be accepted. */

@@ -96,25 +96,7 @@ export default definePlugin({
       ...processHandlers(tools, audit),
       ...tokenHandlers({ tokens, owners: tools.apiKeys.owners, defaultDays }, audit),
       ...configHandlers(tools, audit),
-      live({ ctx, session, scope, actor }) {
-        const token = sessionToken(ctx) ?? '';
-        const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
-        ctx.set('x-accel-buffering', 'no');
-        // Whose calls are shown is settled when the watching begins: with another role it ends.
-        const whose = JSON.stringify(scope.keys);
-        const mayWatch = async (): Promise<boolean> => {
-          if (session === undefined) return ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now();
-          const found = await sessions.find(token, true);
-          return (
-            found !== undefined && JSON.stringify(scopeOf(found.actor, tools.apiKeys.owners).keys) === whose
-          );
-        };
-        const { kind, id, organisation } = actor;
-        return live.watch(scope.keys, mayWatch, {
-          actor: kind === 'password' ? undefined : `${kind} ${id}`,
-          organisation,
-        });
-      },
+      live: liveHandler({ live, sessions, tokens, owners: tools.apiKeys.owners }),
       async listAudit({ query: { limit, after }, scope }) {
         return audit.page(limit, after, scope.keys?.organisation);
       },
@@ -142,6 +124,35 @@ export default definePlugin({
     };
   },
 });
+
+/** Parts that the watching of running calls needs. */
+interface LiveParts {
+  readonly live: LiveCalls;
+  readonly sessions: Sessions;
+  readonly tokens: ReturnType<typeof openAdminTokens>;
+  readonly owners: InternalTools['apiKeys']['owners'];
+}
+
+/** Shows running calls to whoever watches them, for as long as the session or token lasts. */
+function liveHandler({ live, sessions, tokens, owners }: LiveParts): Handlers<'live'>['live'] {
+  return ({ ctx, session, scope, actor }) => {
+    const token = sessionToken(ctx) ?? '';
+    const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
+    ctx.set('x-accel-buffering', 'no');
+    // Whose calls are shown is settled when the watching begins: with another role it ends.
+    const whose = JSON.stringify(scope.keys);
+    const mayWatch = async (): Promise<boolean> => {
+      if (session === undefined) return ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now();
+      const found = await sessions.find(token, true);
+      return found !== undefined && JSON.stringify(scopeOf(found.actor, owners).keys) === whose;
+    };
+    const { kind, id, organisation } = actor;
+    return live.watch(scope.keys, mayWatch, {
+      actor: kind === 'password' ? undefined : `${kind} ${id}`,
+      organisation,
+    });
+  };
+}
 
 /** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
 function addRoutes(

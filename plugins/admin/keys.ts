@@ -35,6 +35,8 @@ interface WithContext {
   readonly ctx: RouteContext;
 }
 
+type KeyQuery = Parameters<Handlers<'listKeys'>['listKeys']>[0]['query'];
+
 /** How many keys' budgets are looked up at the same time. */
 const atOnce = 8;
 
@@ -54,89 +56,10 @@ export function keyHandlers(
   | 'deleteKey'
 > {
   const { apiKeys } = tools;
-
-  /** By its id alone: a path must not be taken for a name or a secret. */
-  const keyOf = async ({ id, scope }: Which): Promise<ApiKey> => {
-    const found = await apiKeys.byId(id);
-    if (found === undefined || !scope.seesKey(found)) throw noKey(id);
-    return found;
-  };
-
-  /** Returns a check of a key right before it is changed: it may have been given to somebody else since it was looked at. */
-  const stillSeen =
-    ({ scope }: Which) =>
-    (key: ApiKey): void => {
-      if (!scope.seesKey(key)) throw noKey(key.id);
-    };
-
-  /** What a key is asked for may be gone by then: that is no failure of the gateway. */
-  const orGone = async <T>(which: Which, work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      await keyOf(which);
-      throw error;
-    }
-  };
-
-  const change = async (
-    asked: Author & Which & WithContext,
-    action: AuditEntry['action'],
-    changes: ApiKeyChanges,
-  ) => {
-    const before = await keyOf(asked);
-    const { scope } = asked;
-    const checkVersion = versionCheck(asked.ctx);
-    const checkSeen = stillSeen(asked);
-    const check = (key: ApiKey): void => {
-      checkSeen(key);
-      if (changesOwner(key, changes)) scope.checkKeyOwners({ ...key, ...changes } as ApiKey);
-    };
-    check(before);
-    const changed = await orInvalid(
-      OwnerMistake,
-      orGone(
-        asked,
-        apiKeys.update(before.id, changes, (current) => {
-          check(current);
-          checkVersion(editedFields(current));
-        }),
-      ),
-    );
-    await audit.note(asked, {
-      action,
-      target: before.id,
-      before: editedFields(before),
-      after: editedFields(changed),
-    });
-    const { lastUsedAt } = before;
-    const key = await viewOfKey(lastUsedAt === undefined ? changed : { ...changed, lastUsedAt }, tools);
-    return { key, warnings: warningsOf(changed, tools) };
-  };
-
+  const access = new KeyAccess(tools, audit);
   return {
-    async listKeys({ query, scope }) {
-      const { limit, after, search, owner, sort } = query;
-      if (sort === 'spend') checkSpendQuery(query);
-      const { keys, next }: KeyPage =
-        sort === 'spend'
-          ? { keys: await mostExpensive(tools, scope, { owner, limit }) }
-          : await apiKeys.page(limit, after, search, owner, scope.keys);
-      const spent = query.spend === 'true' || sort === 'spend' ? await spentBy(tools, keys) : undefined;
-      const views: KeyView[] = [];
-      const old = await apiKeys.oldSecretsOf(keys);
-      // A few at a time: hundreds of questions at once would keep calls from the database.
-      for (let index = 0; index < keys.length; index += atOnce) {
-        const some = keys.slice(index, index + atOnce);
-        // oxlint-disable-next-line no-await-in-loop
-        for (const view of await Promise.all(
-          some.map((key, at) => viewOfKey(key, tools, old[index + at] ?? null)),
-        ))
-          views.push(spent === undefined ? view : { ...view, spent: spent(view.id) });
-      }
-      return { keys: views, next };
-    },
-    findKey: async (asked) => viewOfKey(await keyOf(asked), tools),
+    listKeys: ({ query, scope }) => listKeys(query, scope, tools),
+    findKey: async (asked) => viewOfKey(await access.keyOf(asked), tools),
     async createKey(asked) {
       const body = ownedBy(asked.actor, asked.body);
       checkExpiry(body.expiresAt);
@@ -159,41 +82,17 @@ export function keyHandlers(
         name,
         name === 'budgets' ? orNone(asked.body.budgets) : (value ?? undefined),
       ]);
-      return change(asked, 'key-update', Object.fromEntries(changes) as ApiKeyChanges);
+      return access.change(asked, 'key-update', Object.fromEntries(changes) as ApiKeyChanges);
     },
-    enableKey: (asked) => change(asked, 'key-enable', { enabled: true }),
-    disableKey: (asked) => change(asked, 'key-disable', { enabled: false }),
-    async rotateKey(asked) {
-      const {
-        id,
-        body: { graceSeconds },
-      } = asked;
-      const before = await keyOf(asked);
-      const { record, value } = await orGone(
-        asked,
-        apiKeys.rotate(before.id, graceSeconds * 1_000, stillSeen(asked)),
-      );
-      await audit.note(asked, {
-        action: 'key-rotate',
-        target: id,
-        after: { ...ownersOf(record), ...(graceSeconds > 0 && { graceSeconds }) },
-      });
-      return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
-    },
-    async endOldSecret(asked) {
-      const { id } = asked;
-      const key = await keyOf(asked);
-      if (!(await orGone(asked, apiKeys.endOldSecret(key.id, stillSeen(asked)))))
-        throw new GatewayError('not_found', 'This key has no old secret that works.');
-      await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
-      return viewOfKey(key, tools);
-    },
+    enableKey: (asked) => access.change(asked, 'key-enable', { enabled: true }),
+    disableKey: (asked) => access.change(asked, 'key-disable', { enabled: false }),
+    ...secretHandlers(access, tools, audit),
     async deleteKey(asked) {
       const { id } = asked;
-      const before = await keyOf(asked);
+      const before = await access.keyOf(asked);
       const checkSeen = stillSeen(asked);
       const checkVersion = versionCheck(asked.ctx);
-      const removed = await orGone(
+      const removed = await access.orGone(
         asked,
         apiKeys.revoke(before.id, (current) => {
           checkSeen(current);
@@ -208,6 +107,134 @@ export function keyHandlers(
       return { ok: true };
     },
   };
+}
+
+/** The routes about secrets of keys. */
+function secretHandlers(
+  access: KeyAccess,
+  tools: KeyTools,
+  audit: Audit,
+): Handlers<'rotateKey' | 'endOldSecret'> {
+  const { apiKeys } = tools;
+  return {
+    async rotateKey(asked) {
+      const {
+        id,
+        body: { graceSeconds },
+      } = asked;
+      const before = await access.keyOf(asked);
+      const { record, value } = await access.orGone(
+        asked,
+        apiKeys.rotate(before.id, graceSeconds * 1_000, stillSeen(asked)),
+      );
+      await audit.note(asked, {
+        action: 'key-rotate',
+        target: id,
+        after: { ...ownersOf(record), ...(graceSeconds > 0 && { graceSeconds }) },
+      });
+      return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
+    },
+    async endOldSecret(asked) {
+      const { id } = asked;
+      const key = await access.keyOf(asked);
+      if (!(await access.orGone(asked, apiKeys.endOldSecret(key.id, stillSeen(asked)))))
+        throw new GatewayError('not_found', 'This key has no old secret that works.');
+      await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
+      return viewOfKey(key, tools);
+    },
+  };
+}
+
+/** Finds keys that an actor may see, and changes them. */
+class KeyAccess {
+  readonly #tools: KeyTools;
+  readonly #audit: Audit;
+
+  constructor(tools: KeyTools, audit: Audit) {
+    this.#tools = tools;
+    this.#audit = audit;
+  }
+
+  /** By its id alone: a path must not be taken for a name or a secret. */
+  async keyOf({ id, scope }: Which): Promise<ApiKey> {
+    const found = await this.#tools.apiKeys.byId(id);
+    if (found === undefined || !scope.seesKey(found)) throw noKey(id);
+    return found;
+  }
+
+  /** What a key is asked for may be gone by then: that is no failure of the gateway. */
+  async orGone<T>(which: Which, work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await this.keyOf(which);
+      throw error;
+    }
+  }
+
+  async change(asked: Author & Which & WithContext, action: AuditEntry['action'], changes: ApiKeyChanges) {
+    const before = await this.keyOf(asked);
+    const { scope } = asked;
+    const checkVersion = versionCheck(asked.ctx);
+    const checkSeen = stillSeen(asked);
+    const check = (key: ApiKey): void => {
+      checkSeen(key);
+      if (changesOwner(key, changes)) scope.checkKeyOwners({ ...key, ...changes } as ApiKey);
+    };
+    check(before);
+    const changed = await orInvalid(
+      OwnerMistake,
+      this.orGone(
+        asked,
+        this.#tools.apiKeys.update(before.id, changes, (current) => {
+          check(current);
+          checkVersion(editedFields(current));
+        }),
+      ),
+    );
+    await this.#audit.note(asked, {
+      action,
+      target: before.id,
+      before: editedFields(before),
+      after: editedFields(changed),
+    });
+    const { lastUsedAt } = before;
+    const key = await viewOfKey(lastUsedAt === undefined ? changed : { ...changed, lastUsedAt }, this.#tools);
+    return { key, warnings: warningsOf(changed, this.#tools) };
+  }
+}
+
+/** Returns a check of a key right before it is changed: it may have been given to somebody else since it was looked at. */
+function stillSeen({ scope }: Which): (key: ApiKey) => void {
+  return (key) => {
+    if (!scope.seesKey(key)) throw noKey(key.id);
+  };
+}
+
+async function listKeys(
+  query: KeyQuery,
+  scope: Scope,
+  tools: KeyTools,
+): Promise<{ keys: KeyView[]; next: string | undefined }> {
+  const { limit, after, search, owner, sort } = query;
+  if (sort === 'spend') checkSpendQuery(query);
+  const { keys, next }: KeyPage =
+    sort === 'spend'
+      ? { keys: await mostExpensive(tools, scope, { owner, limit }) }
+      : await tools.apiKeys.page(limit, after, search, owner, scope.keys);
+  const spent = query.spend === 'true' || sort === 'spend' ? await spentBy(tools, keys) : undefined;
+  const views: KeyView[] = [];
+  const old = await tools.apiKeys.oldSecretsOf(keys);
+  // A few at a time: hundreds of questions at once would keep calls from the database.
+  for (let index = 0; index < keys.length; index += atOnce) {
+    const some = keys.slice(index, index + atOnce);
+    // oxlint-disable-next-line no-await-in-loop
+    for (const view of await Promise.all(
+      some.map((key, at) => viewOfKey(key, tools, old[index + at] ?? null)),
+    ))
+      views.push(spent === undefined ? view : { ...view, spent: spent(view.id) });
+  }
+  return { keys: views, next };
 }
 
 function noKey(id: string): GatewayError {

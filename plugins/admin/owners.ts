@@ -21,30 +21,7 @@ export function ownerHandlers(
   audit: Audit,
 ): Handlers<'listOwners' | 'findOwner' | 'createOwner' | 'updateOwner' | 'deleteOwner'> {
   const { owners } = tools.apiKeys;
-
-  const ownerOf = ({ id, scope }: { readonly id: string; readonly scope: Scope }): Owner => {
-    const found = owners.find(id);
-    if (found === undefined || !scope.seesOwner(found)) throw noOwner(id);
-    return found;
-  };
-
-  /** Returns a check of an owner right before it is changed: it may have another organisation since it was looked at. */
-  const checkOf = ({ scope, ctx }: { readonly scope: Scope; readonly ctx: RouteContext }) => {
-    const checkVersion = versionCheck(ctx);
-    return (current: Owner): void => {
-      if (!scope.seesOwner(current)) throw noOwner(current.id);
-      checkManages(scope, current);
-      checkVersion(versioned(current));
-    };
-  };
-
-  const note = (
-    by: Author,
-    action: AuditEntry['action'],
-    target: string,
-    change: { readonly before?: Owner; readonly after?: Owner },
-  ): Promise<void> => audit.note(by, { action, target, ...(change as Record<string, JsonObject>) });
-
+  const access = new OwnerAccess(tools, audit);
   return {
     async listOwners({ scope, query: { kind, organisation, search, limit, after } }) {
       const sought = search?.toLowerCase();
@@ -70,16 +47,16 @@ export function ownerHandlers(
       }
       return { owners: views, next: start + limit < all.length ? page.at(-1)?.id : undefined };
     },
-    findOwner: (asked) => viewOf(ownerOf(asked), tools),
+    findOwner: (asked) => viewOf(access.ownerOf(asked), tools),
     async createOwner(asked) {
       checkManages(asked.scope, asked.body);
       checkPrices(asked.scope, asked.body);
       const created = await orInvalid(OwnerMistake, owners.create(asked.body));
-      await note(asked, 'owner-create', created.id, { after: created });
+      await access.note(asked, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
     },
     async updateOwner(asked) {
-      const before = ownerOf(asked);
+      const before = access.ownerOf(asked);
       checkManages(asked.scope, before);
       checkPrices(asked.scope, asked.body);
       const { organisation = before.organisation } = asked.body;
@@ -90,19 +67,55 @@ export function ownerHandlers(
       const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
       const changed = await orInvalid(
         OwnerMistake,
-        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, checkOf(asked)),
+        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, access.checkOf(asked)),
       );
-      await note(asked, 'owner-update', before.id, { before, after: changed });
+      await access.note(asked, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },
     async deleteOwner(asked) {
-      const before = ownerOf(asked);
+      const before = access.ownerOf(asked);
       checkManages(asked.scope, before);
-      await orInvalid(OwnerMistake, owners.remove(before.id, checkOf(asked)));
-      await note(asked, 'owner-delete', before.id, { before });
+      await orInvalid(OwnerMistake, owners.remove(before.id, access.checkOf(asked)));
+      await access.note(asked, 'owner-delete', before.id, { before });
       return { ok: true };
     },
   };
+}
+
+/** Finds owners that an actor may see, checks what may be changed, and notes what was. */
+class OwnerAccess {
+  readonly #owners: OwnerTools['apiKeys']['owners'];
+  readonly #audit: Audit;
+
+  constructor(tools: OwnerTools, audit: Audit) {
+    this.#owners = tools.apiKeys.owners;
+    this.#audit = audit;
+  }
+
+  ownerOf({ id, scope }: { readonly id: string; readonly scope: Scope }): Owner {
+    const found = this.#owners.find(id);
+    if (found === undefined || !scope.seesOwner(found)) throw noOwner(id);
+    return found;
+  }
+
+  /** Returns a check of an owner right before it is changed: it may have another organisation since it was looked at. */
+  checkOf({ scope, ctx }: { readonly scope: Scope; readonly ctx: RouteContext }) {
+    const checkVersion = versionCheck(ctx);
+    return (current: Owner): void => {
+      if (!scope.seesOwner(current)) throw noOwner(current.id);
+      checkManages(scope, current);
+      checkVersion(versioned(current));
+    };
+  }
+
+  note(
+    by: Author,
+    action: AuditEntry['action'],
+    target: string,
+    change: { readonly before?: Owner; readonly after?: Owner },
+  ): Promise<void> {
+    return this.#audit.note(by, { action, target, ...(change as Record<string, JsonObject>) });
+  }
 }
 
 /** Throws 403 for a price rule that the actor may not set or remove. */

@@ -87,22 +87,6 @@ export function createServe(
   const outside = createOutside(settings.trustedProxies);
   const { clientAddress } = tools;
 
-  async function valueOf(
-    name: RouteName,
-    spec: RouteSpec,
-    handler: AnyHandler,
-    asked: Asked<unknown, unknown>,
-  ): Promise<object> {
-    const key = spec.creates === true ? asked.ctx.req.headers['idempotency-key'] : undefined;
-    if (typeof key !== 'string') return handler(asked);
-    const { actor, body } = asked;
-    const { value, isRepeated } = await creates.run({ actor, operation: name, key, body }, () =>
-      handler(asked),
-    );
-    if (isRepeated) asked.ctx.set('idempotent-replayed', 'true');
-    return value;
-  }
-
   async function answerTo(
     name: RouteName,
     spec: RouteSpec,
@@ -133,7 +117,7 @@ export function createServe(
         return scopeOf(sender?.actor ?? notLoggedIn(), apiKeys.owners);
       },
     };
-    const value = await valueOf(name, spec, handler, asked);
+    const value = await valueOf(creates, name, spec, handler, asked);
     if (spec.versioned !== undefined) setEtag(ctx, value);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
@@ -161,6 +145,24 @@ export function createServe(
     return { actor, session, ip: clientAddress(ctx.req).ip };
   };
   return { serve, check };
+}
+
+/** Runs a route's function; a creation that is repeated with its `idempotency-key` only once. */
+async function valueOf(
+  creates: IdempotentCreates,
+  name: RouteName,
+  spec: RouteSpec,
+  handler: AnyHandler,
+  asked: Asked<unknown, unknown>,
+): Promise<object> {
+  const key = spec.creates === true ? asked.ctx.req.headers['idempotency-key'] : undefined;
+  if (typeof key !== 'string') return handler(asked);
+  const { actor, body } = asked;
+  const { value, isRepeated } = await creates.run({ actor, operation: name, key, body }, () =>
+    handler(asked),
+  );
+  if (isRepeated) asked.ctx.set('idempotent-replayed', 'true');
+  return value;
 }
 
 /**

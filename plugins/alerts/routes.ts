@@ -21,20 +21,33 @@ const muting = z
   })
   .refine(({ id, kind }) => (id === undefined) !== (kind === undefined), 'Give an "id" or a "kind".');
 
+/** Parts that the routes need. */
+interface RouteParts
+  extends Pick<PluginTools, 'adminRoute' | 'log'>, Pick<AlertWatch, 'book' | 'deliveries'> {
+  readonly viewOf: ReturnType<typeof createView>;
+}
+
+const records = { records: true } as const;
+
 /** Adds the routes. */
 export function addRoutes(
   { adminRoute, log }: Pick<PluginTools, 'adminRoute' | 'log'>,
-  watch: AlertWatch,
+  { book, deliveries }: AlertWatch,
   options: AlertsOptions,
 ): void {
-  const { book, deliveries } = watch;
   const viewOf = createView(options);
-  const records = { records: true } as const;
-  const testsUnderWay = new Set<string>();
-
+  const parts: RouteParts = { adminRoute, log, book, deliveries, viewOf };
   adminRoute('GET', '/api/alerts', async (ctx) => {
     ctx.body = viewOf(await book.read());
   });
+  addTesting(parts);
+  addAcknowledging(parts);
+  addMuting(parts);
+}
+
+/** Adds the route that sends a test to a destination. */
+function addTesting({ adminRoute, deliveries }: RouteParts): void {
+  const testsUnderWay = new Set<string>();
 
   adminRoute(
     'POST',
@@ -67,7 +80,10 @@ export function addRoutes(
     },
     records,
   );
+}
 
+/** Adds the route that acknowledges an alert. */
+function addAcknowledging({ adminRoute, book, log, viewOf }: RouteParts): void {
   adminRoute(
     'POST',
     '/api/alerts/acknowledge',
@@ -90,7 +106,10 @@ export function addRoutes(
     },
     records,
   );
+}
 
+/** Adds the route that mutes alerts for some minutes, or ends that. */
+function addMuting({ adminRoute, book, log, viewOf }: RouteParts): void {
   adminRoute(
     'POST',
     '/api/alerts/mute',

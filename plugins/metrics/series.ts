@@ -182,7 +182,7 @@ export class Series {
 
   /** What is not counted but stands somewhere already. */
   #look(tools: SeriesTools): void {
-    const { catalog, operations, overload } = tools;
+    const { operations, overload } = tools;
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
@@ -220,6 +220,12 @@ export class Series {
         refused.inc(overload.refused);
       },
     });
+    this.#lookAtChannels(tools);
+    this.#lookAtKept(tools);
+  }
+
+  #lookAtChannels({ catalog, operations }: SeriesTools): void {
+    const registers = [this.registry];
     const standing = new Gauge({
       name: 'sluice_channel_standing',
       help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, or its region and its id, or empty.',
@@ -239,6 +245,20 @@ export class Series {
           }
       },
     });
+    const enabled = new Gauge({
+      name: 'sluice_channel_enabled',
+      help: 'Whether a channel is switched on.',
+      labelNames: ['channel'],
+      registers,
+      aggregator: 'min',
+      collect: () => {
+        for (const { id } of catalog.channels) enabled.set({ channel: id }, catalog.isOn(id) ? 1 : 0);
+      },
+    });
+  }
+
+  #lookAtKept({ operations }: SeriesTools): void {
+    const registers = [this.registry];
     const rows: Gauge<'kept'> = new Gauge({
       name: 'sluice_kept_rows',
       help: 'Rows in the database of what is kept, where they are counted. kept: usage-records, usage-sums (records that are in no sums yet) and others.',
@@ -259,16 +279,6 @@ export class Series {
       collect: () => {
         for (const { what, overdueSeconds } of operations.figures().upkeep)
           overdue.set({ kept: what }, overdueSeconds);
-      },
-    });
-    const enabled = new Gauge({
-      name: 'sluice_channel_enabled',
-      help: 'Whether a channel is switched on.',
-      labelNames: ['channel'],
-      registers,
-      aggregator: 'min',
-      collect: () => {
-        for (const { id } of catalog.channels) enabled.set({ channel: id }, catalog.isOn(id) ? 1 : 0);
       },
     });
   }

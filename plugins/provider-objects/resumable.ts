@@ -40,119 +40,16 @@ const words = 'x-goog-upload-';
 const asked = ['protocol', 'command', 'offset', 'header-content-length', 'header-content-type', 'file-name'];
 const told = ['status', 'chunk-granularity', 'size-received'];
 
+const collection = collectionOf('generate-content', 'files');
+const stores = collectionOf('generate-content', 'fileSearchStores');
+const format = 'generate-content';
+
 /**
  * Adds the paths by which files of generateContent are uploaded, also into a file search store, and downloaded: an upload begins with a
  * description of the file, is given an address, and takes the bytes there in one or more requests.
  */
 export function addResumable(around: Around): void {
-  const sessions = around.tools.stores.namespace<UploadSession>('provider-uploads');
-  const collection = collectionOf('generate-content', 'files');
-  const stores = collectionOf('generate-content', 'fileSearchStores');
-  const format = 'generate-content';
-
-  /** `store`: the id of the caller's file search store into which the file goes. */
-  const begin = async (call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> => {
-    // The provider charges for the indexing of a file, whose length nothing tells.
-    if (store !== undefined) refuseBudgeted(call);
-    const { headers } = call.wire;
-    if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')
-      throw new GatewayError(
-        'invalid_request',
-        'An upload begins with X-Goog-Upload-Protocol: resumable and X-Goog-Upload-Command: start.',
-      );
-    const size = Number(headers[`${words}header-content-length`] ?? 0);
-    if (size > around.fileSize)
-      throw new GatewayError('request_too_large', `The file is larger than ${around.fileSize} bytes.`);
-    const body = await bodyOf(call).json();
-    const { catalog } = around.finding;
-    const place =
-      store === undefined
-        ? chosenPlace(call, collection, catalog, {})
-        : placeOf(await ownedObject(call, stores, store, around), catalog);
-    const path = store === undefined ? '/files' : `/${stores.name}/${store}:uploadToFileSearchStore`;
-    const answer = await ask(call, place, format, {
-      method: 'POST',
-      path,
-      service: 'upload',
-      headers: wordsOf(call),
-      body: JSON.stringify(body),
-    });
-    const address = answer.headers[`${words}url`];
-    await jsonOf(answer, around.answerSize);
-    const id = randomBytes(24).toString('base64url');
-    const session: UploadSession = {
-      owner: ownerOf(call),
-      channel: place.channel.id,
-      key: place.key.id,
-      path,
-      query: queryIn(address, path),
-      offset: 0,
-    };
-    await sessions.set(id, session, sessionLife);
-    const root = around.publicUrl ?? originOf(call);
-    addReplyHeaders(call, {
-      ...toldIn(answer.headers),
-      [`${words}url`]: `${root}/upload/${version}${path}?upload_id=${id}&upload_protocol=resumable`,
-    });
-    return of<GatewayEvent>({ type: 'result', value: {} });
-  };
-
-  const goOn = async (call: Call, id: string): Promise<Observable<GatewayEvent>> => {
-    const session = isId(id) ? await sessions.get(id) : undefined;
-    if (session === undefined || session.owner !== ownerOf(call))
-      throw new GatewayError('not_found', 'There is no such upload.');
-    // The key may have been given a budget since the upload began.
-    if (session.path !== '/files') refuseBudgeted(call);
-    const place = placeOf(
-      { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
-      around.finding.catalog,
-    );
-    // Each request goes on where the one before it has ended, or nothing is known of the file: what a provider took of one that broke is not.
-    const { offset, path, lines: begun } = session;
-    const isNext =
-      path === '/files' &&
-      call.wire.headers[`${words}offset`] === String(offset) &&
-      (offset === 0 || begun !== undefined);
-    const lines = linesOf(collection, around, withoutDropping(around), begun);
-    let length = 0;
-    const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, async (piece) => {
-      length += piece.length;
-      if (isNext) await lines.push(piece);
-    });
-    const send = async (own: Call): Promise<JsonObject> => {
-      const answer = await ask(own, place, format, {
-        method: 'POST',
-        path,
-        service: 'upload',
-        query: session.query,
-        headers: { ...wordsOf(call), 'content-type': 'application/octet-stream' },
-        upload,
-      });
-      addReplyHeaders(call, toldIn(answer.headers));
-      const body = await jsonOf(answer, around.answerSize);
-      const { file } = body;
-      if (isObject(file)) {
-        const known = knownOf(isNext ? lines.end() : undefined, lines.reason ?? session.reason);
-        await keep(own, { collection, place, seen: file, known }, around);
-        await sessions.delete(id);
-      } else if (answer.headers[`${words}status`] === 'final') {
-        await sessions.delete(id);
-      } else if (length > 0) {
-        const next = continued(session, length, isNext ? lines : undefined, lines.reason);
-        await sessions.set(id, next, sessionLife);
-      }
-      return body;
-    };
-    try {
-      return of<GatewayEvent>({ type: 'result', value: await madeAnyway(call, around, send) });
-    } catch (error) {
-      upload.bytes.destroy();
-      throw wrong() ?? error;
-    } finally {
-      lines.close();
-    }
-  };
-
+  const uploads = new Uploads(around);
   for (const version of ['v1beta', 'v1']) {
     around.tools.endpoint({
       method: 'POST',
@@ -161,7 +58,7 @@ export function addResumable(around: Around): void {
       readsBody: true,
       handle: (call: Call) => {
         const id = call.wire.query.get('upload_id');
-        return id === null ? begin(call, version) : goOn(call, id);
+        return id === null ? uploads.begin(call, version) : uploads.goOn(call, id);
       },
     });
     around.tools.endpoint({
@@ -171,9 +68,9 @@ export function addResumable(around: Around): void {
       readsBody: true,
       handle: (call: Call, { store = '' }) => {
         const id = call.wire.query.get('upload_id');
-        if (id !== null) return goOn(call, id);
+        if (id !== null) return uploads.goOn(call, id);
         if (!isId(store)) throw noObject(stores, store);
-        return begin(call, version, store);
+        return uploads.begin(call, version, store);
       },
     });
     for (const path of [`/${version}/files/:id\\:download`, `/download/${version}/files/:id\\:download`])
@@ -194,6 +91,124 @@ export function addResumable(around: Around): void {
         },
       });
   }
+}
+
+/** Uploads that begin and go on. */
+class Uploads {
+  readonly #around: Around;
+  readonly #sessions: ReturnType<typeof sessionsOf>;
+
+  constructor(around: Around) {
+    this.#around = around;
+    this.#sessions = sessionsOf(around);
+  }
+
+  /** `store`: the id of the caller's file search store into which the file goes. */
+  async begin(call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> {
+    // The provider charges for the indexing of a file, whose length nothing tells.
+    if (store !== undefined) refuseBudgeted(call);
+    const { headers } = call.wire;
+    if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')
+      throw new GatewayError(
+        'invalid_request',
+        'An upload begins with X-Goog-Upload-Protocol: resumable and X-Goog-Upload-Command: start.',
+      );
+    const size = Number(headers[`${words}header-content-length`] ?? 0);
+    if (size > this.#around.fileSize)
+      throw new GatewayError('request_too_large', `The file is larger than ${this.#around.fileSize} bytes.`);
+    const body = await bodyOf(call).json();
+    const { catalog } = this.#around.finding;
+    const place =
+      store === undefined
+        ? chosenPlace(call, collection, catalog, {})
+        : placeOf(await ownedObject(call, stores, store, this.#around), catalog);
+    const path = store === undefined ? '/files' : `/${stores.name}/${store}:uploadToFileSearchStore`;
+    const answer = await ask(call, place, format, {
+      method: 'POST',
+      path,
+      service: 'upload',
+      headers: wordsOf(call),
+      body: JSON.stringify(body),
+    });
+    const address = answer.headers[`${words}url`];
+    await jsonOf(answer, this.#around.answerSize);
+    const id = randomBytes(24).toString('base64url');
+    const session: UploadSession = {
+      owner: ownerOf(call),
+      channel: place.channel.id,
+      key: place.key.id,
+      path,
+      query: queryIn(address, path),
+      offset: 0,
+    };
+    await this.#sessions.set(id, session, sessionLife);
+    const root = this.#around.publicUrl ?? originOf(call);
+    addReplyHeaders(call, {
+      ...toldIn(answer.headers),
+      [`${words}url`]: `${root}/upload/${version}${path}?upload_id=${id}&upload_protocol=resumable`,
+    });
+    return of<GatewayEvent>({ type: 'result', value: {} });
+  }
+
+  async goOn(call: Call, id: string): Promise<Observable<GatewayEvent>> {
+    const session = isId(id) ? await this.#sessions.get(id) : undefined;
+    if (session === undefined || session.owner !== ownerOf(call))
+      throw new GatewayError('not_found', 'There is no such upload.');
+    // The key may have been given a budget since the upload began.
+    if (session.path !== '/files') refuseBudgeted(call);
+    const place = placeOf(
+      { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
+      this.#around.finding.catalog,
+    );
+    // Each request goes on where the one before it has ended, or nothing is known of the file: what a provider took of one that broke is not.
+    const { offset, path, lines: begun } = session;
+    const isNext =
+      path === '/files' &&
+      call.wire.headers[`${words}offset`] === String(offset) &&
+      (offset === 0 || begun !== undefined);
+    const lines = linesOf(collection, this.#around, withoutDropping(this.#around), begun);
+    let length = 0;
+    const { upload, wrong } = streamed(bodyOf(call), this.#around.fileSize - offset, async (piece) => {
+      length += piece.length;
+      if (isNext) await lines.push(piece);
+    });
+    const send = async (own: Call): Promise<JsonObject> => {
+      const answer = await ask(own, place, format, {
+        method: 'POST',
+        path,
+        service: 'upload',
+        query: session.query,
+        headers: { ...wordsOf(call), 'content-type': 'application/octet-stream' },
+        upload,
+      });
+      addReplyHeaders(call, toldIn(answer.headers));
+      const body = await jsonOf(answer, this.#around.answerSize);
+      const { file } = body;
+      if (isObject(file)) {
+        const known = knownOf(isNext ? lines.end() : undefined, lines.reason ?? session.reason);
+        await keep(own, { collection, place, seen: file, known }, this.#around);
+        await this.#sessions.delete(id);
+      } else if (answer.headers[`${words}status`] === 'final') {
+        await this.#sessions.delete(id);
+      } else if (length > 0) {
+        const next = continued(session, length, isNext ? lines : undefined, lines.reason);
+        await this.#sessions.set(id, next, sessionLife);
+      }
+      return body;
+    };
+    try {
+      return of<GatewayEvent>({ type: 'result', value: await madeAnyway(call, this.#around, send) });
+    } catch (error) {
+      upload.bytes.destroy();
+      throw wrong() ?? error;
+    } finally {
+      lines.close();
+    }
+  }
+}
+
+function sessionsOf({ tools: { stores: kept } }: Around) {
+  return kept.namespace<UploadSession>('provider-uploads');
 }
 
 /** What the client says of the upload. */

@@ -85,12 +85,7 @@ export function addEndpoints(
 
   add('POST', '/v1/responses/:id/cancel', async ({ owner, params: { id } }) => {
     const stored = await find(owner, id);
-    if (stored.response['background'] !== true) {
-      throw new GatewayError(
-        'invalid_request',
-        `Response with id '${id}' cannot be cancelled: only responses made with background set to true can be.`,
-      );
-    }
+    if (stored.response['background'] !== true) throw notInBackground(id);
     // A repeated cancel, or one that came too late, changes nothing.
     if (!isRunning(stored)) return stored.response;
     const after = await cancel(owner, id);
@@ -115,6 +110,13 @@ function readStartingAfter(query: URLSearchParams): number {
   if (text === null) return -1;
   if (!/^\d{1,15}$/.test(text)) throw wrongType('starting_after', 'a sequence number');
   return Number(text);
+}
+
+function notInBackground(id: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `Response with id '${id}' cannot be cancelled: only responses made with background set to true can be.`,
+  );
 }
 
 function noResponse(id: string): GatewayError {

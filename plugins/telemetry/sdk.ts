@@ -29,9 +29,18 @@ const closeTimeout = 4_000;
 /** The SDK of OpenTelemetry, set up for one process. Each worker exports by itself, as an instance of the service. */
 export type Sdk = ReturnType<typeof startSdk>;
 
+/** Parts that all signals need. */
+interface Parts {
+  readonly options: TelemetryOptions;
+  readonly packages: Packages;
+  readonly losses: Losses;
+  readonly resource: ReturnType<typeof resourceOf>;
+  readonly isJson: boolean;
+  readonly transportOf: (signal: Signal) => Transport;
+}
+
 /** Starts the providers of the signals that are on. */
 export function startSdk(options: TelemetryOptions, packages: Packages, tools: PluginTools) {
-  const { resources, trace, logs, metrics, transformer } = packages;
   const losses = new Losses(
     tools.log,
     tools.metrics.counter(
@@ -54,93 +63,12 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
     transports.push(transport);
     return transport;
   };
-  const resource = resources.defaultResource().merge(
-    resources.resourceFromAttributes({
-      'service.instance.id': randomUUID(),
-      'process.pid': process.pid,
-      ...options.resource,
-      'service.name': options.serviceName,
-    }),
-  );
-  const batching = {
-    maxQueueSize: options.queue.records,
-    maxExportBatchSize: Math.min(batchSize[options.content], options.queue.records),
-    scheduledDelayMillis: batchDelay,
-    // The transport ends each export by itself.
-    exportTimeoutMillis: longestSend(options.timeout),
-  };
-
-  const spanRoom = new Room('traces', options.queue, losses);
-  const spans =
-    options.signals.traces &&
-    new BoundedSpans(
-      spanRoom,
-      new trace.BatchSpanProcessor({
-        ...batching,
-        exporter: new OtlpExporter({
-          signal: 'traces',
-          serializer: isJson ? transformer.JsonTraceSerializer : transformer.ProtobufTraceSerializer,
-          transport: transportOf('traces'),
-          losses,
-          packages,
-          count: (batch) => batch.length,
-          rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedSpans ?? 0),
-          released: spanRoom.release,
-        }),
-      }),
-    );
-
-  const logRoom = new Room('logs', options.queue, losses);
-  const logging =
-    options.signals.logs &&
-    new logs.LoggerProvider({
-      resource,
-      processors: [
-        new BoundedLogs(
-          logRoom,
-          new logs.BatchLogRecordProcessor({
-            ...batching,
-            exporter: new OtlpExporter({
-              signal: 'logs',
-              serializer: isJson ? transformer.JsonLogsSerializer : transformer.ProtobufLogsSerializer,
-              transport: transportOf('logs'),
-              losses,
-              packages,
-              count: (records) => records.length,
-              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedLogRecords ?? 0),
-              released: logRoom.release,
-            }),
-          }),
-        ),
-      ],
-    });
-
-  const temporality =
-    metrics.AggregationTemporality[options.temporality === 'delta' ? 'DELTA' : 'CUMULATIVE'];
-  const metering =
-    options.signals.metrics &&
-    new metrics.MeterProvider({
-      resource,
-      readers: [
-        new metrics.PeriodicExportingMetricReader({
-          exportIntervalMillis: options.metricsInterval,
-          maxExportBatchSize: maxPoints,
-          exporter: Object.assign(
-            new OtlpExporter({
-              signal: 'metrics',
-              serializer: isJson ? transformer.JsonMetricsSerializer : transformer.ProtobufMetricsSerializer,
-              transport: transportOf('metrics'),
-              losses,
-              packages,
-              count: () => 1,
-              rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedDataPoints ?? 0),
-              maxPending: maxMetricExports,
-            }),
-            { selectAggregationTemporality: () => temporality },
-          ),
-        }),
-      ],
-    });
+  const resource = resourceOf(options, packages);
+  const parts: Parts = { options, packages, losses, resource, isJson, transportOf };
+  const { signals } = options;
+  const spans = signals.traces && openSpans(parts);
+  const logging = signals.logs && openLogs(parts);
+  const metering = signals.metrics && openMetrics(parts);
 
   const close = async (): Promise<void> => {
     for (const transport of transports) transport.close(closeTimeout);
@@ -162,4 +90,102 @@ export function startSdk(options: TelemetryOptions, packages: Packages, tools: P
     meter: metering === false ? undefined : metering.getMeter(scopeName),
     close,
   };
+}
+
+function resourceOf(options: TelemetryOptions, { resources }: Packages) {
+  return resources.defaultResource().merge(
+    resources.resourceFromAttributes({
+      'service.instance.id': randomUUID(),
+      'process.pid': process.pid,
+      ...options.resource,
+      'service.name': options.serviceName,
+    }),
+  );
+}
+
+function batchingOf(options: TelemetryOptions) {
+  return {
+    maxQueueSize: options.queue.records,
+    maxExportBatchSize: Math.min(batchSize[options.content], options.queue.records),
+    scheduledDelayMillis: batchDelay,
+    // The transport ends each export by itself.
+    exportTimeoutMillis: longestSend(options.timeout),
+  };
+}
+
+function openSpans({ options, packages, losses, isJson, transportOf }: Parts) {
+  const { trace, transformer } = packages;
+  const batching = batchingOf(options);
+  const spanRoom = new Room('traces', options.queue, losses);
+  return new BoundedSpans(
+    spanRoom,
+    new trace.BatchSpanProcessor({
+      ...batching,
+      exporter: new OtlpExporter({
+        signal: 'traces',
+        serializer: isJson ? transformer.JsonTraceSerializer : transformer.ProtobufTraceSerializer,
+        transport: transportOf('traces'),
+        losses,
+        packages,
+        count: (batch) => batch.length,
+        rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedSpans ?? 0),
+        released: spanRoom.release,
+      }),
+    }),
+  );
+}
+
+function openLogs({ options, packages, losses, resource, isJson, transportOf }: Parts) {
+  const { logs, transformer } = packages;
+  const batching = batchingOf(options);
+  const logRoom = new Room('logs', options.queue, losses);
+  return new logs.LoggerProvider({
+    resource,
+    processors: [
+      new BoundedLogs(
+        logRoom,
+        new logs.BatchLogRecordProcessor({
+          ...batching,
+          exporter: new OtlpExporter({
+            signal: 'logs',
+            serializer: isJson ? transformer.JsonLogsSerializer : transformer.ProtobufLogsSerializer,
+            transport: transportOf('logs'),
+            losses,
+            packages,
+            count: (records) => records.length,
+            rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedLogRecords ?? 0),
+            released: logRoom.release,
+          }),
+        }),
+      ),
+    ],
+  });
+}
+
+function openMetrics({ options, packages, losses, resource, isJson, transportOf }: Parts) {
+  const { metrics, transformer } = packages;
+  const temporality =
+    metrics.AggregationTemporality[options.temporality === 'delta' ? 'DELTA' : 'CUMULATIVE'];
+  return new metrics.MeterProvider({
+    resource,
+    readers: [
+      new metrics.PeriodicExportingMetricReader({
+        exportIntervalMillis: options.metricsInterval,
+        maxExportBatchSize: maxPoints,
+        exporter: Object.assign(
+          new OtlpExporter({
+            signal: 'metrics',
+            serializer: isJson ? transformer.JsonMetricsSerializer : transformer.ProtobufMetricsSerializer,
+            transport: transportOf('metrics'),
+            losses,
+            packages,
+            count: () => 1,
+            rejected: ({ partialSuccess }) => Number(partialSuccess?.rejectedDataPoints ?? 0),
+            maxPending: maxMetricExports,
+          }),
+          { selectAggregationTemporality: () => temporality },
+        ),
+      }),
+    ],
+  });
 }

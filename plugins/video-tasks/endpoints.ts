@@ -25,47 +25,18 @@ export interface TaskEndpoints extends ContentTools {
 
 /** Adds the paths that show tasks and end them, in every format for videos. Another caller's look as if they did not exist. */
 export function addEndpoints(around: TaskEndpoints): void {
-  const { store, poller, tools, shown, fresh, patience } = around;
+  const tasks = new OwnTasks(around);
+  addStatuses(tasks);
+  addContent(around, tasks);
+  addLists(around, tasks);
+  addEnds(around, tasks);
+}
 
-  const found = async (call: Call, id: string): Promise<Task> => {
-    const task = await store.find(ownerOf(call), id);
-    if (task === undefined) throw notFound(id);
-    return task;
-  };
-  /** As it is now: the provider is asked where nobody has done so lately. */
-  const current = async (call: Call, id: string): Promise<Task> => {
-    const task = await found(call, id);
-    return isFinished(task) || Date.now() - Math.max(task.askedAt, task.createdAt) < fresh
-      ? task
-      : poller.refresh(task, patience);
-  };
-  const bodyOf = (call: Call, format: string, task: Task): JsonObject => {
-    const encoder = tools.format(format)?.codecs['get-video']?.encodeWhole(call.replyContext());
-    if (encoder === undefined) throw new Error(`The format ${format} has no videos.`);
-    encoder.event({ type: 'result', value: reportOf(shown(call, task)) });
-    return encoder.end();
-  };
-  const cancelled = async (task: Task): Promise<Task> => {
-    await poller.cancel(task);
-    const over = advance(task, { id: task.upstreamId, state: 'cancelled' }, Date.now());
-    await poller.finish(over);
-    return over;
-  };
-  const add = (
-    format: string,
-    method: Endpoint['method'],
-    path: string,
-    handle: (call: Call, params: Readonly<Record<string, string>>) => Promise<JsonObject>,
-  ): void =>
-    around.endpoint({
-      method,
-      path,
-      format,
-      handle: async (call: Call, params) =>
-        of<GatewayEvent>({ type: 'result', value: await handle(call, params) }),
-    });
+function addStatuses(tasks: OwnTasks): void {
   const addStatus = (format: string, path: string): void =>
-    add(format, 'GET', path, async (call, { id = '' }) => bodyOf(call, format, await current(call, id)));
+    tasks.add(format, 'GET', path, async (call, { id = '' }) =>
+      tasks.bodyOf(call, format, await tasks.current(call, id)),
+    );
 
   addStatus('videos', '/v1/videos/:id');
   addStatus('video-generations', '/v1/video/generations/:id');
@@ -74,26 +45,30 @@ export function addEndpoints(around: TaskEndpoints): void {
   for (const kind of ['text2video', 'image2video']) addStatus('kling', `/kling/v1/videos/${kind}/:id`);
   for (const version of ['v1', 'v1beta']) addStatus('generate-content', `/${version}/operations/:id`);
 
-  add('jimeng', 'POST', '/jimeng', async (call) => {
+  tasks.add('jimeng', 'POST', '/jimeng', async (call) => {
     const { task_id: id } = call.body;
     if (call.wire.query.get('Action') !== 'CVSync2AsyncGetResult')
       throw wrongValue('Action', 'CVSync2AsyncSubmitTask or CVSync2AsyncGetResult');
     if (id === undefined) throw missingValue('task_id');
     if (typeof id !== 'string') throw wrongType('task_id', 'a string');
-    return bodyOf(call, 'jimeng', await current(call, id));
+    return tasks.bodyOf(call, 'jimeng', await tasks.current(call, id));
   });
+}
 
+function addContent(around: TaskEndpoints, tasks: OwnTasks): void {
   around.endpoint({
     method: 'GET',
     path: '/v1/videos/:id/content',
     format: 'videos',
     handle: async (call: Call, { id = '' }) => {
       const part = partIn(call.wire.query);
-      return contentOf(call, await current(call, id), part, around);
+      return contentOf(call, await tasks.current(call, id), part, around);
     },
   });
+}
 
-  add('videos', 'GET', '/v1/videos', async (call) => {
+function addLists({ store }: TaskEndpoints, tasks: OwnTasks): void {
+  tasks.add('videos', 'GET', '/v1/videos', async (call) => {
     const { query } = call.wire;
     const order = query.get('order') ?? 'desc';
     if (order !== 'asc' && order !== 'desc') throw wrongValue('order', 'asc or desc');
@@ -104,7 +79,7 @@ export function addEndpoints(around: TaskEndpoints): void {
       ...(after === null || after === '' ? {} : { after }),
     });
     if (page === undefined) throw wrongValue('after', 'the id of a video in this list');
-    const data = page.tasks.map((task) => bodyOf(call, 'videos', task));
+    const data = page.tasks.map((task) => tasks.bodyOf(call, 'videos', task));
     return {
       object: 'list',
       data,
@@ -114,46 +89,104 @@ export function addEndpoints(around: TaskEndpoints): void {
     };
   });
 
-  add('ark', 'GET', '/api/v3/contents/generations/tasks', async (call) => {
-    const tasks = await paged(call, 'ark', 'page_num', 'page_size');
-    return { items: tasks.map((task) => bodyOf(call, 'ark', task)), total: tasks.length };
+  tasks.add('ark', 'GET', '/api/v3/contents/generations/tasks', async (call) => {
+    const page = await tasks.paged(call, 'ark', 'page_num', 'page_size');
+    return { items: page.map((task) => tasks.bodyOf(call, 'ark', task)), total: page.length };
   });
   for (const kind of ['text2video', 'image2video']) {
-    add('kling', 'GET', `/kling/v1/videos/${kind}`, async (call) => {
-      const tasks = (await paged(call, 'kling', 'pageNum', 'pageSize')).filter(
+    tasks.add('kling', 'GET', `/kling/v1/videos/${kind}`, async (call) => {
+      const page = (await tasks.paged(call, 'kling', 'pageNum', 'pageSize')).filter(
         ({ images }) => images > 0 === (kind === 'image2video'),
       );
-      const data = tasks.map((task) => bodyOf(call, 'kling', task).data ?? null);
+      const data = page.map((task) => tasks.bodyOf(call, 'kling', task).data ?? null);
       return { code: 0, message: 'SUCCEED', request_id: call.id, data };
     });
   }
-  const paged = async (call: Call, format: string, page: string, size: string): Promise<readonly Task[]> => {
-    const { query } = call.wire;
-    const limit = numberIn(query, size, 20, 500);
-    const skip = (numberIn(query, page, 1, 1000) - 1) * limit;
-    return (await store.list(ownerOf(call), { order: 'desc', limit, skip, format }))?.tasks ?? [];
-  };
+}
 
-  add('videos', 'DELETE', '/v1/videos/:id', async (call, { id = '' }) => {
-    const task = await found(call, id);
+/** Adds the paths that cancel and delete. */
+function addEnds({ store, poller }: TaskEndpoints, tasks: OwnTasks): void {
+  tasks.add('videos', 'DELETE', '/v1/videos/:id', async (call, { id = '' }) => {
+    const task = await tasks.found(call, id);
     if (isFinished(task)) await poller.cancel(task).catch(() => {});
-    else await cancelled(task);
+    else await tasks.cancelled(task);
     if (!(await store.remove(task.owner, id))) throw notFound(id);
     return { id, object: 'video.deleted', deleted: true };
   });
-  add('ark', 'DELETE', '/api/v3/contents/generations/tasks/:id', async (call, { id = '' }) => {
-    const task = await found(call, id);
+  tasks.add('ark', 'DELETE', '/api/v3/contents/generations/tasks/:id', async (call, { id = '' }) => {
+    const task = await tasks.found(call, id);
     if (isFinished(task)) await store.remove(task.owner, id);
-    else await cancelled(task);
+    else await tasks.cancelled(task);
     return {};
   });
-  add('vidu', 'POST', '/ent/v2/tasks/:id/cancel', async (call, { id = '' }) => {
-    const task = await found(call, id);
+  tasks.add('vidu', 'POST', '/ent/v2/tasks/:id/cancel', async (call, { id = '' }) => {
+    const task = await tasks.found(call, id);
     if (isFinished(task))
       throw new GatewayError('invalid_request', 'This task has come to its end: nothing can be cancelled.');
-    await cancelled(task);
+    await tasks.cancelled(task);
     return {};
   });
+}
+
+/** Tasks of callers, and how they are shown. */
+class OwnTasks {
+  readonly #around: TaskEndpoints;
+
+  constructor(around: TaskEndpoints) {
+    this.#around = around;
+  }
+
+  async found(call: Call, id: string): Promise<Task> {
+    const task = await this.#around.store.find(ownerOf(call), id);
+    if (task === undefined) throw notFound(id);
+    return task;
+  }
+
+  /** As it is now: the provider is asked where nobody has done so lately. */
+  async current(call: Call, id: string): Promise<Task> {
+    const task = await this.found(call, id);
+    return isFinished(task) || Date.now() - Math.max(task.askedAt, task.createdAt) < this.#around.fresh
+      ? task
+      : this.#around.poller.refresh(task, this.#around.patience);
+  }
+
+  bodyOf(call: Call, format: string, task: Task): JsonObject {
+    const encoder = this.#around.tools.format(format)?.codecs['get-video']?.encodeWhole(call.replyContext());
+    if (encoder === undefined) throw new Error(`The format ${format} has no videos.`);
+    encoder.event({ type: 'result', value: reportOf(this.#around.shown(call, task)) });
+    return encoder.end();
+  }
+
+  async cancelled(task: Task): Promise<Task> {
+    await this.#around.poller.cancel(task);
+    const over = advance(task, { id: task.upstreamId, state: 'cancelled' }, Date.now());
+    await this.#around.poller.finish(over);
+    return over;
+  }
+
+  add(
+    format: string,
+    method: Endpoint['method'],
+    path: string,
+    handle: (call: Call, params: Readonly<Record<string, string>>) => Promise<JsonObject>,
+  ): void {
+    return this.#around.endpoint({
+      method,
+      path,
+      format,
+      handle: async (call: Call, params) =>
+        of<GatewayEvent>({ type: 'result', value: await handle(call, params) }),
+    });
+  }
+
+  async paged(call: Call, format: string, page: string, size: string): Promise<readonly Task[]> {
+    const { query } = call.wire;
+    const limit = numberIn(query, size, 20, 500);
+    const skip = (numberIn(query, page, 1, 1000) - 1) * limit;
+    return (
+      (await this.#around.store.list(ownerOf(call), { order: 'desc', limit, skip, format }))?.tasks ?? []
+    );
+  }
 }
 
 function numberIn(query: URLSearchParams, name: string, usual: number, most: number): number {

@@ -563,19 +563,6 @@ describe('how it is written', () => {
     ).toBe('');
   });
 
-  /** More lines than this hide what is in a file from whoever looks for it by its name. */
-  const mostLines = 300;
-
-  /** Files that are one thing though it is long, and why no part of it would be looked for by a name of its own. */
-  const oneThing: Readonly<Record<string, string>> = {
-    'core/money/account/index.ts':
-      'the states of one account, and the table of who moves it from one to the next: every way in which a call ends needs them all',
-    'core/front/reply.ts':
-      'the states of one reply: what was sent decides what may still be, so that a part would need them all',
-    'plugins/admin/routes.ts':
-      'the one table of all routes of the admin API, from which handlers, scopes, the document and tests are made',
-  };
-
   test('no plugin waits for a turn of the event loop', () => {
     expect(
       verdict(
@@ -600,29 +587,6 @@ describe('how it is written', () => {
       verdict(
         moneyPath.filter((path) => /\bcallKey\b/.test(read(path))),
         'Give the account of the call a member for it: core/money/account.',
-      ),
-    ).toBe('');
-  });
-
-  test('what is looked for has a file of its own', () => {
-    const lengths = new Map(
-      own
-        .filter((path) => /^(?:core|plugins|channels)\/.*\.(?:tsx?|js|css)$/.test(path))
-        .map((path) => [path, read(path).split('\n').length - 1]),
-    );
-    const long = [...lengths].filter(([, lines]) => lines > mostLines);
-    expect(
-      verdict(
-        long
-          .filter(([path]) => !Object.hasOwn(oneThing, path))
-          .map(([path, lines]) => `${path}: ${lines} lines`),
-        'Give the part that has a name of its own a file of that name, after looking for what is said twice. What is one thing though it is long is named in oneThing, with the reason.',
-      ),
-    ).toBe('');
-    expect(
-      verdict(
-        Object.keys(oneThing).filter((path) => (lengths.get(path) ?? 0) <= mostLines),
-        'These are no longer long: take them out of oneThing.',
       ),
     ).toBe('');
   });

@@ -6,17 +6,15 @@ import { valueAt } from './text.ts';
 const entryColumns = ['name', 'origin', 'state', 'value', 'version', 'updatedAt'] as const;
 const isInFile = ({ origin }: Readonly<Record<string, unknown>>): boolean => origin === 'file';
 
+type EntryKind = 'channel' | 'alias' | 'price';
+
 /** Returns what the commands about one kind of entries have in common. `word` names an entry. */
-function entryRows(kind: 'channel' | 'alias' | 'price', name: string): readonly Row[] {
+function entryRows(kind: EntryKind, name: string): readonly Row[] {
   const prefix = `${kind}:`;
   const entry: Word = { name, field: 'id' };
   const value: Partial<Row> =
     kind === 'alias' ? {} : { value: kind === 'channel' ? ('channel' as const) : ('object' as const) };
   const further: readonly Word[] = kind === 'alias' ? [{ name: 'MODEL', field: 'value' }] : [];
-  /** True for a record of the history that is about entries of this kind. */
-  const isOwn = ({ changes, order }: JsonObject): boolean =>
-    (kind === 'channel' && order !== undefined) ||
-    (Array.isArray(changes) && changes.some((one) => String(valueAt(one, 'id')).startsWith(prefix)));
   const says = (did: string): Shown => ({ says: `${did} the ${kind} "{entry.name}".` });
   return [
     {
@@ -73,6 +71,17 @@ function entryRows(kind: 'channel' | 'alias' | 'price', name: string): readonly 
       asks: `Delete the ${kind} "{name}"?`,
       shown: { says: `Deleted the ${kind} "{name}". sluice ${kind} history and undo bring it back.` },
     },
+    ...historyRows(kind),
+  ];
+}
+
+/** Returns the commands about the history of one kind of entries. */
+function historyRows(kind: EntryKind): readonly Row[] {
+  /** True for a record of the history that is about entries of this kind. */
+  const isOwn = ({ changes, order }: JsonObject): boolean =>
+    (kind === 'channel' && order !== undefined) ||
+    (Array.isArray(changes) && changes.some((one) => String(valueAt(one, 'id')).startsWith(`${kind}:`)));
+  return [
     {
       group: kind,
       verb: 'history',

@@ -154,15 +154,7 @@ export async function testPlugins(
   const closers: (() => void | Promise<void>)[] = [];
   const notices = new Notices(log);
   const catalog = createCatalog(Object.entries(channels).map(scripted), 0);
-  const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
-    typeof one === 'function' ? one() : one,
-  );
-  const { order, problems } = orderPlugins(listed.map((entry) => ({ ...entry.spec, entry })));
-  const unmet = problems.filter((problem) => !problem.includes('does not exist'));
-  if (unmet.length > 0) throw new Error(unmet.join('\n'));
-  const notInTests = (): never => {
-    throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
-  };
+  const { listed, order } = ordered(plugins);
   const onClose: InternalTools['onClose'] = (job) => void closers.push(job);
   const counters = new PluginCounters();
   const watchers: WatchPlugins[] = [];
@@ -192,28 +184,78 @@ export async function testPlugins(
     workers: workersOf(surroundings.processes.peers, 'test'),
     fetchClientUrl: createFetchClientUrl(settings.fetch),
     ...createCallTools(formatNamed, { ...surroundings, notices, settings, onClose }),
-    callsMcpServers: () => {},
-    areMcpServersCalled: () => false,
-    download: notInTests,
-    fetchMedia: notInTests,
+    ...inert,
     prices: createPrices(settings.prices, {}, catalog),
     settings,
     notices,
     detach: (call) => surroundings.detached.detach(call),
-    chargeAnswer: notInTests,
-    adminRoute: () => {},
-    adminRoutes: () => [],
-    administer: () => {},
-    route: () => {},
-    endpoint: () => {},
-    operator: () => {},
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
-    onDrain: () => {},
     onClose,
     ...replaced,
   };
+  const running = await setUpAll(order, tools, counters, replaced);
+  const ended = new EndedCalls();
+  const report = createEndErrorReporter(tools.log, tools.notices);
+  const { bookkeeper, prices } = tools;
+  const composed = composedAround(timed(running, watchers), catalog, { bookkeeper, prices, ended, report });
+  translation = composed.translate;
+  subcalls = composed.subcalls;
+  toolRuns = composed.toolRuns;
+  return {
+    lines,
+    tools,
+    run: (call = {}, options = {}) => runCall(call, options, { composed, catalog, ended }),
+    changeModels: () => notices.emit('models-changed'),
+    async close() {
+      ended.flush();
+      for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
+      await services.close();
+      await closeSurroundings(surroundings);
+      await stores.close();
+    },
+  };
+}
+
+function notInTests(): never {
+  throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
+}
+
+/** Tools that do nothing in a test, or that a test has to give. */
+const inert = {
+  callsMcpServers: () => {},
+  areMcpServersCalled: () => false,
+  download: notInTests,
+  fetchMedia: notInTests,
+  chargeAnswer: notInTests,
+  adminRoute: () => {},
+  adminRoutes: () => [],
+  administer: () => {},
+  route: () => {},
+  endpoint: () => {},
+  operator: () => {},
+  onDrain: () => {},
+} satisfies Partial<InternalTools>;
+
+/** Puts plugins in their order. Throws for what keeps a gateway from starting, besides plugins that are not there. */
+function ordered(plugins: Entry | readonly Entry[]) {
+  const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
+    typeof one === 'function' ? one() : one,
+  );
+  const { order, problems } = orderPlugins(listed.map((entry) => ({ ...entry.spec, entry })));
+  const unmet = problems.filter((problem) => !problem.includes('does not exist'));
+  if (unmet.length > 0) throw new Error(unmet.join('\n'));
+  return { listed, order };
+}
+
+/** Sets the plugins up, each with tools of its own. */
+async function setUpAll(
+  order: ReturnType<typeof ordered>['order'],
+  tools: InternalTools,
+  counters: PluginCounters,
+  replaced: Partial<InternalTools>,
+): Promise<Running[]> {
   const running: Running[] = [];
   for (const { entry, name, stage, after = [] } of order) {
     const options = (entry.spec.options as z.ZodType | undefined)?.parse(entry.options);
@@ -227,67 +269,60 @@ export async function testPlugins(
     const handler = await setUpPlugin(entry.spec, options, own);
     running.push({ name, stage, after, handler });
   }
-  const ended = new EndedCalls();
-  const report = createEndErrorReporter(tools.log, tools.notices);
-  const { bookkeeper, prices } = tools;
-  const composed = composedAround(timed(running, watchers), catalog, { bookkeeper, prices, ended, report });
-  translation = composed.translate;
-  subcalls = composed.subcalls;
-  toolRuns = composed.toolRuns;
+  return running;
+}
+
+/** Parts of plugins under test that a call needs. */
+interface Tested {
+  readonly composed: ReturnType<typeof composedAround>;
+  readonly catalog: ReturnType<typeof createCatalog>;
+  readonly ended: EndedCalls;
+}
+
+/** Sends one call through the plugins. */
+async function runCall(
+  asked: string | CallOptions,
+  { reply, leaveAfter, signal }: RunOptions,
+  { composed, catalog, ended }: Tested,
+): Promise<Outcome> {
+  const { call, exchange, read } = await makeCall(typeof asked === 'string' ? { messages: [asked] } : asked);
+  const left = leaving(signal);
+  const sent: Sent[] = [];
+  call.set(underTest, {
+    read,
+    async answer(arrived) {
+      sent.push(arrived);
+      const wanted = typeof reply === 'function' ? await reply(arrived, sent.length - 1) : reply;
+      return typeof wanted === 'object' ? wanted : usualReply(arrived, wanted, catalog);
+    },
+  });
+  const startedAt = Date.now();
+  const events: GatewayEvent[] = [];
+  const times: number[] = [];
+  let failure: unknown;
+  try {
+    const stream = await Promise.race([composed.handle(call), left.beforeAnswer]);
+    const take = (event: GatewayEvent): void => {
+      events.push(event);
+      times.push(Date.now() - startedAt);
+    };
+    await consumed(stream, exchange, take, leaveAfter, left.during);
+  } catch (error) {
+    failure = error;
+  }
+  const result = received(exchange, events, failure);
+  const headers = call.get(replyHeaders) ?? {};
+  exchange.end();
+  ended.flush();
   return {
-    lines,
-    tools,
-    async run(asked = {}, { reply, leaveAfter, signal } = {}) {
-      const { call, exchange, read } = await makeCall(
-        typeof asked === 'string' ? { messages: [asked] } : asked,
-      );
-      const left = leaving(signal);
-      const sent: Sent[] = [];
-      call.set(underTest, {
-        read,
-        async answer(arrived) {
-          sent.push(arrived);
-          const wanted = typeof reply === 'function' ? await reply(arrived, sent.length - 1) : reply;
-          return typeof wanted === 'object' ? wanted : usualReply(arrived, wanted, catalog);
-        },
-      });
-      const startedAt = Date.now();
-      const events: GatewayEvent[] = [];
-      const times: number[] = [];
-      let failure: unknown;
-      try {
-        const stream = await Promise.race([composed.handle(call), left.beforeAnswer]);
-        const take = (event: GatewayEvent): void => {
-          events.push(event);
-          times.push(Date.now() - startedAt);
-        };
-        await consumed(stream, exchange, take, leaveAfter, left.during);
-      } catch (error) {
-        failure = error;
-      }
-      const result = received(exchange, events, failure);
-      const headers = call.get(replyHeaders) ?? {};
-      exchange.end();
-      ended.flush();
-      return {
-        ...result,
-        text: textOf(events),
-        events,
-        times,
-        error: failure === undefined ? undefined : toGatewayError(failure),
-        headers,
-        left: (wanted) => call.get(wanted),
-        outcome: exchange.account.outcome,
-        sent,
-      };
-    },
-    changeModels: () => notices.emit('models-changed'),
-    async close() {
-      ended.flush();
-      for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
-      await services.close();
-      await closeSurroundings(surroundings);
-      await stores.close();
-    },
+    ...result,
+    text: textOf(events),
+    events,
+    times,
+    error: failure === undefined ? undefined : toGatewayError(failure),
+    headers,
+    left: (wanted) => call.get(wanted),
+    outcome: exchange.account.outcome,
+    sent,
   };
 }

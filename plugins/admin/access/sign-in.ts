@@ -19,12 +19,9 @@ interface Proof {
 }
 
 /** The routes of users about their own sign-in. */
-export function signInHandlers({
-  tools: { users, credentials, log, adminRoutes },
-  sessions,
-  audit,
-  throttle,
-}: SessionParts): Handlers<
+export function signInHandlers(
+  parts: SessionParts,
+): Handlers<
   | 'signIn'
   | 'acceptInvitation'
   | 'changePassword'
@@ -37,51 +34,15 @@ export function signInHandlers({
   | 'ownUser'
   | 'updateOwnUser'
 > {
-  const ownUser = async ({ kind, id }: Actor): Promise<User> => {
-    const user = kind === 'user' ? await users.current(id) : undefined;
-    if (user === undefined)
-      throw new GatewayError(
-        'forbidden',
-        'This is for users who have signed in: the admin password has no user.',
-      );
-    return user;
-  };
-
-  /** Runs a check of a password or code at the pace of the throttle. */
-  const inTurn = async <Found>(
-    ip: string,
-    find: () => Promise<Found | undefined>,
-  ): Promise<Found | undefined> => {
-    let found: Found | undefined;
-    await throttle.check(ip, async () => {
-      found = await find();
-      return found !== undefined;
-    });
-    return found;
-  };
-
-  /** Checks what somebody signs in with, in one turn: only the whole of it is a success. */
-  const prove = async (
-    ip: string,
-    { email, password, code }: { readonly email: string; readonly password: string; readonly code?: string },
-  ): Promise<Proof> => {
-    let proof: Proof = { user: undefined };
-    await throttle.check(ip, async () => {
-      const user = await credentials.checkPassword(email, password);
-      if (user?.hasSecondFactor !== true) {
-        proof = { user };
-        return user !== undefined;
-      }
-      const outcome = code === undefined ? undefined : await credentials.checkCode(user.id, code);
-      proof = { user, outcome };
-      return outcome === undefined ? 'half' : outcome === 'right';
-    });
-    return proof;
-  };
-
+  const {
+    tools: { users, credentials, log, adminRoutes },
+    sessions,
+    audit,
+  } = parts;
+  const own = new SignIn(parts);
   return {
     async signIn({ ctx, body, ip, https }) {
-      const { user, outcome } = await prove(ip, body);
+      const { user, outcome } = await own.prove(ip, body);
       if (user === undefined) {
         log.warn({ ip }, 'a sign-in with a wrong email or password was refused');
         throw new GatewayError('wrong_password', 'The email or the password is wrong.', {
@@ -102,7 +63,7 @@ export function signInHandlers({
       return sessionView(session, userActor(user), adminRoutes());
     },
     async acceptInvitation({ body, ip }) {
-      const user = await inTurn(ip, () =>
+      const user = await own.inTurn(ip, () =>
         orInvalid(UserMistake, credentials.accept(body.token, body.password)),
       );
       if (user === undefined)
@@ -115,8 +76,8 @@ export function signInHandlers({
     },
     async changePassword(asked) {
       const { ctx, body, ip, https, actor } = asked;
-      const user = await ownUser(actor);
-      if ((await inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
+      const user = await own.ownUser(actor);
+      if ((await own.inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
         throw new GatewayError('wrong_password', 'This is not your password.', { param: 'current' });
       const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
       await audit.note(asked, { action: 'password-change', target: user.id });
@@ -125,61 +86,21 @@ export function signInHandlers({
       setSessionCookie(ctx, token, https, session.expiresAt);
       return sessionView(session, userActor(changed), adminRoutes());
     },
-    async addSecondFactor({ actor }) {
-      const { id } = await ownUser(actor);
-      return orInvalid(UserMistake, credentials.startSecondFactor(id));
-    },
-    async confirmSecondFactor(asked) {
-      const { id } = await ownUser(asked.actor);
-      const codes = await inTurn(asked.ip, () => credentials.confirmSecondFactor(id, asked.body.code));
-      if (codes === undefined)
-        throw new GatewayError('wrong_password', 'This code is wrong. Look at the clock of your device.', {
-          param: 'code',
-        });
-      await audit.note(asked, { action: 'second-factor-add', target: id });
-      return { codes: [...codes] };
-    },
-    async removeSecondFactor(asked) {
-      const user = await ownUser(asked.actor);
-      let outcome: CodeCheck = 'wrong';
-      await throttle.check(asked.ip, async () => {
-        outcome = await credentials.checkCode(user.id, asked.body.code);
-        return outcome === 'right';
-      });
-      checkOutcome(outcome);
-      await credentials.removeSecondFactor(user.id);
-      await audit.note(asked, { action: 'second-factor-remove', target: user.id });
-      return { ok: true };
-    },
-    async listOwnSessions({ actor, session }) {
-      const own = await sessions.ofUser(await ownUser(actor));
-      return {
-        sessions: own.map(({ id, createdAt, expiresAt }) => ({
-          session: id,
-          createdAt,
-          expiresAt,
-          current: id === session?.id,
-        })),
-      };
-    },
-    async endOwnSession(asked) {
-      const user = await ownUser(asked.actor);
-      if (asked.session === undefined) return notLoggedIn();
-      if (!(await sessions.endOf(user, asked.id)))
-        throw new GatewayError('not_found', `There is no session ${asked.id.slice(0, 100)} of yours.`);
-      await audit.note(asked, { action: 'session-end', target: asked.id });
-      return { ok: true };
-    },
-    async endOwnSessions(asked) {
-      const user = await ownUser(asked.actor);
-      await sessions.endAllOf(user);
-      await audit.note(asked, { action: 'session-end', target: 'all' });
-      setSessionCookie(asked.ctx, undefined, asked.https);
-      return { ok: true };
-    },
-    ownUser: async ({ actor }) => viewOf(await ownUser(actor)),
+    ...factorHandlers(parts, own),
+    ...sessionHandlers(parts, own),
+    ...accountHandlers(parts, own),
+  };
+}
+
+/** The routes of users about their own account. */
+function accountHandlers(
+  { tools: { users }, audit }: SessionParts,
+  own: SignIn,
+): Handlers<'ownUser' | 'updateOwnUser'> {
+  return {
+    ownUser: async ({ actor }) => viewOf(await own.ownUser(actor)),
     async updateOwnUser(asked) {
-      const before = await ownUser(asked.actor);
+      const before = await own.ownUser(asked.actor);
       const after = await orInvalid(UserMistake, users.update(before.id, { name: asked.body.name }));
       await audit.note(asked, {
         action: 'user-update',
@@ -190,6 +111,128 @@ export function signInHandlers({
       return viewOf(after);
     },
   };
+}
+
+/** The routes of users about their second factor. */
+function factorHandlers(
+  { tools: { credentials }, audit, throttle }: SessionParts,
+  own: SignIn,
+): Handlers<'addSecondFactor' | 'confirmSecondFactor' | 'removeSecondFactor'> {
+  return {
+    async addSecondFactor({ actor }) {
+      const { id } = await own.ownUser(actor);
+      return orInvalid(UserMistake, credentials.startSecondFactor(id));
+    },
+    async confirmSecondFactor(asked) {
+      const { id } = await own.ownUser(asked.actor);
+      const codes = await own.inTurn(asked.ip, () => credentials.confirmSecondFactor(id, asked.body.code));
+      if (codes === undefined)
+        throw new GatewayError('wrong_password', 'This code is wrong. Look at the clock of your device.', {
+          param: 'code',
+        });
+      await audit.note(asked, { action: 'second-factor-add', target: id });
+      return { codes: [...codes] };
+    },
+    async removeSecondFactor(asked) {
+      const user = await own.ownUser(asked.actor);
+      let outcome: CodeCheck = 'wrong';
+      await throttle.check(asked.ip, async () => {
+        outcome = await credentials.checkCode(user.id, asked.body.code);
+        return outcome === 'right';
+      });
+      checkOutcome(outcome);
+      await credentials.removeSecondFactor(user.id);
+      await audit.note(asked, { action: 'second-factor-remove', target: user.id });
+      return { ok: true };
+    },
+  };
+}
+
+/** The routes of users about their own sessions. */
+function sessionHandlers(
+  { sessions, audit }: SessionParts,
+  own: SignIn,
+): Handlers<'listOwnSessions' | 'endOwnSession' | 'endOwnSessions'> {
+  return {
+    async listOwnSessions({ actor, session }) {
+      const found = await sessions.ofUser(await own.ownUser(actor));
+      return {
+        sessions: found.map(({ id, createdAt, expiresAt }) => ({
+          session: id,
+          createdAt,
+          expiresAt,
+          current: id === session?.id,
+        })),
+      };
+    },
+    async endOwnSession(asked) {
+      const user = await own.ownUser(asked.actor);
+      if (asked.session === undefined) return notLoggedIn();
+      if (!(await sessions.endOf(user, asked.id)))
+        throw new GatewayError('not_found', `There is no session ${asked.id.slice(0, 100)} of yours.`);
+      await audit.note(asked, { action: 'session-end', target: asked.id });
+      return { ok: true };
+    },
+    async endOwnSessions(asked) {
+      const user = await own.ownUser(asked.actor);
+      await sessions.endAllOf(user);
+      await audit.note(asked, { action: 'session-end', target: 'all' });
+      setSessionCookie(asked.ctx, undefined, asked.https);
+      return { ok: true };
+    },
+  };
+}
+
+/** Finds who asks, and checks passwords and codes at the pace of the throttle. */
+class SignIn {
+  readonly #users: SessionParts['tools']['users'];
+  readonly #credentials: SessionParts['tools']['credentials'];
+  readonly #throttle: SessionParts['throttle'];
+
+  constructor({ tools: { users, credentials }, throttle }: SessionParts) {
+    this.#users = users;
+    this.#credentials = credentials;
+    this.#throttle = throttle;
+  }
+
+  async ownUser({ kind, id }: Actor): Promise<User> {
+    const user = kind === 'user' ? await this.#users.current(id) : undefined;
+    if (user === undefined)
+      throw new GatewayError(
+        'forbidden',
+        'This is for users who have signed in: the admin password has no user.',
+      );
+    return user;
+  }
+
+  /** Runs a check of a password or code at the pace of the throttle. */
+  async inTurn<Found>(ip: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    let found: Found | undefined;
+    await this.#throttle.check(ip, async () => {
+      found = await find();
+      return found !== undefined;
+    });
+    return found;
+  }
+
+  /** Checks what somebody signs in with, in one turn: only the whole of it is a success. */
+  async prove(
+    ip: string,
+    { email, password, code }: { readonly email: string; readonly password: string; readonly code?: string },
+  ): Promise<Proof> {
+    let proof: Proof = { user: undefined };
+    await this.#throttle.check(ip, async () => {
+      const user = await this.#credentials.checkPassword(email, password);
+      if (user?.hasSecondFactor !== true) {
+        proof = { user };
+        return user !== undefined;
+      }
+      const outcome = code === undefined ? undefined : await this.#credentials.checkCode(user.id, code);
+      proof = { user, outcome };
+      return outcome === undefined ? 'half' : outcome === 'right';
+    });
+    return proof;
+  }
 }
 
 /** Throws unless the code was right. */

@@ -13,89 +13,46 @@ import { versionCheck, versionOf } from './version.ts';
 
 type UserTools = Pick<InternalTools, 'users' | 'credentials' | 'settings' | 'apiKeys'>;
 
+type UserQuery = Parameters<Handlers<'listUsers'>['listUsers']>[0]['query'];
+
 /** The routes about users. */
 export function userHandlers(
-  { users, credentials, settings, apiKeys: { owners } }: UserTools,
+  tools: UserTools,
   audit: Audit,
 ): Handlers<
   'listUsers' | 'findUser' | 'createUser' | 'updateUser' | 'deleteUser' | 'inviteUser' | 'resetSecondFactor'
 > {
-  const userOf = async ({ id, actor }: { readonly id: string; readonly actor: Actor }): Promise<User> => {
-    const found = await users.current(id);
-    if (found === undefined || !sees(actor, found))
-      throw new GatewayError('not_found', `There is no user ${id.slice(0, 100)}.`);
-    return found;
-  };
-
-  const note = (
-    by: Author,
-    action: AuditEntry['action'],
-    target: string,
-    change: { readonly before?: User; readonly after?: User } = {},
-  ): Promise<void> => {
-    const { before, after } = change;
-    return audit.note(by, {
-      action,
-      target,
-      ...(before === undefined ? {} : { before: told(before) }),
-      ...(after === undefined ? {} : { after: told(after) }),
-    });
-  };
-
-  /** Throws where an administrator of an organisation would give what is not the organisation's. */
-  const checkGiven = (actor: Actor, { organisation, teams = [], member }: UserChanges): void => {
-    if (actor.organisation === undefined) return;
-    const isForeign =
-      organisation !== actor.organisation ||
-      [...teams.map(({ team }) => team), ...(member === undefined ? [] : [member])].some(
-        (id) => owners.find(id)?.organisation !== actor.organisation,
-      );
-    if (isForeign)
-      throw new GatewayError('invalid_value', 'You may make users of your organisation and its teams alone.');
-  };
-
+  const { users, credentials, settings } = tools;
+  const access = new UserAccess(tools, audit);
   return {
-    async listUsers({ actor, query: { organisation, team, role, search, limit, after } }) {
+    async listUsers({ actor, query }) {
       await users.refresh();
-      const sought = search?.toLowerCase();
-      const all = users
-        .list()
-        .filter(
-          (one) =>
-            sees(actor, one) &&
-            (organisation === undefined || one.organisation === organisation) &&
-            (role === undefined || one.role === role) &&
-            (team === undefined || one.teams.some((membership) => membership.team === team)) &&
-            (sought === undefined ||
-              [one.email, one.name, one.id].some((text) => text.toLowerCase().includes(sought))),
-        );
-      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-      if (after !== undefined && start === 0)
-        throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
-      const page = all.slice(start, start + limit);
-      return { users: page.map(viewOf), next: start + limit < all.length ? page.at(-1)?.id : undefined };
+      return pageOf(
+        users.list().filter((one) => sees(actor, one)),
+        query,
+      );
     },
-    findUser: async (asked) => viewOf(await userOf(asked)),
+    findUser: async (asked) => viewOf(await access.userOf(asked)),
     async createUser(asked) {
       const { actor } = asked;
       const body =
         actor.organisation === undefined ? asked.body : { organisation: actor.organisation, ...asked.body };
-      checkGiven(actor, body);
+      access.checkGiven(actor, body);
       checkReach(actor, body);
       const created = await orInvalid(UserMistake, users.create(body));
-      await note(asked, 'user-create', created.id, { after: created });
+      await access.note(asked, 'user-create', created.id, { after: created });
       const invitation = await credentials.invite(created.id, settings.members.invitation);
       return { user: viewOf((await users.current(created.id)) ?? created), invitation };
     },
     async updateUser(asked) {
-      const before = await userOf(asked);
+      const before = await access.userOf(asked);
       const { organisation = before.organisation, ...changes } = asked.body;
       const wanted: UserChanges = { ...changes, organisation: organisation ?? undefined };
       // Teams that the user has already are given by nobody: one of them may be removed or moved since.
       const newTeams = (wanted.teams ?? []).filter(
         (one) => !before.teams.some(({ team, lead }) => team === one.team && lead === one.lead),
       );
-      checkGiven(asked.actor, { ...wanted, teams: newTeams });
+      access.checkGiven(asked.actor, { ...wanted, teams: newTeams });
       const check = versionCheck(asked.ctx);
       const changed = await orInvalid(
         UserMistake,
@@ -104,18 +61,18 @@ export function userHandlers(
           check(versioned(current));
         }),
       );
-      await note(asked, 'user-update', before.id, { before, after: changed });
+      await access.note(asked, 'user-update', before.id, { before, after: changed });
       return viewOf(changed);
     },
     async deleteUser(asked) {
-      const before = await userOf(asked);
+      const before = await access.userOf(asked);
       versionCheck(asked.ctx)(versioned(before));
       await orInvalid(UserMistake, users.remove(before.id));
-      await note(asked, 'user-delete', before.id, { before });
+      await access.note(asked, 'user-delete', before.id, { before });
       return { ok: true };
     },
     async inviteUser(asked) {
-      const { id, organisation, role } = await userOf(asked);
+      const { id, organisation, role } = await access.userOf(asked);
       checkReach(asked.actor, { role });
       const invitation = await orInvalid(UserMistake, credentials.invite(id, settings.members.invitation));
       await audit.note(asked, {
@@ -126,13 +83,81 @@ export function userHandlers(
       return invitation;
     },
     async resetSecondFactor(asked) {
-      const before = await userOf(asked);
+      const before = await access.userOf(asked);
       checkReach(asked.actor, before);
       const changed = await orInvalid(UserMistake, credentials.removeSecondFactor(before.id));
-      await note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
+      await access.note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
       return viewOf(changed);
     },
   };
+}
+
+/** Finds users that an actor may see, checks what may be given, and notes changes. */
+class UserAccess {
+  readonly #users: UserTools['users'];
+  readonly #owners: UserTools['apiKeys']['owners'];
+  readonly #audit: Audit;
+
+  constructor({ users, apiKeys: { owners } }: UserTools, audit: Audit) {
+    this.#users = users;
+    this.#owners = owners;
+    this.#audit = audit;
+  }
+
+  async userOf({ id, actor }: { readonly id: string; readonly actor: Actor }): Promise<User> {
+    const found = await this.#users.current(id);
+    if (found === undefined || !sees(actor, found))
+      throw new GatewayError('not_found', `There is no user ${id.slice(0, 100)}.`);
+    return found;
+  }
+
+  note(
+    by: Author,
+    action: AuditEntry['action'],
+    target: string,
+    change: { readonly before?: User; readonly after?: User } = {},
+  ): Promise<void> {
+    const { before, after } = change;
+    return this.#audit.note(by, {
+      action,
+      target,
+      ...(before === undefined ? {} : { before: told(before) }),
+      ...(after === undefined ? {} : { after: told(after) }),
+    });
+  }
+
+  /** Throws where an administrator of an organisation would give what is not the organisation's. */
+  checkGiven(actor: Actor, { organisation, teams = [], member }: UserChanges): void {
+    if (actor.organisation === undefined) return;
+    const isForeign =
+      organisation !== actor.organisation ||
+      [...teams.map(({ team }) => team), ...(member === undefined ? [] : [member])].some(
+        (id) => this.#owners.find(id)?.organisation !== actor.organisation,
+      );
+    if (isForeign)
+      throw new GatewayError('invalid_value', 'You may make users of your organisation and its teams alone.');
+  }
+}
+
+/** Returns a page of the users that a query asks for. */
+function pageOf(
+  seen: readonly User[],
+  { organisation, team, role, search, limit, after }: UserQuery,
+): { users: UserView[]; next: string | undefined } {
+  const sought = search?.toLowerCase();
+  const all = seen.filter(
+    (one) =>
+      (organisation === undefined || one.organisation === organisation) &&
+      (role === undefined || one.role === role) &&
+      (team === undefined || one.teams.some((membership) => membership.team === team)) &&
+      (sought === undefined ||
+        [one.email, one.name, one.id].some((text) => text.toLowerCase().includes(sought))),
+  );
+  const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && start === 0)
+    throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+  const page = all.slice(start, start + limit);
+  return { users: page.map(viewOf), next: start + limit < all.length ? page.at(-1)?.id : undefined };
 }
 
 /** True when the user is among those whom an administrator or auditor sees. */

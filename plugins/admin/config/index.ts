@@ -30,19 +30,96 @@ export function configHandlers(
   { runtimeConfig, calls, format }: Pick<InternalTools, 'runtimeConfig' | 'calls' | 'format'>,
   audit: Audit,
 ): Handlers<ConfigRoute> {
-  const config = (): RuntimeConfig => {
-    if (runtimeConfig === undefined) throw new Error('A gateway that is only tried answers nobody.');
-    return runtimeConfig;
+  const entries = new ConfigChanges(runtimeConfig, audit);
+  return {
+    listConfig: ({ query }) => pageOf(entries.config(), query),
+    findConfig: ({ id }) => entries.findEntry(id),
+    async createConfig(asked) {
+      const result = await entries
+        .config()
+        .create({ ...asked.body, value: asked.body.value as JsonValue }, by(asked, asked.query.wait));
+      return entries.changed(asked, 'config-create', result);
+    },
+    async updateConfig(asked) {
+      const { version, value, enabled } = asked.body;
+      const change = { value: value as JsonValue | undefined, enabled };
+      const result = await entries
+        .config()
+        .update(nameOf(asked.id), version, change, by(asked, asked.query.wait));
+      return entries.changed(asked, 'config-update', result);
+    },
+    enableConfig: (asked) => entries.turn(asked, asked.body.version, true),
+    disableConfig: (asked) => entries.turn(asked, asked.body.version, false),
+    async deleteConfig(asked) {
+      const { version, wait } = asked.query;
+      return entries.changed(
+        asked,
+        'config-delete',
+        await entries.config().remove(nameOf(asked.id), version, by(asked, wait)),
+      );
+    },
+    async orderConfig(asked) {
+      const { names, revision } = asked.body;
+      return entries.changed(
+        asked,
+        'config-order',
+        await entries.config().reorder(names, revision, by(asked, asked.query.wait)),
+      );
+    },
+    async testConfig(asked) {
+      const { name, value, model } = asked.body;
+      const result = await entries
+        .config()
+        .withChannel(name, value as JsonValue, format, (channel) => testChannel(calls, channel, model));
+      await audit.note(asked, {
+        action: 'config-test',
+        target: `channel:${name}`,
+        after: { model: result.model, ok: result.ok },
+      });
+      return result;
+    },
+    async listChannelTypes() {
+      return { types: [...(await entries.config().definitions.channelTypes())] };
+    },
+    async findChannelType({ id }) {
+      const form = await entries.config().definitions.channelForm(id);
+      if (form === undefined)
+        throw new GatewayError('not_found', `There is no channel kind ${id.slice(0, 100)}.`);
+      return { name: id, schema: form.schema, own: [...form.own] };
+    },
+    listPluginForms: () => formsOf(entries.config().definitions),
+    listConfigHistory: ({ query: { limit, before } }) => historyOf(entries.config(), limit, before),
+    async undoConfig(asked) {
+      const revision = Number(asked.id);
+      if (!Number.isInteger(revision) || revision < 1)
+        throw new GatewayError('not_found', `There is no change ${asked.id.slice(0, 100)} in the history.`);
+      return entries.changed(
+        asked,
+        'config-undo',
+        await entries.config().undo(revision, by(asked, asked.query.wait)),
+      );
+    },
   };
+}
 
-  const by = ({ actor }: Author, wait: 'true' | 'false' = 'true') => ({
-    actor: `${actor.kind === 'password' ? '' : `${actor.kind} `}${actor.name}`.slice(0, 200),
-    wait: wait === 'true',
-  });
+/** Reads and changes entries, and notes changes in the audit log. */
+class ConfigChanges {
+  readonly #runtimeConfig: RuntimeConfig | undefined;
+  readonly #audit: Audit;
+
+  constructor(runtimeConfig: RuntimeConfig | undefined, audit: Audit) {
+    this.#runtimeConfig = runtimeConfig;
+    this.#audit = audit;
+  }
+
+  config(): RuntimeConfig {
+    if (this.#runtimeConfig === undefined) throw new Error('A gateway that is only tried answers nobody.');
+    return this.#runtimeConfig;
+  }
 
   /** Writes a change to the audit log and returns the entry as it is now. */
-  const changed = async (author: Author, action: AuditEntry['action'], result: ChangeResult) => {
-    const { definitions } = config();
+  async changed(author: Author, action: AuditEntry['action'], result: ChangeResult) {
+    const { definitions } = this.config();
     const { revision, changes, applied } = result;
     for (const { kind, name, before, after } of changes) {
       const named = { kind, name };
@@ -58,146 +135,97 @@ export function configHandlers(
       const [was, is] = [await shown(before), await shown(after)];
       const paths = [...changedPaths(before?.value, after?.value)];
       // oxlint-disable-next-line no-await-in-loop -- in the order of the changes
-      await audit.note(author, {
+      await this.#audit.note(author, {
         action,
         target: idOf(named),
         ...(was === undefined ? {} : { before: shortened(was) }),
         ...(is === undefined ? {} : { after: { ...shortened(is), changed: paths } }),
       });
     }
-    if (changes.length === 0) await audit.note(author, { action, target: `revision ${revision}` });
+    if (changes.length === 0) await this.#audit.note(author, { action, target: `revision ${revision}` });
     const [only] = changes;
     const isOne = changes.length === 1 && only?.after !== undefined;
     return {
-      ...(isOne ? { entry: await findEntry(idOf(only)) } : {}),
+      ...(isOne ? { entry: await this.findEntry(idOf(only)) } : {}),
       revision,
       applied: applied && { ok: applied.ok, problems: [...applied.problems] },
     };
-  };
+  }
 
-  const findEntry = async (id: string) => {
-    const { definitions } = config();
+  async findEntry(id: string) {
+    const { definitions } = this.config();
     const named = nameOf(id);
-    const { entries } = await config().list();
+    const { entries } = await this.config().list();
     const found = entries.find(({ entry }) => entry.kind === named.kind && entry.name === named.name);
     if (found !== undefined) return entryView(definitions, found);
-    const page = await pageOf(config(), { kind: named.kind, origin: 'file', limit: Infinity });
+    const page = await pageOf(this.config(), { kind: named.kind, origin: 'file', limit: Infinity });
     const ofFile = page.entries.find((entry) => entry.name === named.name);
     if (ofFile === undefined) throw new GatewayError('not_found', `There is no entry ${id.slice(0, 300)}.`);
     return ofFile;
-  };
+  }
 
-  const turn = async (asked: Author & { readonly id: string }, version: number, enabled: boolean) => {
-    const result = await config().update(nameOf(asked.id), version, { enabled }, by(asked));
-    return changed(asked, enabled ? 'config-enable' : 'config-disable', result);
-  };
+  async turn(asked: Author & { readonly id: string }, version: number, enabled: boolean) {
+    const result = await this.config().update(nameOf(asked.id), version, { enabled }, by(asked));
+    return this.changed(asked, enabled ? 'config-enable' : 'config-disable', result);
+  }
+}
 
+/** Returns a page of the history, newest first. */
+async function historyOf(
+  config: RuntimeConfig,
+  limit: number,
+  before: number | undefined,
+): Promise<ConfigHistory> {
+  const records = await config.history(limit, before);
+  const { definitions } = config;
+  const shown = await Promise.all(
+    records.map(async ({ changes, order, ...record }): Promise<ConfigHistory['records'][number]> => ({
+      ...record,
+      changes: await Promise.all(
+        changes.map(async (change) => {
+          const { before: was, after: is } = change;
+          const view = (entry: typeof was) =>
+            entry?.value === undefined ? undefined : definitions.viewOf(change, entry.value, entry.secretsAt);
+          return {
+            id: idOf(change),
+            before: await view(was),
+            after: await view(is),
+            changed: [...changedPaths(was?.value, is?.value)],
+          };
+        }),
+      ),
+      order: order && { before: [...order.before], after: [...order.after] },
+    })),
+  );
+  const last = records.at(-1);
   return {
-    listConfig: ({ query }) => pageOf(config(), query),
-    findConfig: ({ id }) => findEntry(id),
-    async createConfig(asked) {
-      const result = await config().create(
-        { ...asked.body, value: asked.body.value as JsonValue },
-        by(asked, asked.query.wait),
-      );
-      return changed(asked, 'config-create', result);
-    },
-    async updateConfig(asked) {
-      const { version, value, enabled } = asked.body;
-      const change = { value: value as JsonValue | undefined, enabled };
-      const result = await config().update(nameOf(asked.id), version, change, by(asked, asked.query.wait));
-      return changed(asked, 'config-update', result);
-    },
-    enableConfig: (asked) => turn(asked, asked.body.version, true),
-    disableConfig: (asked) => turn(asked, asked.body.version, false),
-    async deleteConfig(asked) {
-      const { version, wait } = asked.query;
-      return changed(
-        asked,
-        'config-delete',
-        await config().remove(nameOf(asked.id), version, by(asked, wait)),
-      );
-    },
-    async orderConfig(asked) {
-      const { names, revision } = asked.body;
-      return changed(
-        asked,
-        'config-order',
-        await config().reorder(names, revision, by(asked, asked.query.wait)),
-      );
-    },
-    async testConfig(asked) {
-      const { name, value, model } = asked.body;
-      const result = await config().withChannel(name, value as JsonValue, format, (channel) =>
-        testChannel(calls, channel, model),
-      );
-      await audit.note(asked, {
-        action: 'config-test',
-        target: `channel:${name}`,
-        after: { model: result.model, ok: result.ok },
-      });
-      return result;
-    },
-    async listChannelTypes() {
-      return { types: [...(await config().definitions.channelTypes())] };
-    },
-    async findChannelType({ id }) {
-      const form = await config().definitions.channelForm(id);
-      if (form === undefined)
-        throw new GatewayError('not_found', `There is no channel kind ${id.slice(0, 100)}.`);
-      return { name: id, schema: form.schema, own: [...form.own] };
-    },
-    async listPluginForms() {
-      const { definitions } = config();
-      const tables = await Promise.all(
-        (['alias', 'access'] as const).map(async (kind) =>
-          (await definitions.tableOf(kind)) === undefined ? [] : [kind],
-        ),
-      );
-      const forms = await definitions.pluginForms();
-      const ofPlugins = forms.length === 0 ? [] : (['plugin'] as const);
-      return {
-        forms,
-        price: definitions.priceForm(),
-        kinds: ['channel', 'price', ...tables.flat(), ...ofPlugins],
-      };
-    },
-    async listConfigHistory({ query: { limit, before } }) {
-      const records = await config().history(limit, before);
-      const { definitions } = config();
-      const shown = await Promise.all(
-        records.map(async ({ changes, order, ...record }): Promise<ConfigHistory['records'][number]> => ({
-          ...record,
-          changes: await Promise.all(
-            changes.map(async (change) => {
-              const { before: was, after: is } = change;
-              const view = (entry: typeof was) =>
-                entry?.value === undefined
-                  ? undefined
-                  : definitions.viewOf(change, entry.value, entry.secretsAt);
-              return {
-                id: idOf(change),
-                before: await view(was),
-                after: await view(is),
-                changed: [...changedPaths(was?.value, is?.value)],
-              };
-            }),
-          ),
-          order: order && { before: [...order.before], after: [...order.after] },
-        })),
-      );
-      const last = records.at(-1);
-      return {
-        records: shown,
-        ...(records.length === limit && last !== undefined ? { next: last.revision } : {}),
-      };
-    },
-    async undoConfig(asked) {
-      const revision = Number(asked.id);
-      if (!Number.isInteger(revision) || revision < 1)
-        throw new GatewayError('not_found', `There is no change ${asked.id.slice(0, 100)} in the history.`);
-      return changed(asked, 'config-undo', await config().undo(revision, by(asked, asked.query.wait)));
-    },
+    records: shown,
+    ...(records.length === limit && last !== undefined ? { next: last.revision } : {}),
+  };
+}
+
+async function formsOf(
+  definitions: RuntimeConfig['definitions'],
+): Promise<Awaited<ReturnType<Handlers<'listPluginForms'>['listPluginForms']>>> {
+  const tables = await Promise.all(
+    (['alias', 'access'] as const).map(async (kind) =>
+      (await definitions.tableOf(kind)) === undefined ? [] : [kind],
+    ),
+  );
+  const forms = await definitions.pluginForms();
+  const ofPlugins = forms.length === 0 ? [] : (['plugin'] as const);
+  return {
+    forms,
+    price: definitions.priceForm(),
+    kinds: ['channel', 'price', ...tables.flat(), ...ofPlugins],
+  };
+}
+
+/** Says who changes the configuration, and whether the answer waits until the change is applied. */
+function by({ actor }: Author, wait: 'true' | 'false' = 'true') {
+  return {
+    actor: `${actor.kind === 'password' ? '' : `${actor.kind} `}${actor.name}`.slice(0, 200),
+    wait: wait === 'true',
   };
 }
 

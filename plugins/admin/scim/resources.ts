@@ -18,28 +18,67 @@ export interface Resources {
 }
 
 /** Adds the routes of users and groups. */
-export function addResources(add: Add, { directory, options, lock }: Resources): void {
-  const users = new ScimUsers(directory, options);
-  const groups = new ScimGroups(directory, users, options);
-  const fresh =
-    (handler: Handler): Handler =>
-    async (asked) => {
-      await directory.refresh();
-      return handler(asked);
-    };
-  /** Changes run one after the other, on what is there then. The body is read before. */
-  const alone =
-    (handler: (asked: Asked, body: JsonValue) => Promise<Answer>): Handler =>
-    async (asked) => {
-      const body = asked.ctx.method === 'DELETE' ? null : await asked.body();
-      return lock.run(async () => {
-        await directory.refresh();
-        return handler(asked, body);
-      });
-    };
+export function addResources(add: Add, resources: Resources): void {
+  const users = new ScimUsers(resources.directory, resources.options);
+  addUsers(add, users, resources);
+  addGroups(add, new ScimGroups(resources.directory, users, resources.options), resources);
+}
 
+function addUsers(add: Add, users: ScimUsers, resources: Resources): void {
+  const { directory } = resources;
   const shownUser = (id: string, { base, query }: Asked): JsonObject =>
     reduced(directory.userResource(users.find(id), base), wantedIn(query));
+
+  add(
+    'GET',
+    '/Users',
+    fresh(resources, ({ query, base }) => ({ status: 200, body: userList(directory, query, base) })),
+  );
+  add('POST', '/Users/.search', async (asked) => {
+    const query = searchOf(await asked.body());
+    await directory.refresh();
+    return { status: 200, body: userList(directory, query, asked.base) };
+  });
+  add(
+    'GET',
+    '/Users/:id',
+    fresh(resources, (asked) => ({ status: 200, body: shownUser(asked.id, asked) })),
+  );
+  add(
+    'POST',
+    '/Users',
+    alone(resources, async (asked, body) => {
+      const { id } = await users.create(body, asked.note);
+      return { status: 201, body: shownUser(id, asked) };
+    }),
+  );
+  add(
+    'DELETE',
+    '/Users/:id',
+    alone(resources, async (asked) => {
+      const user = users.find(asked.id);
+      checkVersion(asked, directory.userResource(user, asked.base));
+      await users.remove(user, asked.note);
+      return { status: 204 };
+    }),
+  );
+  for (const method of ['PUT', 'PATCH'] as const) {
+    const change = method === 'PUT' ? ('replace' as const) : ('patch' as const);
+    add(
+      method,
+      '/Users/:id',
+      alone(resources, async (asked, body) => {
+        const user = users.find(asked.id);
+        checkVersion(asked, directory.userResource(user, asked.base));
+        await users[change](user, body, asked.note);
+        return { status: 200, body: shownUser(asked.id, asked) };
+      }),
+    );
+  }
+}
+
+function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
+  const { directory } = resources;
   const shownGroup = (id: string, { base, query }: Asked): JsonObject => {
     const wanted = wantedIn(query);
     const members = isWanted(wanted, 'members') ? (directory.membersByTeam().get(id) ?? []) : undefined;
@@ -48,19 +87,9 @@ export function addResources(add: Add, { directory, options, lock }: Resources):
 
   add(
     'GET',
-    '/Users',
-    fresh(({ query, base }) => ({ status: 200, body: userList(directory, query, base) })),
-  );
-  add(
-    'GET',
     '/Groups',
-    fresh(({ query, base }) => ({ status: 200, body: groupList(directory, query, base) })),
+    fresh(resources, ({ query, base }) => ({ status: 200, body: groupList(directory, query, base) })),
   );
-  add('POST', '/Users/.search', async (asked) => {
-    const query = searchOf(await asked.body());
-    await directory.refresh();
-    return { status: 200, body: userList(directory, query, asked.base) };
-  });
   add('POST', '/Groups/.search', async (asked) => {
     const query = searchOf(await asked.body());
     await directory.refresh();
@@ -69,46 +98,34 @@ export function addResources(add: Add, { directory, options, lock }: Resources):
 
   add(
     'GET',
-    '/Users/:id',
-    fresh((asked) => ({ status: 200, body: shownUser(asked.id, asked) })),
-  );
-  add(
-    'GET',
     '/Groups/:id',
-    fresh((asked) => ({ status: 200, body: shownGroup(asked.id, asked) })),
-  );
-  add(
-    'POST',
-    '/Users',
-    alone(async (asked, body) => {
-      const { id } = await users.create(body, asked.note);
-      return { status: 201, body: shownUser(id, asked) };
-    }),
+    fresh(resources, (asked) => ({ status: 200, body: shownGroup(asked.id, asked) })),
   );
   add(
     'POST',
     '/Groups',
-    alone(async (asked, body) => {
+    alone(resources, async (asked, body) => {
       const { id } = await groups.create(body, asked.note);
       return { status: 201, body: shownGroup(id, asked) };
+    }),
+  );
+  add(
+    'DELETE',
+    '/Groups/:id',
+    alone(resources, async (asked) => {
+      const team = groups.find(asked.id);
+      const members = directory.membersByTeam().get(team.id) ?? [];
+      checkVersion(asked, directory.groupResource(team, members, asked.base));
+      await groups.remove(team, asked.note);
+      return { status: 204 };
     }),
   );
   for (const method of ['PUT', 'PATCH'] as const) {
     const change = method === 'PUT' ? ('replace' as const) : ('patch' as const);
     add(
       method,
-      '/Users/:id',
-      alone(async (asked, body) => {
-        const user = users.find(asked.id);
-        checkVersion(asked, directory.userResource(user, asked.base));
-        await users[change](user, body, asked.note);
-        return { status: 200, body: shownUser(asked.id, asked) };
-      }),
-    );
-    add(
-      method,
       '/Groups/:id',
-      alone(async (asked, body) => {
+      alone(resources, async (asked, body) => {
         const team = groups.find(asked.id);
         const members = directory.membersByTeam().get(team.id) ?? [];
         checkVersion(asked, directory.groupResource(team, members, asked.base));
@@ -119,27 +136,28 @@ export function addResources(add: Add, { directory, options, lock }: Resources):
       }),
     );
   }
-  add(
-    'DELETE',
-    '/Users/:id',
-    alone(async (asked) => {
-      const user = users.find(asked.id);
-      checkVersion(asked, directory.userResource(user, asked.base));
-      await users.remove(user, asked.note);
-      return { status: 204 };
-    }),
-  );
-  add(
-    'DELETE',
-    '/Groups/:id',
-    alone(async (asked) => {
-      const team = groups.find(asked.id);
-      const members = directory.membersByTeam().get(team.id) ?? [];
-      checkVersion(asked, directory.groupResource(team, members, asked.base));
-      await groups.remove(team, asked.note);
-      return { status: 204 };
-    }),
-  );
+}
+
+/** Reads the directory before a request is answered. */
+function fresh({ directory }: Resources, handler: Handler): Handler {
+  return async (asked) => {
+    await directory.refresh();
+    return handler(asked);
+  };
+}
+
+/** Changes run one after the other, on what is there then. The body is read before. */
+function alone(
+  { directory, lock }: Resources,
+  handler: (asked: Asked, body: JsonValue) => Promise<Answer>,
+): Handler {
+  return async (asked) => {
+    const body = asked.ctx.method === 'DELETE' ? null : await asked.body();
+    return lock.run(async () => {
+      await directory.refresh();
+      return handler(asked, body);
+    });
+  };
 }
 
 /** The users that a query asks for. One of a name, an id or an external id is found without looking at all. */

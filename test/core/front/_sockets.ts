@@ -142,10 +142,11 @@ export async function startSockets(
     () => `req_${(ids += 1)}`,
     () => '127.0.0.1',
   );
-  const server = createServer({ shouldUpgradeCallback: sockets.wants }, (_request, response) =>
-    response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
+  const server = createServer(
+    { shouldUpgradeCallback: (request) => sockets.wants(request) },
+    (_request, response) => response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
   );
-  server.on('upgrade', sockets.upgrade);
+  server.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket, head));
   let ahead = 0;
   const ticker = setInterval(() => sockets.tick(performance.now() + ahead), 5);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

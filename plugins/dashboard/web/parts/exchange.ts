@@ -34,8 +34,57 @@ export async function exchange(
   signal: AbortSignal,
   tell: (answer: Answer) => void,
 ): Promise<void> {
-  const started = performance.now();
-  let answer: Answer = {
+  const live = new LiveAnswer(tell);
+  try {
+    const response = await fetch(request.path, {
+      method: 'POST',
+      // The key alone says who asks: what the dashboard may do is no business of a call.
+      credentials: 'omit',
+      headers: { 'content-type': 'application/json', ...request.headers, ...wire.authorize(key) },
+      body: JSON.stringify(request.body),
+      signal,
+    });
+    live.change({
+      status: response.status,
+      requestId: response.headers.get('x-request-id') ?? undefined,
+      headers: [...response.headers].map((pair) => pair.join(': ')).join('\n'),
+    });
+    const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const take = (text: string): void => {
+      const value = parse(text);
+      if (value !== undefined) live.add(wire.read(value));
+    };
+    const events = streams ? createParser({ maxBufferSize, onEvent: ({ data }) => take(data) }) : undefined;
+    let whole = '';
+    if (response.body !== null) {
+      for await (const text of texts(response.body)) {
+        if (events === undefined) whole += text;
+        else events.feed(text);
+        live.change({
+          wire: (live.answer.wire + text).slice(0, wireLimit),
+          firstMs: live.answer.firstMs ?? live.ms,
+        });
+      }
+    }
+    if (events === undefined) take(whole);
+    const failed = !response.ok || live.answer.error !== undefined;
+    live.change({
+      state: failed ? 'failed' : 'done',
+      ...(failed && live.answer.error === undefined && { error: `The gateway answered ${response.status}.` }),
+    });
+  } catch (error) {
+    if (signal.aborted) live.change({ state: 'stopped' });
+    else
+      live.change({
+        state: 'failed',
+        error: `The connection broke: ${error instanceof Error ? error.message : ''}`,
+      });
+  }
+}
+
+/** An answer that comes in, and whoever is told how it stands. */
+class LiveAnswer {
+  answer: Answer = {
     state: 'running',
     status: undefined,
     headers: '',
@@ -48,70 +97,39 @@ export async function exchange(
     firstMs: undefined,
     ms: 0,
   };
-  let drawing = 0;
-  const change = (changes: Partial<Answer>): void => {
-    answer = { ...answer, ...changes, ms: performance.now() - started };
-    if (answer.state !== 'running') {
-      cancelAnimationFrame(drawing);
-      tell(answer);
-    } else if (drawing === 0) {
-      drawing = requestAnimationFrame(() => {
-        drawing = 0;
-        tell(answer);
+  readonly #tell: (answer: Answer) => void;
+  readonly #started = performance.now();
+  #drawing = 0;
+
+  constructor(tell: (answer: Answer) => void) {
+    this.#tell = tell;
+  }
+
+  /** Milliseconds since the request was sent. */
+  get ms(): number {
+    return performance.now() - this.#started;
+  }
+
+  change(changes: Partial<Answer>): void {
+    this.answer = { ...this.answer, ...changes, ms: this.ms };
+    if (this.answer.state !== 'running') {
+      cancelAnimationFrame(this.#drawing);
+      this.#tell(this.answer);
+    } else if (this.#drawing === 0) {
+      this.#drawing = requestAnimationFrame(() => {
+        this.#drawing = 0;
+        this.#tell(this.answer);
       });
     }
-  };
-  const add = ({ text = '', thinking = '', usage, error }: Piece): void =>
-    change({
-      text: answer.text + text,
-      thinking: answer.thinking + thinking,
+  }
+
+  add({ text = '', thinking = '', usage, error }: Piece): void {
+    this.change({
+      text: this.answer.text + text,
+      thinking: this.answer.thinking + thinking,
       ...(usage !== undefined && { usage }),
       ...(error !== undefined && { error }),
     });
-  try {
-    const response = await fetch(request.path, {
-      method: 'POST',
-      // The key alone says who asks: what the dashboard may do is no business of a call.
-      credentials: 'omit',
-      headers: { 'content-type': 'application/json', ...request.headers, ...wire.authorize(key) },
-      body: JSON.stringify(request.body),
-      signal,
-    });
-    change({
-      status: response.status,
-      requestId: response.headers.get('x-request-id') ?? undefined,
-      headers: [...response.headers].map((pair) => pair.join(': ')).join('\n'),
-    });
-    const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-    const take = (text: string): void => {
-      const value = parse(text);
-      if (value !== undefined) add(wire.read(value));
-    };
-    const events = streams ? createParser({ maxBufferSize, onEvent: ({ data }) => take(data) }) : undefined;
-    let whole = '';
-    if (response.body !== null) {
-      for await (const text of texts(response.body)) {
-        if (events === undefined) whole += text;
-        else events.feed(text);
-        change({
-          wire: (answer.wire + text).slice(0, wireLimit),
-          firstMs: answer.firstMs ?? performance.now() - started,
-        });
-      }
-    }
-    if (events === undefined) take(whole);
-    const failed = !response.ok || answer.error !== undefined;
-    change({
-      state: failed ? 'failed' : 'done',
-      ...(failed && answer.error === undefined && { error: `The gateway answered ${response.status}.` }),
-    });
-  } catch (error) {
-    if (signal.aborted) change({ state: 'stopped' });
-    else
-      change({
-        state: 'failed',
-        error: `The connection broke: ${error instanceof Error ? error.message : ''}`,
-      });
   }
 }
 

@@ -1,0 +1,63 @@
+/** Opens the channels of a gateway. */
+import { basename } from 'node:path';
+import type { Channel } from '../sdk/call.ts';
+import { checkOwnChannelKinds } from './definitions.ts';
+import { makeChannel, type Making } from './configured-channel.ts';
+import { ModelDiscovery, type SaidModels } from '../routing/model-discovery.ts';
+import type { Build } from './plugin-setup.ts';
+
+/** Opens the channels of the config, and reads what their providers said of their models. */
+export async function openChannels({
+  config,
+  surroundings: { stores, log },
+  problems,
+  warnings,
+  format,
+  onClose,
+}: Build): Promise<{
+  readonly channels: readonly Channel[];
+  readonly discoveries: readonly ModelDiscovery[];
+}> {
+  const { settings } = config;
+  const file = basename(config.file);
+  await checkOwnChannelKinds(config.root, problems);
+  const channels: Channel[] = [];
+  const discoveries: ModelDiscovery[] = [];
+  const discovery: Making['discovery'] = (place, ask, ownLog) => {
+    const made = new ModelDiscovery({
+      ask,
+      place,
+      kept: stores.namespace<SaidModels>('model-lists'),
+      log: ownLog,
+    });
+    discoveries.push(made);
+    onClose(() => made.close());
+    return made;
+  };
+  for (const { at, where: place, entry } of config.channels) {
+    const where = place ?? `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
+    const channel = makeChannel(entry, {
+      settings,
+      where,
+      problems,
+      warnings,
+      log,
+      format,
+      discovery,
+      onClose,
+    });
+    if (channel === undefined) continue;
+    if (channels.some(({ id }) => id === channel.id)) {
+      problems.push(
+        `${place ?? `${file}, ${at}`}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
+      );
+    }
+    channels.push(channel);
+  }
+  if (channels.length === 0)
+    warnings.push(
+      `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
+    );
+  await Promise.all(discoveries.map((one) => one.load()));
+  return { channels, discoveries };
+}
