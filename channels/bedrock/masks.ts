@@ -1,4 +1,10 @@
+/** Turns masks with transparency into masks in black and white. */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
+
+/*
+ * No library for PNG is used because Node has what is hard about the format (zlib and its checksums), one conversion of two types of colour is
+ * needed, and a picture with too many pixels is found by its head, before anything is unpacked.
+ */
 
 /** What a mask of public image APIs says with its transparency: what is transparent is to be changed. */
 export interface Mask {

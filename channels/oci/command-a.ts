@@ -7,6 +7,9 @@ import { annotationOf, cohereFormat, finishOf } from './cohere-chat.ts';
 
 /*
  * The words that Oracle's native chat has for Cohere's Command A models: turns with pictures, thinking that is shown and can be turned off.
+ *
+ * They share no codec with channels/cohere because requests alone are alike, in other letters. Cohere streams events of blocks and calls by name,
+ * Oracle streams pieces of a message whose last one may repeat all, and each counts usage in members of its own.
  * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/generativeaiinference/lib/model/cohere-chat-request-v2.ts
  * https://github.com/oracle/langchain-oracle/blob/main/libs/oci/langchain_oci/chat_models/providers/cohere.py
  */

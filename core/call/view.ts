@@ -17,7 +17,7 @@ import { type Target, type Call, type CallEdits, type Wire } from '../sdk/call.t
 import { Exchange } from './exchange.ts';
 import { CallReplyContext } from './reply-context.ts';
 import type { CallKey } from '../sdk/call-key.ts';
-import { estimateInput } from '../tokens/index.ts';
+import { estimateOutline } from '../tokens/index.ts';
 
 class CallView implements Call {
   readonly #exchange: Exchange;
@@ -114,7 +114,7 @@ class CallView implements Call {
   get estimatedInput(): number {
     const { outline } = this;
     return isChat(outline)
-      ? estimateInput(outline, this.omittedBytes)
+      ? estimateOutline(outline, this.omittedBytes)
       : (this.codec.estimate?.(outline).input ?? 0);
   }
 

@@ -1,7 +1,13 @@
+/** Finds the address of a client behind proxies. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { ClientAddress } from '../sdk/author/routes.ts';
 import { addressList, plainAddress, type AddressList } from '../model/addresses.ts';
+
+/*
+ * proxy-addr is not used because it reads `X-Forwarded-For` alone and takes any text in it for the address of the client, also an address with a
+ * port. Ranges are compared by `BlockList` of Node instead of ipaddr.js.
+ */
 
 /** Longest header that is read: a chain of proxies is a few addresses long. */
 const longest = 4_096;

@@ -1,4 +1,10 @@
+/** Writes lines of the log. */
 import { write, writeSync } from 'node:fs';
+
+/*
+ * sonic-boom, which pino brings along, is not used because its `flushSync` tries again forever on a full disk, so that the process could not
+ * end. It also tells nobody in the log how many lines are missing, and gathers lines where they can no longer be masked together.
+ */
 
 /** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */
 const most = 131_072;

@@ -1,3 +1,4 @@
+/** Watches the files of a config, with the watching of Node. */
 import { existsSync, watch, type FSWatcher } from 'node:fs';
 import { dirname, join } from 'node:path';
 

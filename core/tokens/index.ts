@@ -82,15 +82,19 @@ function readBlocks(blocks: readonly Block[], text: (value: string) => void): nu
 }
 
 /**
- * Estimates a request's input tokens at once: four bytes a token, and media by their size. `leftOut` is the number of bytes of texts that
- * the request does not have, where it is an outline. `countTokens` is more exact, and slower.
+ * Estimates a request's input tokens at once: four bytes a token, and media by their size. `countTokens` is more exact, and slower.
  *
  * @example
  * const tokens = estimateInput(chatOf(call));
  */
-export function estimateInput({ system, messages, tools }: ChatRequest, leftOut = 0): number {
+export function estimateInput(request: ChatRequest): number {
+  return estimateOutline(request, 0);
+}
+
+/** Estimates the input tokens of a request of which texts with so many bytes were left out. */
+export function estimateOutline({ system, messages, tools }: ChatRequest, omittedBytes: number): number {
   let tokens = 0;
-  let bytes = leftOut;
+  let bytes = omittedBytes;
   const text = (value: string): void => void (bytes += Buffer.byteLength(value));
   for (const { content } of [...system, ...messages]) {
     tokens += frameTokens + readBlocks(content, text);

@@ -1,4 +1,4 @@
-import { isChat, estimateInput, type GatewayRequest, type ModelTraits } from 'sluice';
+import { isChat, estimateInput, estimateTokens, type GatewayRequest, type ModelTraits } from 'sluice';
 
 /** What is filled in, where a limit must be, for models whose own nobody knows: with less an answer would be of no use. */
 const leastRoom = 8192;
@@ -16,6 +16,6 @@ export function withRoom(request: GatewayRequest, traits: ModelTraits, leftOut =
   if (inputLimit === undefined || outputLimit === undefined || outputLimit <= leastRoom) return traits;
   if (!isChat(request) || request.operation !== 'chat' || request.settings.maxOutput !== undefined)
     return traits;
-  const room = inputLimit - safety * estimateInput(request, leftOut);
+  const room = inputLimit - safety * (estimateInput(request) + estimateTokens(leftOut));
   return room >= outputLimit ? traits : { ...traits, outputLimit: Math.max(leastRoom, room) };
 }

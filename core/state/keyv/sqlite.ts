@@ -1,9 +1,15 @@
+/** Entries of Keyv in SQLite. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeyvStoreAdapter } from 'keyv';
 import type { SqliteDatabase } from '../database/index.ts';
 import { lazyStatement } from '../database/lazy-statement.ts';
 import { transactionInSqlite, writeInSqlite } from '../database/sqlite-writes.ts';
 import { yieldTurn } from '../database/yield-turn.ts';
+
+/*
+ * @keyv/sqlite and @keyv/postgres are not used because they open connections of their own. Entries are written in transactions with other tables
+ * of the gateway, by one writer of a file, and each write counts the revision by which other processes find it.
+ */
 
 /** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
 const ALIVE = '(expires IS NULL OR expires >= ?)';
