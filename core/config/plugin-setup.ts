@@ -65,11 +65,22 @@ async function orderedPlugins({ config, problems }: Build) {
 /** Stands for handlers until they are composed. */
 const notBuilt: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
 
+/** Tools that are made when a plugin is set up. */
+interface LateTools {
+  readonly reads: unknown;
+  readonly metrics: unknown;
+}
+
+/** Tools that each plugin has for itself. */
+interface OwnTools extends LateTools {
+  readonly chargeAnswer: unknown;
+  readonly adminRoute: unknown;
+  readonly route: unknown;
+  readonly workers: unknown;
+}
+
 /** Tools that all plugins have in common. */
-type SharedTools = Omit<
-  InternalTools,
-  'reads' | 'metrics' | 'chargeAnswer' | 'adminRoute' | 'route' | 'workers'
->;
+type SharedTools = Omit<InternalTools, keyof OwnTools>;
 
 /** Sets plugins up, and keeps what they register. */
 export class PluginSetup {
@@ -169,7 +180,7 @@ export class PluginSetup {
   }
 
   /** Tools of one plugin. */
-  #toolsFor(name: string, shared: SharedTools): Omit<InternalTools, 'reads' | 'metrics'> {
+  #toolsFor(name: string, shared: SharedTools): Omit<InternalTools, keyof LateTools> {
     return {
       ...shared,
       log: shared.log.child({ plugin: name }),
