@@ -28,12 +28,12 @@ import {
 } from './_kit/media/transcripts.ts';
 
 /** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
-function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { file, language, prompt, temperature } = request;
   // Only the models that are asked in words know of these.
   const asked = model.startsWith('universal-3');
-  if (prompt !== undefined && !asked) lose('prompt');
-  if (temperature !== undefined && !asked) lose('temperature');
+  if (prompt !== undefined && !asked) drop('prompt');
+  if (temperature !== undefined && !asked) drop('temperature');
   const wish: JsonObject = {
     speech_models: [model],
     ...(language === undefined ? { language_detection: true } : { language_code: language }),

@@ -36,16 +36,16 @@ const byRatio = /ultra|kontext/;
 
 /** https://docs.bfl.ai/flux_2/flux2_image_editing, https://docs.bfl.ai/kontext/kontext_image_editing */
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
-  const { model, lose } = target;
+  const { model, drop } = target;
   const { prompt, images, mask, fileFormat } = request;
   const fills = model.includes('-fill');
-  const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
-  const sides = byRatio.test(model) || fills ? undefined : sidesFor(request, lose);
-  if (fills && request.size !== undefined && request.size !== 'auto') lose('size');
+  const ratio = byRatio.test(model) ? ratioFor(request, ratios, drop) : undefined;
+  const sides = byRatio.test(model) || fills ? undefined : sidesFor(request, drop);
+  if (fills && request.size !== undefined && request.size !== 'auto') drop('size');
   if (mask !== undefined && !fills) leaveOut('mask', 'black-forest-labs', target);
   if (images.length > 1 && fills) leaveOut('image', 'black-forest-labs', target);
   const isKnown = fileFormat === 'png' || fileFormat === 'jpeg';
-  if (fileFormat !== undefined && !isKnown) lose('output_format');
+  if (fileFormat !== undefined && !isKnown) drop('output_format');
   const pictures = images
     .slice(0, fills ? 1 : images.length)
     .map((image, index): readonly [string, string] => [

@@ -32,31 +32,31 @@ const sounds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** https://developers.deepgram.com/reference/text-to-speech/speak-request */
-function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function speak(request: SpeakRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { text, speed, instructions, extra } = request;
-  reportForeign(extra, 'deepgram', undefined, lose);
-  if (speed !== undefined && speed !== 1) lose('speed');
-  if (instructions !== undefined) lose('instructions');
+  reportForeign(extra, 'deepgram', undefined, drop);
+  if (speed !== undefined && speed !== 1) drop('speed');
+  if (instructions !== undefined) drop('instructions');
   return {
     path: '/speak',
-    query: { model: voiceOf(model, voiceName(request), lose), ...soundFor(request, sounds) },
+    query: { model: voiceOf(model, voiceName(request), drop), ...soundFor(request, sounds) },
     body: { text },
   };
 }
 
 /** Models are voices here: `aura-2` with the voice `thalia`, or `thalia-en`, is `aura-2-thalia-en`. */
-function voiceOf(model: string, voice: string, lose: (path: string) => void): string {
+function voiceOf(model: string, voice: string, drop: (path: string) => void): string {
   if (voice.startsWith('aura-')) return voice;
   if (/^aura(-\d+)?$/.test(model)) return `${model}-${voice}${/-[a-z]{2}$/.test(voice) ? '' : '-en'}`;
-  if (!model.includes(voice)) lose('voice');
+  if (!model.includes(voice)) drop('voice');
   return model;
 }
 
 /** https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
-function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { file, language, prompt, temperature } = request;
-  if (prompt !== undefined) lose('prompt');
-  if (temperature !== undefined) lose('temperature');
+  if (prompt !== undefined) drop('prompt');
+  if (temperature !== undefined) drop('temperature');
   return {
     path: '/listen',
     query: {

@@ -43,12 +43,12 @@ const fastest = 1.2;
 const takes = ['voice_settings', 'language_code', 'seed', 'apply_text_normalization'];
 
 /** https://elevenlabs.io/docs/api-reference/text-to-speech/convert */
-function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function speak(request: SpeakRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { text, speed, instructions, stream, extra } = request;
-  const { voice_settings: settings, ...own } = ownWords(extra, takes, lose);
-  if (instructions !== undefined) lose('instructions');
+  const { voice_settings: settings, ...own } = ownWords(extra, takes, drop);
+  if (instructions !== undefined) drop('instructions');
   const pace = speed === undefined ? undefined : Math.min(fastest, Math.max(slowest, speed));
-  if (pace !== speed) lose('speed');
+  if (pace !== speed) drop('speed');
   const voiceSettings: JsonObject = {
     ...(isObject(settings) ? settings : {}),
     ...(pace === undefined ? {} : { speed: pace }),
@@ -66,9 +66,9 @@ function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedReq
 }
 
 /** https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
-function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { file, language, prompt, temperature } = request;
-  if (prompt !== undefined) lose('prompt');
+  if (prompt !== undefined) drop('prompt');
   const texts: Readonly<Record<string, string | undefined>> = {
     model_id: model,
     language_code: language,

@@ -20,9 +20,9 @@ const embed: Codec<EmbedRequest> = {
   encodeRequest({ purpose, ...request }, target) {
     const { body, ...encoded } = embedCodec.encodeRequest(request, target);
     const { encoding_format: _, user, input_type: _type, task: own, ...rest } = body;
-    if (user !== undefined) target.lose('user');
+    if (user !== undefined) target.drop('user');
     const task = purpose === undefined ? undefined : tasks[purpose];
-    if (purpose !== undefined && task === undefined) target.lose('taskType');
+    if (purpose !== undefined && task === undefined) target.drop('taskType');
     // A word of the vendor's own that nobody else knows stays what it is.
     const said = purpose === undefined ? own : task;
     return { ...encoded, body: { ...(said === undefined ? {} : { task: said }), ...rest } };

@@ -58,11 +58,11 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   };
 }
 
-function resolutionFor(request: VideoRequest, { lose }: EncodeTarget): string | undefined {
+function resolutionFor(request: VideoRequest, { drop }: EncodeTarget): string | undefined {
   const wanted = requestedResolution(request)?.toLowerCase();
   if (wanted === undefined) return undefined;
   const known = resolutions[wanted];
-  if (known === undefined) lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  if (known === undefined) drop(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return known ?? (/^\d{1,3}p$/.test(wanted) ? '540p' : undefined);
 }
 

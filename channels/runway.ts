@@ -131,7 +131,7 @@ function shapeFor(request: VideoRequest, own: Words, target: EncodeTarget): Json
   }
   const ratio = ratios === undefined || isOfImage ? undefined : requestedRatio(request, ratios, target);
   if ((ratios === undefined || isOfImage) && request.aspectRatio !== undefined)
-    target.lose('settings.aspectRatio');
+    target.drop('settings.aspectRatio');
   const resolution = offeredResolution(request, (one) => resolutions?.includes(one) === true, target);
   return { ...(ratio === undefined ? {} : { ratio }), ...(resolution === undefined ? {} : { resolution }) };
 }

@@ -50,9 +50,9 @@ const own = [
 ];
 
 /** https://platform.stability.ai/docs/api-reference#tag/Generate */
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, said: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, { model, drop }: EncodeTarget, said: JsonObject): EncodedRequest {
   const { operation, prompt, images, mask, fileFormat, delivery } = request;
-  if (delivery === 'url') lose('response_format');
+  if (delivery === 'url') drop('response_format');
   const place = Object.hasOwn(paths, model) ? paths[model] : undefined;
   const [image] = images;
   const makes = place === undefined || place.startsWith('generate/');
@@ -62,14 +62,14 @@ function encode(request: ImageRequest, { model, lose }: EncodeTarget, said: Json
     });
   // An image that is changed keeps its sides.
   const ratio =
-    image === undefined || place === 'control/style' ? ratioFor(request, ratios, lose) : undefined;
+    image === undefined || place === 'control/style' ? ratioFor(request, ratios, drop) : undefined;
   if (
     image !== undefined &&
     place !== 'control/style' &&
     request.size !== undefined &&
     request.size !== 'auto'
   )
-    lose('size');
+    drop('size');
   const texts: Readonly<Record<string, unknown>> = {
     ...(place === undefined ? { model } : {}),
     ...(place === undefined && image !== undefined ? { mode: 'image-to-image', strength: 0.7 } : {}),

@@ -23,8 +23,8 @@ export function imageCodecs(format: string): {
       path: '',
       inlinesImages: true,
       encodeRequest(request, target) {
-        const { model, lose } = target;
-        for (const name of unknown) if (request[name] !== undefined) lose(names[name] ?? name);
+        const { model, drop } = target;
+        for (const name of unknown) if (request[name] !== undefined) drop(names[name] ?? name);
         const write = /stability\./.test(model) ? ofStability : ofAmazon;
         return { path: `/model/${encodeURIComponent(model)}/invoke`, body: write(request, target, format) };
       },
@@ -74,8 +74,8 @@ const tasks: Readonly<
  * https://docs.aws.amazon.com/nova/latest/userguide/image-gen-req-resp-structure.html
  */
 function ofAmazon(request: ImageRequest, target: EncodeTarget, format: string): JsonObject {
-  const { lose } = target;
-  const { negative_prompt: negative, ...said } = wordsOf(request, amazonWords, lose);
+  const { drop } = target;
+  const { negative_prompt: negative, ...said } = wordsOf(request, amazonWords, drop);
   const own: JsonObject = negative === undefined ? said : { negativeText: negative, ...said };
   const { prompt, images, mask, quality, count, fileFormat } = request;
   const taskType = taskOf(request, own);
@@ -87,8 +87,8 @@ function ofAmazon(request: ImageRequest, target: EncodeTarget, format: string): 
   const given = images.slice(0, most).map((image) => bytesOf(image).data);
   const masked = takes.includes('maskPrompt');
   if (mask !== undefined && !masked) leaveOut('mask', format, target);
-  for (const name of taskWords) if (own[name] !== undefined && !takes.includes(name)) lose(name);
-  if (fileFormat !== undefined && fileFormat !== 'png') lose('output_format');
+  for (const name of taskWords) if (own[name] !== undefined && !takes.includes(name)) drop(name);
+  if (fileFormat !== undefined && fileFormat !== 'png') drop('output_format');
   const taken: JsonObject = Object.fromEntries(
     takes.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]])),
   );
@@ -99,8 +99,8 @@ function ofAmazon(request: ImageRequest, target: EncodeTarget, format: string): 
   if (taskType === 'BACKGROUND_REMOVAL') return { taskType, [params]: what };
   // What is changed in its place keeps its sides.
   const keeps = masked && request.size !== undefined && request.size !== 'auto';
-  if (keeps) lose('size');
-  const sides = masked ? undefined : sidesFor(request, lose);
+  if (keeps) drop('size');
+  const sides = masked ? undefined : sidesFor(request, drop);
   return {
     taskType,
     [params]: {
@@ -167,7 +167,7 @@ const services: Readonly<Record<string, Service>> = {
 };
 
 function ofStability(request: ImageRequest, target: EncodeTarget, format: string): JsonObject {
-  const { model, lose } = target;
+  const { model, drop } = target;
   const { operation, prompt, images, mask, quality, count = 1, fileFormat } = request;
   if (count > 1) {
     throw new GatewayError('unsupported_value', 'n must be 1: this model makes one image a request.', {
@@ -179,8 +179,8 @@ function ofStability(request: ImageRequest, target: EncodeTarget, format: string
     throw new GatewayError('unsupported_value', 'This model changes images: ask /v1/images/edits.', {
       param: 'model',
     });
-  const own = wordsOf(request, service?.words ?? [...painting, 'strength'], lose);
-  if (quality !== undefined && quality !== 'auto') lose('quality');
+  const own = wordsOf(request, service?.words ?? [...painting, 'strength'], drop);
+  if (quality !== undefined && quality !== 'auto') drop('quality');
   const places = service?.images ?? ['image'];
   if (images.length > places.length) fewer(places.length, format, target);
   const given = Object.fromEntries(
@@ -190,11 +190,11 @@ function ofStability(request: ImageRequest, target: EncodeTarget, format: string
     }),
   );
   if (mask !== undefined && service?.mask !== true) leaveOut('mask', format, target);
-  if (service?.prompt === false && prompt !== '') lose('prompt');
+  if (service?.prompt === false && prompt !== '') drop('prompt');
   // An image that is changed keeps its sides.
   const keeps = images.length > 0 && !model.includes('style-guide');
-  if (keeps && request.size !== undefined && request.size !== 'auto') lose('size');
-  const ratio = keeps ? undefined : ratioFor(request, ratios, lose);
+  if (keeps && request.size !== undefined && request.size !== 'auto') drop('size');
+  const ratio = keeps ? undefined : ratioFor(request, ratios, drop);
   return {
     ...(service?.prompt === false || prompt === '' ? {} : { prompt }),
     // The models that make images take one to begin with.
@@ -217,9 +217,9 @@ const texts = new Set(
 function wordsOf(
   { extra }: ImageRequest,
   words: readonly string[],
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject {
-  const said = Object.entries(ownWords(extra, words, lose)).map(([name, value]) => {
+  const said = Object.entries(ownWords(extra, words, drop)).map(([name, value]) => {
     const isNumber = !texts.has(name) && typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value);
     return [name, isNumber ? Number(value) : value];
   });
@@ -230,7 +230,7 @@ function wordsOf(
 function fewer(most: number, format: string, target: EncodeTarget): void {
   if (most === 1) return leaveOut('image', format, target);
   if (target.unsupported === 'refuse') throw unsupportedContent('image', `more than ${most} images`, format);
-  target.lose('image', 'content');
+  target.drop('image', 'content');
 }
 
 function decodeImages(body: JsonObject): readonly GatewayEvent[] {

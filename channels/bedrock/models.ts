@@ -18,7 +18,7 @@ import {
   type RerankRequest,
 } from 'sluice/channel-kit';
 import { imageCodecs } from './images.ts';
-import { cohereInputType, embedded, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** What InvokeModel is asked in: the words of each maker's models. */
 export const formatName = 'bedrock-invoke';
@@ -69,9 +69,9 @@ const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: formatName,
   operation: 'embed',
   path: '',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { inputs, purpose, dimensions } = request;
-    loseOfEmbed(request, formatName, lose);
+    dropOfEmbed(request, formatName, drop);
     if (/cohere\./.test(model)) {
       return invoke(model, {
         texts: inputs.map(requireText),
@@ -111,10 +111,10 @@ const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: formatName,
   operation: 'rerank',
   path: '',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { query, documents, topN, rankFields, extra } = request;
-    reportForeign(extra, formatName, undefined, lose);
-    reportRerankLimits(request, lose);
+    reportForeign(extra, formatName, undefined, drop);
+    reportRerankLimits(request, drop);
     return invoke(model, {
       query,
       documents: documents.map((document) => documentText(document, rankFields)),

@@ -42,7 +42,7 @@ export const chat = chatDialect({
   path: () => '/v2/chat',
   prepare: (request, target) => withStrictAnswer(withStrictTools(request, target)),
   request({ stream_options: _options, ...body }, target) {
-    const known = knownMembers(body, read, target.lose);
+    const known = knownMembers(body, read, target.drop);
     const texts: JsonObject[] = [];
     const messages = objectsOf(known['messages']).map((message) => messageOf(message, texts, target));
     const settings = Object.fromEntries(
@@ -81,7 +81,7 @@ const mostStrictFields = 200;
  * Cohere keeps the schemas of all tools or of none (`strict_tools`), and refuses the member of a tool: where one of them cannot be kept so, all go
  * without.
  */
-function withStrictTools(request: ChatRequest, { lose }: EncodeTarget): ChatRequest {
+function withStrictTools(request: ChatRequest, { drop }: EncodeTarget): ChatRequest {
   const { tools } = request;
   if (!tools.some((tool) => tool.type === 'function' && tool.strict !== undefined)) return request;
   const fields = tools.map((tool) => (tool.type === 'function' ? fieldsIn(tool.schema) : 0));
@@ -93,7 +93,7 @@ function withStrictTools(request: ChatRequest, { lose }: EncodeTarget): ChatRequ
   const loose = tools.map((tool) => {
     if (tool.type !== 'function' || tool.strict === undefined) return tool;
     const { strict, ...rest } = tool;
-    if (strict) lose(`${tool.at ?? 'tools'}.strict`);
+    if (strict) drop(`${tool.at ?? 'tools'}.strict`);
     return rest;
   });
   return { ...request, tools: loose };
@@ -171,7 +171,7 @@ function messageOf(message: JsonObject, texts: JsonObject[], target: EncodeTarge
   };
 }
 
-function contentOf(content: JsonValue, texts: JsonObject[], { unsupported, lose }: EncodeTarget): JsonValue {
+function contentOf(content: JsonValue, texts: JsonObject[], { unsupported, drop }: EncodeTarget): JsonValue {
   if (!Array.isArray(content)) return content;
   return objectsOf(content).flatMap((part) => {
     if (part['type'] === 'text' || part['type'] === 'image_url') return [part];
@@ -189,7 +189,7 @@ function contentOf(content: JsonValue, texts: JsonObject[], { unsupported, lose 
     }
     if (unsupported === 'refuse')
       throw unsupportedContent('messages', `content of type ${String(part['type'])}`, 'cohere');
-    lose('messages', 'content');
+    drop('messages', 'content');
     return [];
   });
 }

@@ -27,7 +27,7 @@ import {
 } from 'sluice/channel-kit';
 import { chat, chatFormat } from './chat.ts';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
-import { cohereInputType, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** https://docs.cohere.com/v2/docs/structured-outputs#unsupported-schema-features */
 const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
@@ -57,8 +57,8 @@ const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: 'cohere-embed',
   operation: 'embed',
   path: '/v2/embed',
-  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseOfEmbed({ title, user, extra }, 'cohere-embed', lose);
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, drop }) {
+    dropOfEmbed({ title, user, extra }, 'cohere-embed', drop);
     return {
       path: '/v2/embed',
       body: {
@@ -96,11 +96,11 @@ const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: 'cohere-rerank',
   operation: 'rerank',
   path: '/v2/rerank',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { query, documents, topN, rankFields, maxTokensPerDocument, extra } = request;
-    reportForeign(extra, 'cohere-rerank', undefined, lose);
-    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
-    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    reportForeign(extra, 'cohere-rerank', undefined, drop);
+    if (request.maxChunksPerDocument !== undefined) drop('max_chunks_per_doc');
+    if (request.overlapTokens !== undefined) drop('overlap_tokens');
     return {
       path: '/v2/rerank',
       body: {

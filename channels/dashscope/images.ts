@@ -29,11 +29,11 @@ function placeOf(model: string): {
   return { path: `${services}/image-generation/generation`, isTask: true };
 }
 
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, { model, drop }: EncodeTarget, own: JsonObject): EncodedRequest {
   const { prompt } = request;
   const { path, takesPrompt, isTask } = placeOf(model);
   const { negative_prompt: negative, ...parameters } = own;
-  const sides = sidesFor(request, lose);
+  const sides = sidesFor(request, drop);
   return {
     path,
     ...(isTask === true ? { headers: { 'x-dashscope-async': 'enable' } } : {}),

@@ -34,10 +34,10 @@ const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format,
   operation: 'rerank',
   path: '',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { query, documents, topN, rankFields, extra } = request;
-    const { instruct } = ownWords(extra, ['instruct'], lose);
-    reportRerankLimits(request, lose);
+    const { instruct } = ownWords(extra, ['instruct'], drop);
+    reportRerankLimits(request, drop);
     return {
       path: '/services/rerank/text-rerank/text-rerank',
       body: {
@@ -95,7 +95,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
   const resolution = offeredResolution(request, (one) => resolutions.has(one), target);
   const own: JsonObject = Object.fromEntries(
     Object.entries(metadata).filter(([name]) => {
-      if (!freeWords.has(name)) target.lose(`metadata.${name}`);
+      if (!freeWords.has(name)) target.drop(`metadata.${name}`);
       return freeWords.has(name);
     }),
   );

@@ -25,13 +25,13 @@ const place = { block: 0, choice: 0 } as const;
  * Asks for a stream, whose sound stands in its events: a whole response has an address of a file in its place.
  * dashscope 2.0.2, aigc/multimodal_conversation.py and api_entities/http_request.py
  */
-function encode(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function encode(request: SpeakRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { text, fileFormat, speed, instructions, extra } = request;
-  const { language_type: language } = ownWords(extra, ['language_type'], lose);
-  if (speed !== undefined && speed !== 1) lose('speed');
-  if (instructions !== undefined) lose('instructions');
+  const { language_type: language } = ownWords(extra, ['language_type'], drop);
+  if (speed !== undefined && speed !== 1) drop('speed');
+  if (instructions !== undefined) drop('instructions');
   // Samples alone are given. What was not asked for is WAV, which every player knows.
-  if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');
+  if (fileFormat !== 'pcm' && fileFormat !== 'wav') drop('response_format');
   return {
     path: '/services/aigc/multimodal-generation/generation',
     headers: { accept: 'text/event-stream', 'x-dashscope-sse': 'enable' },

@@ -218,6 +218,6 @@ function context(call: Call, { wire, input }: Question, document: JsonObject): R
     requestId: requestId(call),
     created: Math.floor(Date.now() / 1000),
     inputEstimate: input.input,
-    lose: () => {},
+    drop: () => {},
   };
 }

@@ -125,6 +125,6 @@ function contextOf(call: Call, wire: UpstreamRequest, document: JsonObject): Rep
     requestId: requestId(call),
     created: Math.floor(Date.now() / 1000),
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
   };
 }

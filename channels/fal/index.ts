@@ -56,15 +56,15 @@ const finely = /gpt-image/;
 
 /** Each model has a page with its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
-  const { model, lose } = target;
+  const { model, drop } = target;
   const { prompt, images, mask, count, fileFormat, quality, background } = request;
   const isFine = finely.test(model);
   const [, known] = ratios.find(([pattern]) => pattern.test(model)) ?? [];
-  const ratio = known === undefined ? undefined : ratioFor(request, known.match(/\S+/g) ?? [], lose);
-  const sides = known === undefined ? sidesFor(request, lose) : undefined;
+  const ratio = known === undefined ? undefined : ratioFor(request, known.match(/\S+/g) ?? [], drop);
+  const sides = known === undefined ? sidesFor(request, drop) : undefined;
   const size = sides !== undefined && isFine ? `${sides.width}x${sides.height}` : sides && { ...sides };
   for (const [name, value] of Object.entries({ quality, background }))
-    if (value !== undefined && value !== 'auto' && !isFine) lose(name);
+    if (value !== undefined && value !== 'auto' && !isFine) drop(name);
   const urls = asDataUrls(images);
   const takesSeveral = bySeveral.test(model) && !byOne.test(model);
   if (urls.length > 1 && !takesSeveral) leaveOut('image', 'fal', target);

@@ -90,16 +90,16 @@ const newerResolutions: Readonly<Record<string, string>> = {
 
 function resolutionFor(
   request: VideoRequest,
-  { lose }: EncodeTarget,
+  { drop }: EncodeTarget,
   names = resolutions,
 ): string | undefined {
   const wanted = requestedResolution(request)?.toLowerCase();
   if (wanted === undefined) {
-    if (request.size !== undefined) lose('settings.size');
+    if (request.size !== undefined) drop('settings.size');
     return undefined;
   }
   const known = names[wanted];
-  if (known === undefined) lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  if (known === undefined) drop(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return known;
 }
 

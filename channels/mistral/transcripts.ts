@@ -30,17 +30,17 @@ const timed: ReadonlySet<string> = new Set(['verbose_json', 'diarized_json', 'sr
 /** https://docs.mistral.ai/api/endpoint/audio/transcriptions */
 function encode(
   request: TranscribeRequest,
-  { model, stream, lose }: EncodeTarget,
+  { model, stream, drop }: EncodeTarget,
   { context_bias: terms = [], ...own }: JsonObject,
 ): EncodedRequest {
   const { file, language, prompt, temperature, timestamps = [], replyFormat } = request;
-  if (prompt !== undefined) lose('prompt');
+  if (prompt !== undefined) drop('prompt');
   const times = timed.has(replyFormat);
   // A language keeps it from telling any times.
-  if (times && language !== undefined) lose('language');
+  if (times && language !== undefined) drop('language');
   // It takes one of them; of words the gateway makes segments by itself.
   const granularity = timestamps.includes('word') && !stream ? 'word' : 'segment';
-  if (timestamps.includes('word') && stream) lose('timestamp_granularities');
+  if (timestamps.includes('word') && stream) drop('timestamp_granularities');
   const texts: JsonObject = {
     model,
     language: times ? undefined : language,

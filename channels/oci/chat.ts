@@ -25,9 +25,9 @@ export const commonSettings = {
 export function beginChat(
   { model: _model, stream, stream_options: _options, ...body }: JsonObject,
   { settings, others }: NativeMembers,
-  { lose }: EncodeTarget,
+  { drop }: EncodeTarget,
 ): { readonly known: JsonObject; readonly begun: JsonObject } {
-  const known = knownMembers(body, new Set([...Object.keys(settings), ...others]), lose);
+  const known = knownMembers(body, new Set([...Object.keys(settings), ...others]), drop);
   return { known, begun: { ...streaming(stream), ...renamed(known, settings) } };
 }
 
@@ -58,10 +58,10 @@ export function imagePart({ url = '', detail }: JsonObject): JsonObject {
 }
 
 /** A part of a message that there is no word for: refused, or reported as lost. */
-export function noPart({ type }: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
+export function noPart({ type }: JsonObject, { unsupported, drop }: EncodeTarget): readonly JsonObject[] {
   if (unsupported === 'refuse')
     throw unsupportedContent('messages', `content of type ${String(type)}`, 'oci');
-  lose('messages', 'content');
+  drop('messages', 'content');
   return [];
 }
 

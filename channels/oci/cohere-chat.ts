@@ -30,7 +30,7 @@ export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObjec
   const talk = talkOf(objectsOf(messages), given, target);
   // Whether a tool is called, the model decides by itself.
   if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none')
-    target.lose('tool_choice');
+    target.drop('tool_choice');
   return {
     apiFormat: 'COHERE',
     ...talk,
@@ -126,7 +126,7 @@ function textOf(content: JsonValue | undefined, given: JsonValue[], target: Enco
         });
       else if (target.unsupported === 'refuse')
         throw unsupportedContent('messages', `content of type ${String(type)}`, 'oci');
-      else target.lose('messages', 'content');
+      else target.drop('messages', 'content');
       return [];
     })
     .join('\n');

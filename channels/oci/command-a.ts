@@ -40,7 +40,7 @@ export function commandARequest(body: JsonObject, target: EncodeTarget): JsonObj
   const { known, begun } = beginChat(body, { settings, others }, target);
   const { messages, tools, tool_choice: choice, response_format: format, documents } = known;
   const stop = stopsOf(known);
-  if (isObject(choice)) target.lose('tool_choice');
+  if (isObject(choice)) target.drop('tool_choice');
   const mode =
     choice === 'required' || isObject(choice) ? 'REQUIRED' : choice === 'none' ? 'NONE' : undefined;
   return {

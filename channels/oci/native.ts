@@ -20,7 +20,7 @@ import { chatDialect, objectsOf, type DialectReply } from '../_kit/dialect/chat-
 import { cohereReply, cohereRequest, cohereWhole } from './cohere-chat.ts';
 import { commandAFormat, commandAReply, commandARequest, commandAWhole } from './command-a.ts';
 import { genericReply, genericRequest, genericWhole } from './generic-chat.ts';
-import { cohereInputType, embedded, loseOfEmbed } from '../_kit/dialect/provider-words.ts';
+import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The name under which the channel speaks Oracle's own API. */
 export const nativeFormat = 'oci-native';
@@ -102,9 +102,9 @@ function embedCodec(asked: Asked): Codec<EmbedRequest> {
     format: nativeFormat,
     operation: 'embed',
     path: '/20231130/actions/embedText',
-    encodeRequest(request, { model, lose }) {
+    encodeRequest(request, { model, drop }) {
       const { inputs, purpose, dimensions } = request;
-      loseOfEmbed(request, nativeFormat, lose);
+      dropOfEmbed(request, nativeFormat, drop);
       return {
         path: '/20231130/actions/embedText',
         body: {
@@ -135,10 +135,10 @@ function rerankCodec(asked: Asked): Codec<RerankRequest> {
     format: nativeFormat,
     operation: 'rerank',
     path: '/20231130/actions/rerankText',
-    encodeRequest(request, { model, lose }) {
+    encodeRequest(request, { model, drop }) {
       const { query, documents, topN, rankFields, extra } = request;
-      reportForeign(extra, nativeFormat, undefined, lose);
-      reportRerankLimits(request, lose);
+      reportForeign(extra, nativeFormat, undefined, drop);
+      reportRerankLimits(request, drop);
       return {
         path: '/20231130/actions/rerankText',
         body: {

@@ -43,9 +43,9 @@ export const chat = chatDialect({
   streamsAsJson: true,
   path: () => '/api/chat',
   request({ stream_options: _options, ...body }, target) {
-    const { tools, tool_choice: choice, messages, stream, ...rest } = knownMembers(body, read, target.lose);
+    const { tools, tool_choice: choice, messages, stream, ...rest } = knownMembers(body, read, target.drop);
     const isForced = choice !== undefined && choice !== 'auto' && choice !== 'none';
-    if (isForced) target.lose('tool_choice');
+    if (isForced) target.drop('tool_choice');
     const format = rest['format'] ?? formatOf(rest['response_format']);
     const think = rest['think'] ?? thinkOf(rest['reasoning_effort'], target.model);
     const options = optionsOf(rest);
@@ -146,7 +146,7 @@ function functionOf(call: JsonObject): { readonly name: string; readonly argumen
 
 function contentOf(
   content: JsonValue | undefined,
-  { unsupported, lose }: EncodeTarget,
+  { unsupported, drop }: EncodeTarget,
 ): { readonly text: string; readonly images: readonly string[] } {
   if (typeof content === 'string') return { text: content, images: [] };
   const texts: string[] = [];
@@ -165,7 +165,7 @@ function contentOf(
           param: 'messages',
         },
       );
-    else lose('messages', 'content');
+    else drop('messages', 'content');
   }
   return { text: texts.join('\n'), images };
 }

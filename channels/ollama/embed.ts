@@ -9,7 +9,7 @@ import {
   type Codec,
   type EmbedRequest,
 } from 'sluice/channel-kit';
-import { loseOfEmbed } from '../_kit/dialect/provider-words.ts';
+import { dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The name under which the channel speaks Ollama's own words for embeddings. */
 export const embedFormat = 'ollama-embed';
@@ -19,10 +19,10 @@ export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: embedFormat,
   operation: 'embed',
   path: '/api/embed',
-  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, drop }) {
     const { keep_alive: keepAlive, truncate, options, ...others } = extra?.['embeddings'] ?? {};
-    loseOfEmbed({ title, user, extra: { ...extra, embeddings: others } }, embedFormat, lose);
-    if (purpose !== undefined) lose('taskType');
+    dropOfEmbed({ title, user, extra: { ...extra, embeddings: others } }, embedFormat, drop);
+    if (purpose !== undefined) drop('taskType');
     return {
       path: '/api/embed',
       body: {

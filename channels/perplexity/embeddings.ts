@@ -11,8 +11,8 @@ export const embed: Codec<EmbedRequest> = {
   encodeRequest(request, target) {
     const { body, ...encoded } = embedCodec.encodeRequest(request, target);
     const { encoding_format: _, user, task, input_type: type, ...rest } = body;
-    if (user !== undefined) target.lose('user');
-    if (task !== undefined || type !== undefined || request.purpose !== undefined) target.lose('taskType');
+    if (user !== undefined) target.drop('user');
+    if (task !== undefined || type !== undefined || request.purpose !== undefined) target.drop('taskType');
     return { ...encoded, body: { ...rest, encoding_format: 'base64_int8' } };
   },
   decodeWhole: (body, traits) => embedCodec.decodeWhole(withNumbers(body), traits),

@@ -27,10 +27,10 @@ const listed = /nano-banana|seedream/;
 const numbered = /flux-2|kontext/;
 
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
-  const { model, lose } = target;
+  const { model, drop } = target;
   const { prompt, images, mask, fileFormat } = request;
   const { path, version } = placeOf(model);
-  const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, lose);
+  const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, drop);
   const takesSeveral = listed.test(model) || numbered.test(model);
   if (images.length > 1 && !takesSeveral) leaveOut('image', 'replicate', target);
   if (mask !== undefined && takesSeveral) leaveOut('mask', 'replicate', target);
@@ -43,7 +43,7 @@ function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): E
         ...own,
         prompt,
         ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-        ...(bySides.test(model) ? sidesFor(request, lose) : {}),
+        ...(bySides.test(model) ? sidesFor(request, drop) : {}),
         ...(fileFormat === undefined ? {} : { output_format: fileFormat === 'jpeg' ? 'jpg' : fileFormat }),
         ...givenImages(model, asDataUrls(images)),
         ...(mask === undefined || takesSeveral ? {} : { mask: asDataUrls([mask])[0] ?? '' }),

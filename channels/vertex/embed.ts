@@ -33,9 +33,9 @@ export const vertexEmbed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: 'vertex-embed',
   operation: 'embed',
   path: '/models',
-  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    reportForeign(extra, 'vertex-embed', undefined, lose);
-    if (user !== undefined) lose('user');
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, drop }) {
+    reportForeign(extra, 'vertex-embed', undefined, drop);
+    if (user !== undefined) drop('user');
     const task = purpose === undefined ? undefined : tasks[purpose];
     return {
       path: `/models/${encodeURIComponent(model)}:predict`,

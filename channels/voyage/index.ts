@@ -20,11 +20,11 @@ const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: 'voyage-rerank',
   operation: 'rerank',
   path: '/rerank',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { query, documents, topN, rankFields, extra } = request;
     const { truncation, ...others } = extra?.rerank ?? {};
-    for (const field of Object.keys(others)) if (!field.startsWith('$')) lose(field);
-    reportRerankLimits(request, lose);
+    for (const field of Object.keys(others)) if (!field.startsWith('$')) drop(field);
+    reportRerankLimits(request, drop);
     return {
       path: '/rerank',
       body: {
@@ -54,9 +54,9 @@ const embed: Codec<EmbedRequest> = {
   encodeRequest({ purpose, dimensions, ...request }, target) {
     const { body, ...encoded } = embedCodec.encodeRequest(request, target);
     const { encoding_format: _, user, task: _task, input_type: own, ...rest } = body;
-    if (user !== undefined) target.lose('user');
+    if (user !== undefined) target.drop('user');
     const type = purpose === undefined ? undefined : inputTypes[purpose];
-    if (purpose !== undefined && type === undefined) target.lose('taskType');
+    if (purpose !== undefined && type === undefined) target.drop('taskType');
     // A word of the vendor's own that nobody else knows stays what it is.
     const said = purpose === undefined ? own : type;
     return {

@@ -19,7 +19,7 @@ import {
   type RerankRequest,
 } from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
-import { loseOfEmbed } from '../_kit/dialect/provider-words.ts';
+import { dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
 /** The names under which the channel speaks the words of watsonx.ai. */
 export const chatFormat = 'watsonx-chat';
@@ -59,8 +59,8 @@ const members: ReadonlySet<string> = new Set([
 export const chat = chatDialect({
   format: chatFormat,
   path: (stream) => (stream ? '/ml/v1/text/chat_stream' : '/ml/v1/text/chat'),
-  request({ model, stream: _stream, stream_options: _options, ...body }, { lose }) {
-    const { tool_choice: choice, ...known } = knownMembers(body, members, lose);
+  request({ model, stream: _stream, stream_options: _options, ...body }, { drop }) {
+    const { tool_choice: choice, ...known } = knownMembers(body, members, drop);
     return {
       model_id: model,
       ...known,
@@ -98,10 +98,10 @@ export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   format: embedFormat,
   operation: 'embed',
   path: '/ml/v1/text/embeddings',
-  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseOfEmbed({ title, user, extra }, embedFormat, lose);
-    if (purpose !== undefined) lose('taskType');
-    if (dimensions !== undefined) lose('dimensions');
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, drop }) {
+    dropOfEmbed({ title, user, extra }, embedFormat, drop);
+    if (purpose !== undefined) drop('taskType');
+    if (dimensions !== undefined) drop('dimensions');
     return { path: '/ml/v1/text/embeddings', body: { model_id: model, inputs: inputs.map(requireText) } };
   },
   decodeWhole: decodeEmbeddings,
@@ -132,10 +132,10 @@ export const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
   format: rerankFormat,
   operation: 'rerank',
   path: '/ml/v1/text/rerank',
-  encodeRequest(request, { model, lose }) {
+  encodeRequest(request, { model, drop }) {
     const { query, documents, topN, rankFields, extra } = request;
-    reportForeign(extra, rerankFormat, undefined, lose);
-    reportRerankLimits(request, lose);
+    reportForeign(extra, rerankFormat, undefined, drop);
+    reportRerankLimits(request, drop);
     return {
       path: '/ml/v1/text/rerank',
       body: {

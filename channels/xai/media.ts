@@ -34,10 +34,10 @@ const imageRatios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:
 /** Most images that are changed together: https://docs.x.ai/developers/model-capabilities/images/multi-image-editing */
 const mostImages = 3;
 
-function encodeImages(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encodeImages(request: ImageRequest, { model, drop }: EncodeTarget, own: JsonObject): EncodedRequest {
   const { prompt, images, count, quality, fileFormat } = request;
   const [first, ...others] = asDataUrls(images).map((url) => ({ url, type: 'image_url' }));
-  const ratio = ratioFor(request, imageRatios, lose);
+  const ratio = ratioFor(request, imageRatios, drop);
   return {
     path: first === undefined ? '/images/generations' : '/images/edits',
     body: {
@@ -98,7 +98,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
   reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'user'], target);
   const { prompt, imageRole, user, metadata = {} } = request;
   // Members of its own may name another video or more images, which cost more than is reserved.
-  for (const name of Object.keys(metadata)) if (name !== 'generate_audio') target.lose(`metadata.${name}`);
+  for (const name of Object.keys(metadata)) if (name !== 'generate_audio') target.drop(`metadata.${name}`);
   const isReference = imageRole === 'reference' || (imageRole === undefined && request.images.length > 1);
   const images = limitImages(request.images, isReference ? mostReferences : 1, mediaFormat, target).map(
     (image) => ({
@@ -169,11 +169,11 @@ export const videoCodecs = ownVideos({
 /** https://docs.x.ai/developers/model-capabilities/audio/text-to-speech */
 const sounds = { mp3: 'mp3', wav: 'wav', pcm: 'pcm' } as const;
 
-function encodeSpeech(request: SpeakRequest, { lose }: EncodeTarget): EncodedRequest {
+function encodeSpeech(request: SpeakRequest, { drop }: EncodeTarget): EncodedRequest {
   const { text, speed, instructions, extra } = request;
-  const { language = 'auto', ...own } = ownWords(extra, ['language'], lose);
-  if (speed !== undefined && speed !== 1) lose('speed');
-  if (instructions !== undefined) lose('instructions');
+  const { language = 'auto', ...own } = ownWords(extra, ['language'], drop);
+  if (speed !== undefined && speed !== 1) drop('speed');
+  if (instructions !== undefined) drop('instructions');
   return {
     path: '/tts',
     body: {

@@ -9,11 +9,11 @@ import type { Exchange } from './exchange.ts';
 /** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
 export class CallReplyContext implements ReplyContext {
   readonly #exchange: Exchange;
-  readonly lose: (path: string) => void;
+  readonly drop: (path: string) => void;
 
-  constructor(exchange: Exchange, lose: (path: string) => void) {
+  constructor(exchange: Exchange, drop: (path: string) => void) {
     this.#exchange = exchange;
-    this.lose = lose;
+    this.drop = drop;
   }
 
   get model(): string {

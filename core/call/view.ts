@@ -190,8 +190,8 @@ class CallView implements Call {
     return this.#exchange.losses;
   }
 
-  replyContext(lose: (path: string) => void = () => {}): ReplyContext {
-    return new CallReplyContext(this.#exchange, lose);
+  replyContext(drop: (path: string) => void = () => {}): ReplyContext {
+    return new CallReplyContext(this.#exchange, drop);
   }
 
   detached(stream = this.#exchange.stream): { readonly call: Call; end(): void } {
@@ -280,9 +280,9 @@ function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdit
   return others;
 }
 
-/** What the encoder of an exchange's reply must know; `lose` is told what has no place in it. */
-export function replyContext(exchange: Exchange, lose: (path: string) => void): ReplyContext {
-  return new CallReplyContext(exchange, lose);
+/** What the encoder of an exchange's reply must know; `drop` is told what has no place in it. */
+export function replyContext(exchange: Exchange, drop: (path: string) => void): ReplyContext {
+  return new CallReplyContext(exchange, drop);
 }
 
 /** The first view of a call, with no edits. */

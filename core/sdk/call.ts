@@ -144,8 +144,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** What the reply lost in the client's format so far; grows while it is written. */
   readonly losses: readonly Loss[];
-  /** What an encoder of this call's reply must know; `lose` is told what has no place in it. */
-  replyContext(lose?: (path: string) => void): ReplyContext;
+  /** What an encoder of this call's reply must know; `drop` is told what has no place in it. */
+  replyContext(drop?: (path: string) => void): ReplyContext;
   /**
    * The same call with a life of its own: it goes on when the client has left, and nobody's slow reading holds it up. Whoever asks for
    * it ends it. `stream` asks the provider for a stream where the client wants none, so that a long answer is never silent.

@@ -46,8 +46,8 @@ export interface RouteParams {
  * Facts about the target of a request, for encoders of requests.
  *
  * @example
- * encodeRequest({ user }, { model, lose }) {
- *   if (user !== undefined) lose('user');
+ * encodeRequest({ user }, { model, drop }) {
+ *   if (user !== undefined) drop('user');
  *   return { path: '/embed', body: { model } };
  * }
  */
@@ -62,7 +62,7 @@ export interface EncodeTarget {
    * Reports something dropped. `path` is the piece's `at` plus the field (`messages[0].content[1].cache_control`),
    * or `settings.NAME` / `settings.NAME.MEMBER` for a ChatSettings member: the caller re-spells it in the client's words.
    */
-  lose(path: string, kind?: Loss['kind']): void;
+  drop(path: string, kind?: Loss['kind']): void;
   /** Handling of input content that the format does not support: throw a 400 error, or drop and report it. */
   readonly unsupported: 'refuse' | 'drop';
 }
@@ -173,13 +173,13 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   clientFraming(body: JsonObject, params: RouteParams): Framing;
   /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
   passes?(body: JsonObject, traits: ModelTraits): boolean;
-  /** Returns the client's body with the edits and no other change. `lose` reports fields that the model does not support, as in {@link EncodeTarget}. */
-  patch(body: JsonObject, edits: Edits, traits: ModelTraits, lose?: (path: string) => void): JsonObject;
+  /** Returns the client's body with the edits and no other change. `drop` reports fields that the model does not support, as in {@link EncodeTarget}. */
+  patch(body: JsonObject, edits: Edits, traits: ModelTraits, drop?: (path: string) => void): JsonObject;
   /**
    * The client's body with those words of the spec that no provider of this format takes put into words that it does; the same object
    * where there are none. Absent where the spec and providers agree. Runs for a pass-through: the encoder writes such words anyway.
    */
-  official?(body: JsonObject, traits: ModelTraits, lose: (path: string) => void): JsonObject;
+  official?(body: JsonObject, traits: ModelTraits, drop: (path: string) => void): JsonObject;
   /** Returns path, query and headers of a request that passes through unchanged. */
   passThrough(
     model: string,
@@ -245,7 +245,7 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   /** Returns the path of a `ChatSettings` member in this format: `temperature` → `generationConfig.temperature`. */
   settingPath(name: keyof ChatSettings): string;
   /**
-   * Names of this format for the neutral names that {@link EncodeTarget.lose} gets: `settings.reasoning.show`, or the last member of a path
+   * Names of this format for the neutral names that {@link EncodeTarget.drop} gets: `settings.reasoning.show`, or the last member of a path
    * (`cache`, `failed`). Names that are the same in both need no entry.
    */
   readonly words?: Readonly<Record<string, string>>;

@@ -96,7 +96,7 @@ export interface ReplyContext {
   /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
   readonly inputEstimate: number;
   /** Reports a field of the response that this format does not support. */
-  lose(path: string): void;
+  drop(path: string): void;
 }
 
 /**

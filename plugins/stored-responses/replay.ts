@@ -131,6 +131,6 @@ function contextOf(response: JsonObject): ReplyContext {
     requestId: String(id).replace(/^resp_/, 'req_'),
     created: typeof created === 'number' ? created : 0,
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
   };
 }

@@ -26,9 +26,9 @@ export function encodeRequest(
   request: GatewayRequest = call.request,
 ): Encoded {
   try {
-    const lose = losesInto(losses, call, codec);
+    const drop = losesInto(losses, call, codec);
     const settled = isChat(request)
-      ? settle(asStreamed(request, call), target.traits, codec, options, lose)
+      ? settle(asStreamed(request, call), target.traits, codec, options, drop)
       : { request, traits: target.traits, stream: call.stream };
     const { stream } = settled;
     const encoded = codec.encodeRequest(settled.request, {
@@ -37,7 +37,7 @@ export function encodeRequest(
       traits: withRoom(request, settled.traits),
       headers: plainHeaders(call),
       unsupported: options.unsupported,
-      lose,
+      drop,
     });
     return { ...encoded, stream };
   } catch (error) {
@@ -107,7 +107,7 @@ function writtenOf(call: Call, target: Target, codec: Codec, encoded: Encoded): 
 }
 
 /** What a codec is given to report losses to: each is added once, in the client's words. */
-export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['lose'] {
+export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['drop'] {
   // Made on first use: most calls lose nothing.
   let told: ToldPlaces | undefined;
   return (path, kind = 'setting') => {

@@ -28,12 +28,12 @@ export function clampOutput(
   request: ChatRequest,
   traits: ModelTraits,
   chosen: Chosen,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): ChatRequest {
   const { settings } = request;
   const limit = chosen.outputLimit === 'clamp' ? limitBelow(settings.maxOutput, traits) : undefined;
   if (limit === undefined) return request;
-  lose('settings.maxOutput');
+  drop('settings.maxOutput');
   return { ...request, settings: { ...settings, maxOutput: limit } };
 }
 

@@ -56,8 +56,8 @@ function passedBody(
   const added = edits.addedMembers === undefined ? asked : { ...edits.addedMembers, ...asked };
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
-  const lose = losesInto(losses, call, codec);
-  const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, lose) ?? one;
+  const drop = losesInto(losses, call, codec);
+  const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, drop) ?? one;
   // Not spread before it must be: whoever reads all members of a long body has it parsed.
   const { body } = call;
   if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
@@ -76,7 +76,7 @@ function passedBody(
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
   const whole = added === undefined ? body : { ...edits.addedMembers, ...body, ...asked };
-  const patched = codec.patch(whole, { model: target.model, settings }, target.traits, lose);
+  const patched = codec.patch(whole, { model: target.model, settings }, target.traits, drop);
   addLosses(losses, adaptation);
   const adapted = adaptation === undefined ? patched : withEdits(patched, adaptation.edits);
   return { body: JSON.stringify(official(adapted)), usage };

@@ -37,19 +37,19 @@ export function settle(
   traits: ModelTraits,
   codec: Pick<Codec, 'format' | 'forcedTools'>,
   chosen: TranslationOptions,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): Settled {
-  const able = traits.tools === false ? withoutTools(request, chosen, lose) : request;
-  const limited = clampOutput(able, traits, chosen, lose);
-  const asked = settleFunctionTools(withoutDefaultThinking(limited, traits), traits, codec.format, lose);
-  const settled = settleForcedTools(asked, traits, usualRule(codec, traits), lose);
+  const able = traits.tools === false ? withoutTools(request, chosen, drop) : request;
+  const limited = clampOutput(able, traits, chosen, drop);
+  const asked = settleFunctionTools(withoutDefaultThinking(limited, traits), traits, codec.format, drop);
+  const settled = settleForcedTools(asked, traits, usualRule(codec, traits), drop);
   const { stream, settings, operation } = settled.request;
   const isStream =
     stream ||
     (traits.thinksInStreamsOnly === true && operation === 'chat' && thinksAbout(settings.reasoning, traits));
   if (traits.refusesUnknown !== true || request.format !== codec.format)
     return { ...settled, stream: isStream, unknown: none };
-  return { ...settled, stream: isStream, ...withoutUnknown(settled.request, traits, lose) };
+  return { ...settled, stream: isStream, ...withoutUnknown(settled.request, traits, drop) };
 }
 
 /**
@@ -59,7 +59,7 @@ export function settle(
 function withoutTools(
   request: ChatRequest,
   { unsupported }: TranslationOptions,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): ChatRequest {
   const { tools, toolChoice: _choice, messages, ...rest } = request;
   const isTold = ({ content }: Message): boolean => content.some(isOfTools);
@@ -72,8 +72,8 @@ function withoutTools(
         param: tools.length === 0 ? 'messages' : 'tools',
       },
     );
-  if (tools.length > 0) lose('tools');
-  for (const { at } of messages.filter(isTold)) lose(at ?? 'messages');
+  if (tools.length > 0) drop('tools');
+  for (const { at } of messages.filter(isTold)) drop(at ?? 'messages');
   const left = messages
     .map((message) =>
       isTold(message)
@@ -111,7 +111,7 @@ function usualRule(
 function withoutUnknown(
   request: ChatRequest,
   { members = none }: ModelTraits,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): Pick<Settled, 'request' | 'unknown'> {
   const { format, extra } = request;
   // Members that mean nothing elsewhere, and those whose names could pass for something else.
@@ -121,7 +121,7 @@ function withoutUnknown(
   const refused = Object.keys(fields).filter((path) => !isTaken(path));
   const others = [...namesIn(native).filter((name) => !members.includes(name)), ...namesIn(aside)];
   if (refused.length + others.length === 0) return { request, unknown: none };
-  for (const path of [...refused, ...others]) lose(path);
+  for (const path of [...refused, ...others]) drop(path);
   const kept = { ...only(fields, isTaken), $kept: only(native, (name) => members.includes(name)) };
   return {
     request: { ...request, extra: { ...extra, [format]: kept } },

@@ -94,7 +94,7 @@ describe.each(['mistral-small-latest', 'codestral-latest'])('for %s', (model) =>
         traits: parts.traits?.(model) ?? {},
         headers: {},
         unsupported: 'refuse',
-        lose: () => {},
+        drop: () => {},
       });
     } catch (error) {
       expect(error).toBeInstanceOf(GatewayError);

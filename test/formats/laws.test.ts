@@ -57,7 +57,7 @@ function target(losses: string[], stream: boolean): EncodeTarget {
     traits: {},
     headers: {},
     unsupported: 'refuse',
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
   };
 }
 
@@ -68,7 +68,7 @@ function context(model: string, losses: string[] = []): ReplyContext {
     requestId: 'req_1',
     created: 1_760_000_000,
     inputEstimate: 7,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
   };
 }
 

@@ -13,7 +13,7 @@ const target: EncodeTarget = {
   traits: {},
   headers: {},
   unsupported: 'drop',
-  lose: () => {},
+  drop: () => {},
 };
 
 test.each(['many parts', 'many messages of one role'])(
@@ -42,7 +42,7 @@ test('a reply of very many images reaches the client', () => {
     requestId: 'r',
     created: 1,
     inputEstimate: 1,
-    lose: () => {},
+    drop: () => {},
   });
   for (const event of codec.decodeWhole({ created: 1, data }, {})) encoder.event(event);
   expect(encoder.end()['data']).toHaveLength(many);

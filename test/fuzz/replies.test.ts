@@ -93,7 +93,7 @@ const context: ReplyContext = {
   requestId: 'req_1',
   created: 1,
   inputEstimate: 7,
-  lose: () => {},
+  drop: () => {},
 };
 
 /** A provider that repeats a call under its id says so to everybody; a count of infinity is no count (core/formats/messages/usage.ts). */

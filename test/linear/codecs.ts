@@ -30,7 +30,7 @@ export function target(): EncodeTarget {
     traits: {},
     headers: {},
     unsupported: 'drop',
-    lose: (path) => void lost.isNew(path),
+    drop: (path) => void lost.isNew(path),
   };
 }
 
@@ -41,7 +41,7 @@ export function contextOf(): ReplyContext {
     requestId: 'req_1',
     created: 1_760_000_000,
     inputEstimate: 7,
-    lose: () => {},
+    drop: () => {},
   };
 }
 

@@ -30,7 +30,7 @@ function replyOf(format: string, shape: string, size: number, stream: boolean): 
     requestId: 'req_1',
     created: 1_760_000_000,
     inputEstimate: 7,
-    lose: () => {},
+    drop: () => {},
   };
   if (stream) {
     const encoder = codec.encodeStream?.(context);

@@ -17,7 +17,7 @@ export function encodedBy<R extends GatewayRequest>(
     traits: {},
     headers: {},
     unsupported: 'refuse',
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
   });
   return { encoded, losses };
 }
@@ -45,7 +45,7 @@ export function replyTo<R extends GatewayRequest>(
     requestId: 'req_1',
     created: 1_760_000_000,
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
   };
   const encoder = codec.encodeWhole(context);
   for (const event of events) encoder.event(event);

@@ -125,12 +125,12 @@ function withTotal(reply: JsonObject): JsonObject {
 export function knownMembers(
   body: JsonObject,
   known: ReadonlySet<string>,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject {
   return Object.fromEntries(
     Object.entries(body).filter(([name, value]) => {
       if (known.has(name)) return true;
-      if (value !== null && value !== undefined) lose(name);
+      if (value !== null && value !== undefined) drop(name);
       return false;
     }),
   );

@@ -52,7 +52,7 @@ export const chat = chatDialect({
     const known = Object.fromEntries(
       Object.entries(body).filter(([name, value]) => {
         const lost = unknown.has(name);
-        if (lost && value !== null) target.lose(name);
+        if (lost && value !== null) target.drop(name);
         return !lost;
       }),
     );
@@ -83,11 +83,11 @@ function begunIn(last: JsonObject | undefined): string | undefined {
 }
 
 /** Two tiers are known there; `default` is the name that others have for the lower one. */
-function tierOf(tier: JsonValue | undefined, { lose }: EncodeTarget): JsonValue | undefined {
+function tierOf(tier: JsonValue | undefined, { drop }: EncodeTarget): JsonValue | undefined {
   if (tier === undefined || tier === null || tier === 'auto' || tier === 'standard_only')
     return tier ?? undefined;
   if (tier === 'default') return 'standard_only';
-  lose('service_tier');
+  drop('service_tier');
   return undefined;
 }
 
@@ -123,7 +123,7 @@ function nameOf(tool: JsonObject): JsonValue | undefined {
  * The history as Mistral takes it. After results the assistant must speak before the user does (`invalid_request_message_order`), and a
  * last turn of the assistant must say that it is a beginning.
  */
-function messagesOf(messages: readonly JsonObject[], { lose }: EncodeTarget): readonly JsonObject[] {
+function messagesOf(messages: readonly JsonObject[], { drop }: EncodeTarget): readonly JsonObject[] {
   const written: JsonObject[] = [];
   /** The tool of each call, by its id there. */
   const tools = new Map<string, JsonValue>();
@@ -132,10 +132,10 @@ function messagesOf(messages: readonly JsonObject[], { lose }: EncodeTarget): re
     const role = said === 'developer' ? 'system' : said;
     const kept = Object.entries(rest).filter(([member, value]) => {
       const known = messageMembers.has(member);
-      if (!known && value !== null && value !== undefined) lose(`messages[${index}].${member}`);
+      if (!known && value !== null && value !== undefined) drop(`messages[${index}].${member}`);
       return known && (member !== 'prefix' || role === 'assistant');
     });
-    if (name !== undefined && role !== 'tool') lose(`messages[${index}].name`);
+    if (name !== undefined && role !== 'tool') drop(`messages[${index}].name`);
     const asked = objectsOf(calls).map((call) => {
       const there = idOf(String(call['id']));
       tools.set(there, nameOf(call) ?? '');

@@ -30,7 +30,7 @@ function partOf(block: Block, target: EncodeTarget): Block | undefined {
     case 'video': {
       const at = block.at ?? 'messages';
       if (target.unsupported === 'refuse') throw unsupportedContent(at, 'video', 'mistral');
-      target.lose(at, 'content');
+      target.drop(at, 'content');
       return undefined;
     }
     case 'reasoning':
@@ -50,11 +50,11 @@ function part(value: JsonObject, { at }: Block): Block {
 }
 
 /** Only models that think take it back. `closed`: this thought has ended, what follows is another. */
-function thinkingOf(block: ReasoningBlock, { traits, lose }: EncodeTarget): Block {
+function thinkingOf(block: ReasoningBlock, { traits, drop }: EncodeTarget): Block {
   const { text, proof, at } = block;
   const signature = proof?.format === 'mistral-chat' ? proof.value : undefined;
   if (traits.replaysReasoning !== true || (text === '' && signature === undefined)) return block;
-  if (proof !== undefined && signature === undefined) lose(`${at ?? 'messages'}.proof`);
+  if (proof !== undefined && signature === undefined) drop(`${at ?? 'messages'}.proof`);
   return part(
     {
       type: 'thinking',
@@ -67,10 +67,10 @@ function thinkingOf(block: ReasoningBlock, { traits, lose }: EncodeTarget): Bloc
 }
 
 /** A document by its address, or as a data URL; a text is said as text. One that was uploaded goes by its id. */
-function documentOf(block: MediaBlock, { lose }: EncodeTarget): Block {
+function documentOf(block: MediaBlock, { drop }: EncodeTarget): Block {
   const { source, name, cache, at } = block;
   if (source.kind === 'file' && source.format !== 'chat-completions') return block;
-  if (cache !== undefined) lose(`${at ?? 'messages'}.cache`);
+  if (cache !== undefined) drop(`${at ?? 'messages'}.cache`);
   if (source.kind === 'file') return part({ type: 'file', file_id: source.id }, block);
   if (source.kind === 'data' && source.mimeType.startsWith('text/')) {
     const text = Buffer.from(source.data, 'base64').toString('utf8');
@@ -84,9 +84,9 @@ function documentOf(block: MediaBlock, { lose }: EncodeTarget): Block {
 }
 
 /** A sound by its address, or in base64; its bytes tell what it is. */
-function soundOf(block: MediaBlock, { lose }: EncodeTarget): Block {
+function soundOf(block: MediaBlock, { drop }: EncodeTarget): Block {
   const { source, cache, at } = block;
   if (source.kind === 'file') return block;
-  if (cache !== undefined) lose(`${at ?? 'messages'}.cache`);
+  if (cache !== undefined) drop(`${at ?? 'messages'}.cache`);
   return part({ type: 'input_audio', input_audio: source.kind === 'url' ? source.url : source.data }, block);
 }

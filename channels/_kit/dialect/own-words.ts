@@ -8,7 +8,7 @@ import { reportForeign } from 'sluice/channel-kit';
 export function ownWords(
   extra: Extra | undefined,
   words: readonly string[],
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject {
   const own = new Map<string, JsonObject[string]>();
   const rest = new Map<string, JsonObject>();
@@ -20,6 +20,6 @@ export function ownWords(
     });
     rest.set(format, Object.fromEntries(others));
   }
-  reportForeign(Object.fromEntries(rest), '', undefined, lose);
+  reportForeign(Object.fromEntries(rest), '', undefined, drop);
   return Object.fromEntries(own);
 }

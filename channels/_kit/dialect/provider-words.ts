@@ -21,14 +21,14 @@ const cohereInputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
 };
 
 /** Reports what a request for embeddings says that no such provider has words for; `format` is the channel's own. */
-export function loseOfEmbed(
+export function dropOfEmbed(
   { title, user, extra }: { readonly [Name in 'title' | 'user' | 'extra']?: EmbedRequest[Name] | undefined },
   format: string,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
-  reportForeign(extra, format, undefined, lose);
-  if (title !== undefined) lose('title');
-  if (user !== undefined) lose('user');
+  reportForeign(extra, format, undefined, drop);
+  if (title !== undefined) drop('title');
+  if (user !== undefined) drop('user');
 }
 
 /** An answer of vectors, and of the tokens that they took where the provider counts them. */

@@ -70,12 +70,12 @@ function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures
     inlinesImages: true,
     tellsErrors: true,
     encodeRequest(request, target) {
-      const { lose } = target;
-      const said = ownWords(request.extra, own, lose);
+      const { drop } = target;
+      const said = ownWords(request.extra, own, drop);
       for (const [name, word] of words) {
         const value = request[name];
         const isWished = value !== undefined && value !== 'auto' && value !== 0;
-        if (isWished && !carries.some((one) => one === name)) lose(word);
+        if (isWished && !carries.some((one) => one === name)) drop(word);
       }
       if (request.images.length > changes) {
         throw unsupportedContent(
@@ -115,11 +115,11 @@ function eventsOf(images: readonly GeneratedImage[]): readonly GatewayEvent[] {
 export function leaveOut(
   path: 'image' | 'mask',
   format: string,
-  { unsupported, lose }: Pick<EncodeTarget, 'unsupported' | 'lose'>,
+  { unsupported, drop }: Pick<EncodeTarget, 'unsupported' | 'drop'>,
 ): void {
   if (unsupported === 'refuse')
     throw unsupportedContent(path, path === 'mask' ? 'a mask' : 'more than one image', format);
-  lose(path, 'content');
+  drop(path, 'content');
 }
 
 /** An image as a provider names it: an address, or a data URL. */
@@ -156,24 +156,24 @@ export function bytesOf(image: ImageInput): { readonly mimeType: string; readonl
 export function ratioFor(
   { size }: ImageRequest,
   known: readonly string[],
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): string | undefined {
   if (size === undefined || size === 'auto') return undefined;
   if (known.includes(size)) return size;
   const ratio = /^\d{1,5}x\d{1,5}$/.test(size) ? ratioOfSize(size, known) : undefined;
-  if (ratio === undefined) lose('size');
+  if (ratio === undefined) drop('size');
   return ratio;
 }
 
 /** A wished size in pixels. What is none is reported. */
 export function sidesFor(
   { size }: ImageRequest,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): { readonly width: number; readonly height: number } | undefined {
   if (size === undefined || size === 'auto') return undefined;
   const [, width = 0, height = 0] = (/^([1-9]\d{1,4})x([1-9]\d{1,4})$/.exec(size) ?? []).map(Number);
   if (width > 0 && height > 0) return { width, height };
-  lose('size');
+  drop('size');
   return undefined;
 }
 

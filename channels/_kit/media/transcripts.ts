@@ -52,7 +52,7 @@ export function transcriptCodec(
     operation: 'transcribe',
     path: '',
     encodeRequest(request, target) {
-      return encode(request, target, ownWords(request.extra, takes, target.lose));
+      return encode(request, target, ownWords(request.extra, takes, target.drop));
     },
     decodeWhole: (body) => eventsOf(decode(body)),
   });

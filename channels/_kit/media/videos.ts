@@ -21,11 +21,11 @@ import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
 export function offeredResolution(
   request: VideoRequest,
   isOffered: (resolution: string) => boolean,
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): string | undefined {
   const resolution = requestedResolution(request)?.toLowerCase();
   if (resolution === undefined || isOffered(resolution)) return resolution;
-  lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  drop(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return undefined;
 }
 
@@ -62,11 +62,11 @@ export function neverEmpty(open: ChannelParts['open']): ChannelParts['open'] {
 export function nearestLength(
   { seconds }: VideoRequest,
   lengths: readonly number[],
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): number | undefined {
   if (seconds === undefined) return undefined;
   const longEnough = lengths.find((length) => length >= seconds) ?? lengths.at(-1);
-  if (longEnough !== seconds) lose('settings.seconds');
+  if (longEnough !== seconds) drop('settings.seconds');
   return longEnough;
 }
 

@@ -277,8 +277,8 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
   }
 
   /** Nothing is said of what has no place here, but that it is lost. */
-  protected lose(name: string): readonly WireFrame[] {
-    this.losses.lose(name);
+  protected drop(name: string): readonly WireFrame[] {
+    this.losses.drop(name);
     return nothing;
   }
 }

@@ -1,7 +1,7 @@
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { reportForeign } from '../_shared/foreign.ts';
-import { finishPiece, loseField, markFor, refuse, typeName, withCache, type Scope } from './scope.ts';
+import { finishPiece, dropField, markFor, refuse, typeName, withCache, type Scope } from './scope.ts';
 
 /** How a format of the family writes the parts of a content. */
 interface PartWords {
@@ -42,9 +42,9 @@ export function contentWriter(words: PartWords) {
           return refuse(block, `${block.type} in an assistant turn`, scope);
         const part = words.media(block, scope);
         if (part === undefined) return undefined;
-        if (block.name !== undefined && block.type !== 'file') loseField(block, 'name', scope);
+        if (block.name !== undefined && block.type !== 'file') dropField(block, 'name', scope);
         if (block.detail !== undefined && !words.detailed.includes(block.type))
-          loseField(block, 'detail', scope);
+          dropField(block, 'detail', scope);
         return finished(part, block, scope);
       }
       case 'opaque':
@@ -52,7 +52,7 @@ export function contentWriter(words: PartWords) {
         return refuse(block, `content of type ${typeName(block.value)}`, scope);
       case 'reasoning':
         if (words.sparesReasoning === undefined) return refuse(block, 'a reasoning in this place', scope);
-        scope.target.lose(block.at ?? '');
+        scope.target.drop(block.at ?? '');
         return undefined;
       default:
         return refuse(block, `a ${block.type} in this place`, scope);
@@ -71,14 +71,14 @@ export function contentWriter(words: PartWords) {
     const one = plain === true || (words.keepsLists === true ? blocks : said).length <= 1;
     if (one && fitsString(said, plain, scope)) {
       for (const block of said) {
-        loseOfText(block, scope);
-        if (block.cache !== undefined) loseField(block, 'cache', scope);
-        reportForeign(block.extra, scope.format, block.at, scope.target.lose);
+        dropOfText(block, scope);
+        if (block.cache !== undefined) dropField(block, 'cache', scope);
+        reportForeign(block.extra, scope.format, block.at, scope.target.drop);
       }
       return said.map(({ text }) => text).join('');
     }
     return said.flatMap((block): readonly JsonObject[] => {
-      if (block.type === 'text') loseOfText(block, scope);
+      if (block.type === 'text') dropOfText(block, scope);
       const part =
         block.type === 'text' ? finished(words.text(block, role), block, scope) : write(block, scope, role);
       return part === undefined ? [] : [part];
@@ -101,8 +101,8 @@ function fitsString(
 }
 
 /** A proof that goes in the client's own spelling is no loss. */
-function loseOfText(block: TextBlock, scope: Scope): void {
+function dropOfText(block: TextBlock, scope: Scope): void {
   const { $detail } = block.extra?.[scope.format] ?? {};
-  if (block.citations !== undefined) loseField(block, 'citations', scope);
-  if (block.proof !== undefined && $detail === undefined) loseField(block, 'proof', scope);
+  if (block.citations !== undefined) dropField(block, 'citations', scope);
+  if (block.proof !== undefined && $detail === undefined) dropField(block, 'proof', scope);
 }

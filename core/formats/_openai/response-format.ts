@@ -59,28 +59,30 @@ interface FormWords {
 export function writeAnswerForm(
   format: ResponseFormat | undefined,
   body: MutableObject,
-  { traits, lose }: EncodeTarget,
+  { traits, drop }: EncodeTarget,
   words: FormWords,
 ): string | undefined {
   if (format === undefined) return undefined;
   if (format.type !== 'json-schema') {
-    if (format.type === 'json') placeObject(traits, lose, words);
+    if (format.type === 'json') placeObject(traits, drop, words);
     else words.place({ type: 'text' });
     return undefined;
   }
   if (traits.jsonSchema !== false) {
-    const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
+    const dropInSchema = (path: string): void => drop(`settings.responseFormat.schema.${path}`);
     const strict = format.strict === true && format.schema !== undefined;
-    const schema = strict ? adaptSchema(format.schema, traits.schemaSubset, { drop }) : format.schema;
+    const schema = strict
+      ? adaptSchema(format.schema, traits.schemaSubset, { drop: dropInSchema })
+      : format.schema;
     const members = schemaMembers({ ...format, ...defined({ schema }) }, words.named);
-    if (format.name !== undefined && members.name !== format.name) lose('settings.responseFormat.name');
+    if (format.name !== undefined && members.name !== format.name) drop('settings.responseFormat.name');
     const { holder } = words;
     words.place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
     return undefined;
   }
   const { schema } = format;
   if (traits.tools === false) {
-    lose('settings.responseFormat');
+    drop('settings.responseFormat');
     words.instruct(
       schema === undefined
         ? `${jsonOnly}.`
@@ -89,7 +91,7 @@ export function writeAnswerForm(
     return undefined;
   }
   if (schema === undefined || body.tools !== undefined || body.tool_choice !== undefined) {
-    lose('settings.responseFormat');
+    drop('settings.responseFormat');
     placeObject(traits, () => {}, words);
     return undefined;
   }
@@ -98,7 +100,7 @@ export function writeAnswerForm(
   if (traits.forcedTools !== 'never')
     body.tool_choice = traits.namedTools === false ? 'required' : words.choice(outputTool);
   else {
-    lose('settings.responseFormat');
+    drop('settings.responseFormat');
     words.instruct(`Give your final answer by calling the tool ${outputTool}.`);
   }
   return outputTool;
@@ -110,13 +112,13 @@ const jsonOnly = 'Answer with a JSON object alone, without words around it';
 /** Asks for JSON without a schema. */
 function placeObject(
   { jsonObject, jsonSchema }: ModelTraits,
-  lose: EncodeTarget['lose'],
+  drop: EncodeTarget['drop'],
   words: FormWords,
 ): void {
   const { place, holder } = words;
   if (jsonObject !== false) return place({ type: 'json_object' });
   if (jsonSchema === false) {
-    lose('settings.responseFormat');
+    drop('settings.responseFormat');
     return words.instruct(`${jsonOnly}.`);
   }
   const members = { name: 'response', schema: { type: 'object' } };

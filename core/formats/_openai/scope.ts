@@ -72,7 +72,7 @@ export function finishPiece(
   if (piece.extra === undefined) return wire;
   const own = piece.extra[scope.format];
   if (own !== undefined) putBack(wire, own, nested);
-  reportForeign(piece.extra, scope.format, piece.at, scope.target.lose);
+  reportForeign(piece.extra, scope.format, piece.at, scope.target.drop);
   return wire;
 }
 
@@ -86,8 +86,8 @@ export function refuse(
 }
 
 /** Reports a neutral field that this piece cannot take along. */
-export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
-  scope.target.lose(`${piece.at ?? ''}.${field}`);
+export function dropField(piece: { readonly at?: string }, field: string, scope: Scope): void {
+  scope.target.drop(`${piece.at ?? ''}.${field}`);
 }
 
 /** The id that pairs a call with what it gave, as providers take it. */
@@ -96,12 +96,12 @@ export function idOf({ id }: { readonly id: string }, { foreign }: Scope): strin
 }
 
 /** Reports what rides on a piece and has no place here: a mark of the cache, and what other formats alone know of it. */
-export function loseBeside(
+export function dropBeside(
   piece: Pick<Block, 'cache' | 'extra' | 'at'>,
   { format, target }: Pick<Scope, 'format' | 'target'>,
 ): void {
-  if (piece.cache !== undefined) target.lose(`${piece.at ?? ''}.cache`);
-  reportForeign(piece.extra, format, piece.at, target.lose);
+  if (piece.cache !== undefined) target.drop(`${piece.at ?? ''}.cache`);
+  reportForeign(piece.extra, format, piece.at, target.drop);
 }
 
 /** The `type` of an opaque value, for sentences and losses. */
@@ -135,10 +135,10 @@ export function withCache(
   const { ttl } = block.cache;
   const mark = markFor(block, scope);
   if (mark === 'cache_control') part.cache_control = { type: 'ephemeral', ...defined({ ttl }) };
-  else if (mark === undefined) loseField(block, 'cache', scope);
+  else if (mark === undefined) dropField(block, 'cache', scope);
   else {
     part.prompt_cache_breakpoint = { mode: 'explicit' };
-    if (ttl !== undefined) loseField(block, 'cache.ttl', scope);
+    if (ttl !== undefined) dropField(block, 'cache.ttl', scope);
   }
   return part;
 }

@@ -51,7 +51,7 @@ export function keepUser(body: JsonObject, left: Leftovers): void {
 export function takes(name: keyof ChatSettings, settings: ChatSettings, target: EncodeTarget): boolean {
   if (settings[name] === undefined) return false;
   if (target.traits.refuses?.includes(name) !== true) return true;
-  target.lose(`settings.${name}`);
+  target.drop(`settings.${name}`);
   return false;
 }
 
@@ -66,7 +66,7 @@ export function writeUserAndTier(
   if (takes('user', settings, target))
     body[own.$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
   if (!takes('serviceTier', settings, target)) return;
-  if (foreign && !tiers.has(settings.serviceTier ?? '')) target.lose('settings.serviceTier');
+  if (foreign && !tiers.has(settings.serviceTier ?? '')) target.drop('settings.serviceTier');
   else body.service_tier = settings.serviceTier;
 }
 
@@ -83,6 +83,6 @@ export function writeStop(
     body.stop = stop[0];
     return;
   }
-  if (foreign && stop.length > mostStops) target.lose('settings.stop');
+  if (foreign && stop.length > mostStops) target.drop('settings.stop');
   if (stop.length > 0 || !foreign) body.stop = foreign ? stop.slice(0, mostStops) : stop;
 }

@@ -5,7 +5,7 @@ import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { freeTextSchema } from '../_shared/free-text.ts';
 import { strictSchema } from '../_shared/writing.ts';
-import { loseField, type Scope } from './scope.ts';
+import { dropField, type Scope } from './scope.ts';
 
 /** A tool that the client carries out. */
 type NamedTool = Extract<Tool, { readonly type: 'function' | 'custom' }>;
@@ -61,7 +61,7 @@ export function writeNamedTool(
   const usual = usually(scope, wrapped);
   // What is kept of it belongs to a tool that takes free text.
   if (wrapped) {
-    if (tool.format !== undefined) loseField(tool, 'format', scope);
+    if (tool.format !== undefined) dropField(tool, 'format', scope);
     return place('function', { name, ...defined({ description }), ...usual, parameters: freeTextSchema });
   }
   const members =

@@ -23,7 +23,7 @@ interface AnswerWords {
 /** Asks by schema where the model takes one, else by instruction, else by a forced tool: its name is returned, because its call is then the answer. */
 export function askForAnswer(
   { settings: { responseFormat: format } }: ChatRequest,
-  { traits, lose }: EncodeTarget,
+  { traits, drop }: EncodeTarget,
   words: AnswerWords,
 ): string | undefined {
   // Text is what comes anyway.
@@ -32,12 +32,12 @@ export function askForAnswer(
   const refused = traits.refuses?.includes('responseFormat') === true;
   if (!refused && format.type !== 'json' && schema !== undefined && traits.jsonSchema !== false) {
     for (const member of words.lacks)
-      if (format[member] !== undefined) lose(`settings.responseFormat.${member}`);
-    const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
-    words.schema(adaptSchema(schema, traits.schemaSubset, { drop }));
+      if (format[member] !== undefined) drop(`settings.responseFormat.${member}`);
+    const dropInSchema = (path: string): void => drop(`settings.responseFormat.schema.${path}`);
+    words.schema(adaptSchema(schema, traits.schemaSubset, { drop: dropInSchema }));
     return undefined;
   }
-  lose('settings.responseFormat');
+  drop('settings.responseFormat');
   if (refused) return undefined;
   if (format.type === 'json' || schema === undefined) {
     words.instruct(jsonInstruction);

@@ -135,13 +135,13 @@ export abstract class BlockEncoder extends FloorEncoder {
     if (current === undefined) return;
     this.#endInput(current);
     this.current = undefined;
-    if (current.citations.length > 0) this.losses.lose('citation');
+    if (current.citations.length > 0) this.losses.drop('citation');
     if (current.index !== undefined) this.sayStop(current.index, extra);
   }
 
   /** Most such formats have no media in an answer. */
   protected media(_event: EventOf<'media-start' | 'media-delta' | 'media-end'>): void {
-    this.losses.lose('media');
+    this.losses.drop('media');
   }
 
   protected sayEvent(block: number, event: Said): void {
@@ -151,7 +151,7 @@ export abstract class BlockEncoder extends FloorEncoder {
         this.take(block, 'text', event.extra);
         return;
       case 'text-delta':
-        if (event.logprobs !== undefined) this.losses.lose('logprobs');
+        if (event.logprobs !== undefined) this.losses.drop('logprobs');
         return this.#text(block, event);
       case 'refusal-delta':
         this.refused = true;
@@ -190,7 +190,7 @@ export abstract class BlockEncoder extends FloorEncoder {
 
   #text(block: number, event: EventOf<'text-delta' | 'refusal-delta'>): void {
     const current = this.take(block, 'text');
-    if (current.kind !== 'text') return this.losses.lose(event.type);
+    if (current.kind !== 'text') return this.losses.drop(event.type);
     if (event.text === '' && current.index === undefined) return;
     const index = this.open(current);
     this.sayDelta(index, this.#words.text(event.text), event.extra);
@@ -200,14 +200,14 @@ export abstract class BlockEncoder extends FloorEncoder {
   #cite(block: number, event: EventOf<'citation'>): void {
     const current = this.take(block, 'text');
     const citation = this.#words.citationOf(event.citation);
-    if (current.kind !== 'text' || citation === undefined) return this.losses.lose('citation');
+    if (current.kind !== 'text' || citation === undefined) return this.losses.drop('citation');
     if (current.index === undefined) current.citations.push(citation);
     else this.sayDelta(current.index, this.#words.citation(citation), event.extra);
   }
 
   #think(block: number, event: EventOf<'reasoning-delta'>): void {
     const current = this.take(block, 'reasoning');
-    if (current.kind !== 'reasoning') return this.losses.lose(event.type);
+    if (current.kind !== 'reasoning') return this.losses.drop(event.type);
     if (event.text === '' && current.index === undefined) return;
     this.sayDelta(this.open(current), this.#words.thinking(event.text), event.extra);
   }
@@ -246,7 +246,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   }
 
   protected override ended(): void {
-    if (this.#textProof !== undefined) this.losses.lose('text.proof');
+    if (this.#textProof !== undefined) this.losses.drop('text.proof');
   }
 
   #beginTool(event: EventOf<'tool-start'>): void {

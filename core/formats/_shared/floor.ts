@@ -67,7 +67,7 @@ export abstract class FloorEncoder implements StreamEncoder {
         this.usage = event.usage;
         return none;
       case 'head':
-        this.losses.loseForeign(event.extra);
+        this.losses.dropForeign(event.extra);
         this.#start(event);
         break;
       case 'opaque':
@@ -76,9 +76,9 @@ export abstract class FloorEncoder implements StreamEncoder {
         this.takeOpaque(event.value, event);
         break;
       default:
-        this.losses.loseForeign(event.extra);
+        this.losses.dropForeign(event.extra);
         if (event.choice !== 0) {
-          this.losses.lose('choices');
+          this.losses.drop('choices');
           return none;
         }
         this.#start();

@@ -17,12 +17,12 @@ export function settleForcedTools(
   request: ChatRequest,
   traits: ModelTraits,
   usual: ModelTraits['forcedTools'],
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): SettledRequest {
-  const asked = isJsonWithoutThinking(request, traits) ? thoughtless(request, traits, lose) : request;
-  const settled = settleByRule(asked, traits, traits.forcedTools ?? usual ?? 'always', lose);
+  const asked = isJsonWithoutThinking(request, traits) ? thoughtless(request, traits, drop) : request;
+  const settled = settleByRule(asked, traits, traits.forcedTools ?? usual ?? 'always', drop);
   if (traits.namedTools === false) return { ...settled, request: withTheOnlyTool(settled.request) };
-  if (traits.requiredTools === false) return { ...settled, request: withNamedTool(settled.request, lose) };
+  if (traits.requiredTools === false) return { ...settled, request: withNamedTool(settled.request, drop) };
   return settled;
 }
 
@@ -30,7 +30,7 @@ function settleByRule(
   request: ChatRequest,
   traits: ModelTraits,
   rule: NonNullable<ModelTraits['forcedTools']>,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): SettledRequest {
   if (rule === 'always' || request.operation !== 'chat') return { request, traits };
   const { toolChoice, settings } = request;
@@ -38,11 +38,11 @@ function settleByRule(
   if (!isForced && !standsIn(settings, traits)) return { request, traits };
   if (rule === 'without-thinking') {
     if (!thinksAbout(settings.reasoning, traits)) return { request, traits };
-    if (canStopThinking(traits)) return { request: thoughtless(request, traits, lose), traits };
+    if (canStopThinking(traits)) return { request: thoughtless(request, traits, drop), traits };
   }
   const free = { ...traits, forcedTools: 'never' } as const;
   if (!isForced) return { request, traits: free };
-  lose('tool_choice');
+  drop('tool_choice');
   return { request: { ...request, toolChoice: unforced(toolChoice) }, traits: free };
 }
 
@@ -55,13 +55,13 @@ function withTheOnlyTool(request: ChatRequest): ChatRequest {
 }
 
 /** A tool that must be called, where the model can only be told which: the only one. Among several the model chooses whether to call any. */
-function withNamedTool(request: ChatRequest, lose: (path: string) => void): ChatRequest {
+function withNamedTool(request: ChatRequest, drop: (path: string) => void): ChatRequest {
   const { toolChoice, tools } = request;
   if (tools.length === 0 || !isForcedChoice(toolChoice) || toolChoice.type === 'tool') return request;
   const names = toolChoice.type === 'allowed' ? toolChoice.names : tools.map(({ name = '' }) => name);
   const [name = ''] = names;
   if (names.length === 1 && name !== '') return { ...request, toolChoice: { type: 'tool', name } };
-  lose('tool_choice');
+  drop('tool_choice');
   return { ...request, toolChoice: unforced(toolChoice) };
 }
 
@@ -96,7 +96,7 @@ export function withoutThinking(settings: ChatSettings, traits: ModelTraits): Ch
   return traits.thinksByDefault === true ? { ...rest, reasoning: { mode: 'off' } } : rest;
 }
 
-function thoughtless(request: ChatRequest, traits: ModelTraits, lose: (path: string) => void): ChatRequest {
-  lose('settings.reasoning');
+function thoughtless(request: ChatRequest, traits: ModelTraits, drop: (path: string) => void): ChatRequest {
+  drop('settings.reasoning');
   return { ...request, settings: withoutThinking(request.settings, traits) };
 }

@@ -8,21 +8,21 @@ import { setOf } from './fields.ts';
  * are not reported. `path` is the path of the piece in the client's request; undefined at the top level.
  *
  * @example
- * reportForeign(request.extra, 'acme', undefined, target.lose);
+ * reportForeign(request.extra, 'acme', undefined, target.drop);
  */
 export function reportForeign(
   extra: Extra | undefined,
   format: string,
   path: string | undefined,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
   if (extra === undefined) return;
   for (const [from, fields] of Object.entries(extra)) {
     if (from === format || from.startsWith('$')) continue;
     for (const field of Object.keys(fields)) {
       if (field === aside && isObject(fields[field]))
-        for (const name of Object.keys(fields[field])) lose(placed(path, name));
-      else if (!field.startsWith('$')) lose(placed(path, field));
+        for (const name of Object.keys(fields[field])) drop(placed(path, name));
+      else if (!field.startsWith('$')) drop(placed(path, field));
     }
   }
 }
@@ -33,18 +33,18 @@ const levels = setOf('chunk choice delta $choice');
 export const noise = 'obfuscation';
 
 /** As {@link reportForeign}, for a piece of a reply: each field of its levels by its own name, unless it says nothing. */
-export function loseForeignReply(
+export function dropForeignReply(
   extra: Extra | undefined,
   format: string,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
   if (extra === undefined) return;
   for (const [from, fields] of Object.entries(extra)) {
     if (from === format || from.startsWith('$')) continue;
     for (const [name, value] of Object.entries(fields)) {
       if (!levels.has(name) || !isObject(value))
-        reportForeign({ [from]: { [name]: value } }, format, undefined, lose);
-      else for (const inner in value) if (inner !== noise && says(value[inner])) lose(inner);
+        reportForeign({ [from]: { [name]: value } }, format, undefined, drop);
+      else for (const inner in value) if (inner !== noise && says(value[inner])) drop(inner);
     }
   }
 }

@@ -11,10 +11,10 @@ export function settleFunctionTools(
   request: ChatRequest,
   traits: ModelTraits,
   format: string,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): ChatRequest {
   if (traits.functionTools === format || request.operation !== 'chat') return request;
   if (!thinksWithFunctions(request, traits) || !canStopThinking(traits)) return request;
-  lose('settings.reasoning');
+  drop('settings.reasoning');
   return { ...request, settings: withoutThinking(request.settings, traits) };
 }

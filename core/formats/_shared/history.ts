@@ -10,7 +10,7 @@ import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts
 import { placeOf, refuse, type Writing } from './writing.ts';
 
 /** How such a format spells a history. */
-export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'lose'> {
+export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'> {
   /** A block on the wire, and what goes with it; nothing for one that is left out. */
   readonly blocks: (block: Block, writing: W) => readonly JsonObject[];
   /** The blocks of a message that is marked as a whole: the mark stands on the last of them, or behind it. */
@@ -80,15 +80,15 @@ export class HistoryWriter<W extends Writing> {
   write(request: ChatRequest): WrittenHistory {
     const { native, format, target } = this.#writing;
     for (const message of [...request.system, ...request.messages])
-      reportForeign(message.extra, format, message.at, target.lose);
+      reportForeign(message.extra, format, message.at, target.drop);
     if (native) return this.#asWritten(request);
     const system = this.#system(request.system);
     const turns = joinedTurns(request).map((message) => this.#turn(message));
-    const ordered = orderTurns(turns, { ...this.#words, lose: target.lose });
+    const ordered = orderTurns(turns, { ...this.#words, drop: target.drop });
     if (ordered.length > 0 || system === undefined)
       return { ...defined({ system }), messages: ordered.map((turn) => this.#words.turn(turn)) };
     // With nothing but instructions to send, they are what the user says.
-    target.lose(`${placeOf(request.system.at(-1) ?? {})}.role`);
+    target.drop(`${placeOf(request.system.at(-1) ?? {})}.role`);
     return { messages: [{ role: 'user', content: system }] };
   }
 
@@ -106,7 +106,7 @@ export class HistoryWriter<W extends Writing> {
     const { format, target } = this.#writing;
     if (message.role === 'system' && target.traits.midSystem === false) {
       if (message.content.length > 0) return [this.#words.turn(this.#wrapped(message))];
-      target.lose(placeOf(message));
+      target.drop(placeOf(message));
       return [];
     }
     const blocks = this.#content(message);
@@ -153,7 +153,7 @@ export class HistoryWriter<W extends Writing> {
   /** A system message for a model that takes none in the middle: the user's words, marked as what they are. */
   #wrapped(message: Message): Turn {
     const at = placeOf(message);
-    this.#writing.target.lose(`${at}.role`);
+    this.#writing.target.drop(`${at}.role`);
     const said = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
     const text = said.join('\n');
     return userTurn(at, text === '' ? [] : [this.#words.text(`<system>${text}</system>`)]);

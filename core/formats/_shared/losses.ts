@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Loss } from '../../model/extra.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { isText } from './fields.ts';
-import { loseForeignReply } from './foreign.ts';
+import { dropForeignReply } from './foreign.ts';
 
 /** How many places of one call can be told of as lost: more than a header or a line of the log holds. */
 const mostTold = 1000;
@@ -44,19 +44,19 @@ export class Losses {
     this.#context = context;
   }
 
-  lose(path: string): void {
-    if (this.#told.isNew(path)) this.#context.lose(path);
+  drop(path: string): void {
+    if (this.#told.isNew(path)) this.#context.drop(path);
   }
 
   /** What only another format knows of an event. */
-  loseForeign(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeignReply(extra, this.#format, (path) => this.lose(path));
+  dropForeign(extra: Extra | undefined): void {
+    if (extra !== undefined) dropForeignReply(extra, this.#format, (path) => this.drop(path));
   }
 
   /** True for a part that this format knows; another's has no place here and is lost. */
   isOwn({ format, value }: Extract<GatewayEvent, { readonly type: 'opaque' }>): boolean {
     if (format === this.#format) return true;
-    this.lose(`opaque.${isText(value.type) ? value.type : format}`);
+    this.drop(`opaque.${isText(value.type) ? value.type : format}`);
     return false;
   }
 }

@@ -27,18 +27,18 @@ export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefine
   return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
 }
 
-type Lose = (path: string) => void;
+type Drop = (path: string) => void;
 
 /** An effort stands for its budget; it is only a loss where the two say different things. */
-export function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: Lose): void {
+export function dropBudget(wanted: Reasoning, effort: Effort | undefined, drop: Drop): void {
   if (wanted.budget === undefined || wanted.mode === 'off') return;
   if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))
-    lose('settings.reasoning.budget');
+    drop('settings.reasoning.budget');
 }
 
 /** The nearest effort that the model takes. Undefined when it takes none. */
-export function clampEffort(effort: Effort, traits: ModelTraits, lose: Lose): string | undefined {
+export function clampEffort(effort: Effort, traits: ModelTraits, drop: Drop): string | undefined {
   if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
-  lose('settings.reasoning.effort');
+  drop('settings.reasoning.effort');
   return traits.effortAs?.[effort] ?? nearestEffort(effort, traits.efforts);
 }

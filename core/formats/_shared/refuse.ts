@@ -14,7 +14,7 @@ export function refuseContent(
 ): undefined {
   const at = piece.at ?? 'messages';
   if (target.unsupported === 'refuse' && piece.spare !== true) throw unsupportedContent(at, what, format);
-  target.lose(at, 'content');
+  target.drop(at, 'content');
   return undefined;
 }
 
@@ -22,7 +22,7 @@ export function refuseContent(
 export function refuseTool(tool: Tool, format: string, target: EncodeTarget): undefined {
   const at = tool.at ?? 'tools';
   if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
+    target.drop(at, 'content');
     return undefined;
   }
   const from = tool.type === 'opaque' ? ` of ${tool.format}` : '';

@@ -91,7 +91,7 @@ function noScores(): GatewayError {
  * Reports limits on the pieces of documents for which a provider has no word.
  *
  * @example
- * reportRerankLimits(request, target.lose);
+ * reportRerankLimits(request, target.drop);
  */
 export function reportRerankLimits(
   {
@@ -99,11 +99,11 @@ export function reportRerankLimits(
     maxTokensPerDocument,
     overlapTokens,
   }: Pick<RerankRequest, 'maxChunksPerDocument' | 'maxTokensPerDocument' | 'overlapTokens'>,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
-  if (maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
-  if (maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
-  if (overlapTokens !== undefined) lose('overlap_tokens');
+  if (maxChunksPerDocument !== undefined) drop('max_chunks_per_doc');
+  if (maxTokensPerDocument !== undefined) drop('max_tokens_per_doc');
+  if (overlapTokens !== undefined) drop('overlap_tokens');
 }
 
 /** Returns each document once, the best first, ties in the order of the request. Scores of documents that nobody sent are dropped. */

@@ -163,7 +163,7 @@ export function writeSettings(
     /** Ranges of the model that are narrower than those of the rows. */
     readonly ranges?: ModelTraits['ranges'] | undefined;
     readonly handled?: ReadonlySet<string>;
-    readonly lose: (path: string) => void;
+    readonly drop: (path: string) => void;
   },
 ): void {
   const done = new Set<string>();
@@ -173,21 +173,21 @@ export function writeSettings(
     done.add(row.name);
     if (options.refuses?.includes(row.name)) {
       // One answer is what every provider makes.
-      if (row.name !== 'choices' || value !== 1) options.lose(`settings.${row.name}`);
+      if (row.name !== 'choices' || value !== 1) options.drop(`settings.${row.name}`);
       continue;
     }
     let written: JsonValue | undefined = row.write === undefined ? value : row.write(value);
     if (typeof written === 'number') {
       const clamped = moved(moved(written, row), options.ranges?.[row.name]);
-      if (clamped !== written) options.lose(`settings.${row.name}`);
+      if (clamped !== written) options.drop(`settings.${row.name}`);
       written = clamped;
     }
-    if (written === undefined) options.lose(`settings.${row.name}`);
+    if (written === undefined) options.drop(`settings.${row.name}`);
     else putAt(body, row.path, written);
   }
   for (const name of Object.keys(settings)) {
     const value = settings[name as keyof ChatSettings];
     if (value !== undefined && !done.has(name) && !options.handled?.has(name))
-      options.lose(`settings.${name}`);
+      options.drop(`settings.${name}`);
   }
 }

@@ -8,7 +8,7 @@ export interface TurnWords {
   textIn(block: JsonObject): string | undefined;
   /** What is said for a call, by the client's id, that the history leaves without an answer. */
   noResult(id: string): JsonObject;
-  lose(path: string): void;
+  drop(path: string): void;
 }
 
 /** One message on its way to the wire. */
@@ -116,7 +116,7 @@ function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
   if (last === undefined || said === undefined) return turns;
   const text = said.trimEnd();
   if (text === said) return turns;
-  words.lose(last.at);
+  words.drop(last.at);
   return [
     ...turns.slice(0, -1),
     { ...last, content: [...last.content.slice(0, -1), { ...block, ...words.text(text) }] },
@@ -126,6 +126,6 @@ function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
 function userFirst(turns: Turn[], words: TurnWords): Turn[] {
   const first = turns.find(({ role }) => role !== 'system');
   if (first?.role !== 'assistant') return turns;
-  words.lose(first.at);
+  words.drop(first.at);
   return [userTurn(first.at, [words.text(opening)], true), ...turns];
 }

@@ -102,7 +102,7 @@ export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
       if (request.remixOf !== undefined && words.remixes !== true) {
         throw new GatewayError('unsupported_parameter', 'The provider of this video cannot make it anew.');
       }
-      reportForeign(request.extra, format, '', (path) => target.lose(path));
+      reportForeign(request.extra, format, '', (path) => target.drop(path));
       return words.encode(request, target);
     },
     ...(words.onlyNative === undefined ? {} : { onlyNative: words.onlyNative }),

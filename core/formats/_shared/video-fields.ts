@@ -22,9 +22,9 @@ export function optionalSeconds(value: JsonValue | undefined, path: string): num
 }
 
 /** Five seconds or ten, for providers that make no other videos. */
-export function fiveOrTen(seconds: number, { lose }: Pick<EncodeTarget, 'lose'>): number {
+export function fiveOrTen(seconds: number, { drop }: Pick<EncodeTarget, 'drop'>): number {
   const nearest = seconds <= 5 ? 5 : 10;
-  if (nearest !== seconds) lose('settings.seconds');
+  if (nearest !== seconds) drop('settings.seconds');
   return nearest;
 }
 
@@ -134,10 +134,10 @@ type Setting = (typeof settings)[number];
 export function reportVideoSettings(
   request: VideoRequest,
   carried: readonly Setting[],
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): void {
   for (const name of settings)
-    if (request[name] !== undefined && !carried.includes(name)) lose(`settings.${name}`);
+    if (request[name] !== undefined && !carried.includes(name)) drop(`settings.${name}`);
 }
 
 /**
@@ -151,13 +151,13 @@ export function limitImages(
   images: readonly ImageInput[],
   most: number,
   format: string,
-  { lose, unsupported }: Pick<EncodeTarget, 'lose' | 'unsupported'>,
+  { drop, unsupported }: Pick<EncodeTarget, 'drop' | 'unsupported'>,
 ): readonly ImageInput[] {
   if (images.length <= most) return images;
   if (unsupported === 'refuse') {
     throw unsupportedContent('settings.images', most === 0 ? 'an image' : `more than ${most} images`, format);
   }
-  lose('settings.images', 'content');
+  drop('settings.images', 'content');
   return images.slice(0, most);
 }
 
@@ -177,12 +177,12 @@ const guarded = setOf(`
 export function addMetadata(
   body: JsonObject,
   metadata: JsonObject | undefined,
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): JsonObject {
   if (metadata === undefined) return body;
   const added: MutableObject = {};
   for (const [name, value] of Object.entries(metadata)) {
-    if (guarded.has(name)) lose(`metadata.${name}`);
+    if (guarded.has(name)) drop(`metadata.${name}`);
     else if (!Object.hasOwn(body, name)) added[name] = value;
   }
   return { ...body, ...added };
@@ -200,11 +200,11 @@ const callback = 'callback_url';
 export function ownExtra(
   { extra }: VideoRequest,
   format: string,
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): JsonObject {
   const own = extra?.[format] ?? {};
   if (!Object.hasOwn(own, callback)) return own;
-  lose(callback);
+  drop(callback);
   return fieldsBeside(own, new Set([callback]));
 }
 

@@ -60,16 +60,16 @@ export function resolutionOfSize(size: string): string | undefined {
 export function requestedRatio(
   { aspectRatio, size }: VideoRequest,
   known: readonly string[],
-  { lose }: Pick<EncodeTarget, 'lose'>,
+  { drop }: Pick<EncodeTarget, 'drop'>,
 ): string | undefined {
   if (aspectRatio !== undefined) {
     if (known.includes(aspectRatio)) return aspectRatio;
-    lose('settings.aspectRatio');
+    drop('settings.aspectRatio');
     return undefined;
   }
   if (size === undefined) return undefined;
   const ratio = ratioOfSize(size, known);
-  if (ratio === undefined) lose('settings.size');
+  if (ratio === undefined) drop('settings.size');
   return ratio;
 }
 

@@ -86,7 +86,7 @@ export function asFunction(
 ): FunctionTool {
   if (tool.type === 'function') return tool;
   const { format, ...named } = tool;
-  if (format !== undefined && format.type !== 'text') target.lose(`${tool.at ?? 'tools'}.format`);
+  if (format !== undefined && format.type !== 'text') target.drop(`${tool.at ?? 'tools'}.format`);
   return { ...named, type: 'function', schema: freeTextSchema };
 }
 
@@ -94,7 +94,7 @@ export function asFunction(
 export function visibleStops(stops: JsonValue | undefined, { target }: Writing): JsonValue | undefined {
   const all = listOf(stops);
   const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');
-  if (visible.length < all.length) target.lose('settings.stop');
+  if (visible.length < all.length) target.drop('settings.stop');
   return visible.length === 0 ? undefined : visible;
 }
 
@@ -117,7 +117,7 @@ export function cacheMark<Type extends string>(
 ): { readonly type: Type; readonly ttl?: string } {
   if (ttl === undefined) return { type };
   if (ttl === '5m' || ttl === '1h' || native) return { type, ttl };
-  target.lose(`${at}.cache`);
+  target.drop(`${at}.cache`);
   return { type };
 }
 
@@ -125,10 +125,10 @@ export function cacheMark<Type extends string>(
 export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Writing): readonly Tool[] {
   if (toolChoice?.type !== 'allowed') return tools;
   const names = new Set(toolChoice.names);
-  target.lose('tool_choice');
+  target.drop('tool_choice');
   return tools.filter((tool) => {
     const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
-    if (!kept) target.lose(tool.at ?? 'tools');
+    if (!kept) target.drop(tool.at ?? 'tools');
     return kept;
   });
 }
@@ -140,7 +140,7 @@ export function strictSchema(
   { target, inlined }: Pick<Writing, 'target' | 'inlined'>,
 ): JsonObject {
   if (tool.strict !== true) return schema;
-  const drop = (path: string): void => target.lose(`${tool.at ?? 'tools'}.schema.${path}`);
+  const drop = (path: string): void => target.drop(`${tool.at ?? 'tools'}.schema.${path}`);
   return adaptSchema(schema, target.traits.schemaSubset, { drop, inlined });
 }
 
@@ -167,17 +167,17 @@ export function blockWriter<W extends Writing>(
 ): (block: Block, writing: W) => JsonObject | undefined {
   return (block, writing) => {
     const { format, target } = writing;
-    reportForeign(block.extra, format, block.at, target.lose);
+    reportForeign(block.extra, format, block.at, target.drop);
     switch (block.type) {
       case 'text':
         return writers.text(block, writing);
       case 'refusal':
-        target.lose(placeOf(block));
+        target.drop(placeOf(block));
         return canSay(block.text, block, writing) ? writers.words(block.text, block, writing) : undefined;
       case 'reasoning':
         return writers.reasoning(block, writing);
       case 'tool-call':
-        loseProof(block, writing);
+        dropProof(block, writing);
         return writers.call(block, writing);
       case 'tool-result':
         return writers.result(block, writing);
@@ -193,13 +193,13 @@ export function blockWriter<W extends Writing>(
 export function canSay(text: string, block: Block, { native, target }: Writing): boolean {
   if (native) return text !== '' || block.type !== 'text' || block.proof === undefined;
   if (text.trim() !== '') return true;
-  if (text !== '') target.lose(placeOf(block));
+  if (text !== '') target.drop(placeOf(block));
   return false;
 }
 
 /** Reports a proof that the format has no field for. */
-export function loseProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { target }: Writing): void {
-  if (block.proof !== undefined) target.lose(`${placeOf(block)}.proof`);
+export function dropProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { target }: Writing): void {
+  if (block.proof !== undefined) target.drop(`${placeOf(block)}.proof`);
 }
 
 /** The parts of a result that may stand in one: neither reasoning nor calls. */

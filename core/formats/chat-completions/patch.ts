@@ -10,7 +10,7 @@ export function patch(
   body: JsonObject,
   edits: Edits,
   traits: ModelTraits,
-  lose: (path: string) => void = () => {},
+  drop: (path: string) => void = () => {},
 ): JsonObject {
   const patched: MutableObject = { ...body };
   if (edits.model !== undefined) patched.model = edits.model;
@@ -23,7 +23,7 @@ export function patch(
     for (const field of reasoningFields) delete patched[field];
     writeReasoning(merged, traits, patched, (path) => {
       // To be shown is no wish in this format: what a provider tells of its reasoning is shown.
-      if (path !== 'settings.reasoning.show' || merged.show === false) lose(path);
+      if (path !== 'settings.reasoning.show' || merged.show === false) drop(path);
     });
     // Members that only the provider of such an object knows stay.
     for (const [field, rest] of Object.entries(besideReasoning(body))) {

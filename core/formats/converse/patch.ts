@@ -9,7 +9,7 @@ export function patch(
   body: JsonObject,
   { settings }: Edits,
   traits: ModelTraits,
-  lose: (path: string) => void = () => {},
+  drop: (path: string) => void = () => {},
 ): JsonObject {
   if (settings?.reasoning === undefined && settings?.maxOutput === undefined) return body;
   const next: MutableObject = { ...body };
@@ -19,6 +19,6 @@ export function patch(
   if (settings.reasoning === undefined) return next;
   for (const place of reasoningPlaces) removeAt(next, place);
   const maxOutput = typeof config.maxTokens === 'number' ? config.maxTokens : undefined;
-  writeReasoning(next, settings.reasoning, {}, { traits, maxOutput, lose });
+  writeReasoning(next, settings.reasoning, {}, { traits, maxOutput, drop });
   return next;
 }

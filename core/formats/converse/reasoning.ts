@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type MutableObject } from '../../model/json.
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
-import { clampEffort, effortOf, loseBudget, type ReasoningDraft } from '../_shared/reasoning.ts';
+import { clampEffort, effortOf, dropBudget, type ReasoningDraft } from '../_shared/reasoning.ts';
 import { putAt, removeAt, valueAt } from '../_shared/settings.ts';
 import { askForThinking, type Room } from '../_shared/thinking/index.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
@@ -56,16 +56,16 @@ export function writeReasoning(
   { $reasoning: written }: JsonObject,
   room: Room,
 ): void {
-  const { traits, lose } = room;
+  const { traits, drop } = room;
   if (isWritten(written, reasoning) && takesThinking(traits)) {
     if (isObject(written.thinking)) putAt(body, place, { ...written.thinking });
     if (given(written.effort)) putAt(body, effortPlace, written.effort);
     return;
   }
-  if (traits.refuses?.includes('reasoning') === true) return lose('settings.reasoning');
+  if (traits.refuses?.includes('reasoning') === true) return drop('settings.reasoning');
   if (reasoning.mode === 'between-tools') {
-    lose('settings.reasoning.mode');
-    if (reasoning.display !== undefined) lose('settings.reasoning.display');
+    drop('settings.reasoning.mode');
+    if (reasoning.display !== undefined) drop('settings.reasoning.display');
     return;
   }
   const { reasoning: style } = traits;
@@ -76,10 +76,10 @@ export function writeReasoning(
   if (effort !== undefined) putAt(body, effortPlace, effort);
   if (maxOutput !== undefined) putAt(body, 'inferenceConfig.maxTokens', maxOutput);
   if (thinking === undefined || thinking.type === 'disabled') return;
-  if (!historyForbidsThinking(body, thinkingWords)) makeRoomForThinking(body, thinkingWords, lose);
+  if (!historyForbidsThinking(body, thinkingWords)) makeRoomForThinking(body, thinkingWords, drop);
   else {
     removeAt(body, place);
-    loseThinking(reasoning, lose);
+    dropThinking(reasoning, drop);
   }
 }
 
@@ -95,17 +95,17 @@ function writeOwnField(
   wanted: Reasoning,
   room: Room,
 ): void {
-  const { traits, lose } = room;
+  const { traits, drop } = room;
   const asked = effortOf(wanted);
-  loseShow(wanted, lose);
-  loseBudget(wanted, asked, lose);
+  dropShow(wanted, drop);
+  dropBudget(wanted, asked, drop);
   if (asked === undefined && wanted.mode !== 'on') {
-    if (wanted.mode !== undefined) lose('settings.reasoning.mode');
+    if (wanted.mode !== undefined) drop('settings.reasoning.mode');
     return;
   }
   if (style !== 'level') {
     const isSilent = asked === 'none' && traits.thinksByDefault !== true;
-    const effort = isSilent ? undefined : clampEffort(asked ?? 'medium', traits, lose);
+    const effort = isSilent ? undefined : clampEffort(asked ?? 'medium', traits, drop);
     if (effort !== undefined) putAt(body, ownPlaces[style], effort);
     return;
   }
@@ -121,31 +121,31 @@ function writeOwnField(
  * The level beside which the request's settings are taken. `high` is refused beside an output limit, which counts more than a level, and beside
  * temperature and topP, which count less: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
  */
-function levelOf(body: MutableObject, effort: Effort, { traits, lose }: Room): string {
-  const level = clampEffort(effort, traits, lose) ?? effort;
+function levelOf(body: MutableObject, effort: Effort, { traits, drop }: Room): string {
+  const level = clampEffort(effort, traits, drop) ?? effort;
   if (level !== 'high') return level;
   const limit = valueAt(body, 'inferenceConfig.maxTokens');
   if (typeof limit === 'number' && limit < (traits.outputLimit ?? Infinity)) {
-    lose('settings.reasoning.effort');
+    drop('settings.reasoning.effort');
     return 'medium';
   }
   removeAt(body, 'inferenceConfig.maxTokens');
   for (const name of ['temperature', 'topP']) {
-    if (valueAt(body, `inferenceConfig.${name}`) !== undefined) lose(`settings.${name}`);
+    if (valueAt(body, `inferenceConfig.${name}`) !== undefined) drop(`settings.${name}`);
     removeAt(body, `inferenceConfig.${name}`);
   }
   return level;
 }
 
-function loseThinking(wanted: Reasoning, lose: (path: string) => void): void {
+function dropThinking(wanted: Reasoning, drop: (path: string) => void): void {
   const measured = wanted.effort !== undefined || wanted.budget !== undefined;
-  lose(measured ? 'settings.reasoning.effort' : 'settings.reasoning');
-  loseShow(wanted, lose);
+  drop(measured ? 'settings.reasoning.effort' : 'settings.reasoning');
+  dropShow(wanted, drop);
 }
 
-function loseShow({ display, show }: Reasoning, lose: (path: string) => void): void {
-  if (display !== undefined) lose('settings.reasoning.display');
-  else if (show !== undefined) lose('settings.reasoning.show');
+function dropShow({ display, show }: Reasoning, drop: (path: string) => void): void {
+  if (display !== undefined) drop('settings.reasoning.display');
+  else if (show !== undefined) drop('settings.reasoning.show');
 }
 
 const thinkingWords: ThinkingWords = {

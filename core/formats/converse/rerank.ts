@@ -98,9 +98,9 @@ function decodeRequest(body: JsonObject): RerankRequest {
   };
 }
 
-function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
-  reportRerankLimits(request, lose);
-  reportForeign(request.extra, formatName, undefined, lose);
+function encodeRequest(request: RerankRequest, { model, drop }: EncodeTarget): EncodedRequest {
+  reportRerankLimits(request, drop);
+  reportForeign(request.extra, formatName, undefined, drop);
   const { query, documents, rankFields, topN, extra } = request;
   return {
     path,

@@ -86,11 +86,11 @@ export class ConverseStreamEncoder extends BlockEncoder {
     if (event.type === 'media-start') {
       if (current !== undefined) return;
       const format = formatOf(mediaKinds.image, event.mimeType ?? 'image/png');
-      if (event.media !== 'image' || format === undefined) return this.losses.lose('media');
+      if (event.media !== 'image' || format === undefined) return this.losses.drop('media');
       this.open(this.take(event.block, 'media'), { image: { format } });
       return;
     }
-    if (event.transcript !== undefined) this.losses.lose('media.transcript');
+    if (event.transcript !== undefined) this.losses.drop('media.transcript');
     if (event.data !== undefined && current?.index !== undefined && current.kind === 'media')
       this.sayDelta(current.index, { image: { source: { bytes: event.data } } });
   }

@@ -83,14 +83,14 @@ function tokenInput(tokens: readonly JsonValue[], at: string): EmbedInput {
 }
 
 /** Writes a request for a provider. */
-export function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
+export function encodeRequest(request: EmbedRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { inputs, dimensions, purpose, title, user, extra, format } = request;
-  reportForeign(extra, formatName, undefined, lose);
-  if (format !== formatName && purpose !== undefined) lose('taskType');
-  if (title !== undefined) lose('title');
+  reportForeign(extra, formatName, undefined, drop);
+  if (format !== formatName && purpose !== undefined) drop('taskType');
+  if (title !== undefined) drop('title');
   const { single, encoding, purpose: said } = spellingIn(extra, formatName);
   const written = inputs.map((input, index) => {
-    reportForeign(input.extra, formatName, `requests[${index}]`, lose);
+    reportForeign(input.extra, formatName, `requests[${index}]`, drop);
     return writeInput(input, `input[${index}]`);
   });
   return {

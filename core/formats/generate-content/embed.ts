@@ -126,10 +126,10 @@ function withDifferences({ input, purpose, title, dimensions }: One, first: One)
   return { ...input, extra: { [formatName]: { ...input.extra?.[formatName], ...differing } } };
 }
 
-function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function encodeRequest(request: EmbedRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { inputs, dimensions, purpose, title, user, extra, format } = request;
-  reportForeign(extra, formatName, undefined, lose);
-  if (user !== undefined) lose('user');
+  reportForeign(extra, formatName, undefined, drop);
+  if (user !== undefined) drop('user');
   const taskType = purposes.find(([word]) => word === purpose)?.[1];
   const settings: JsonObject = defined({ taskType, title, outputDimensionality: dimensions });
   const requests = inputs.map((input, index): JsonObject => {

@@ -12,7 +12,7 @@ export function patch(
   body: JsonObject,
   edits: Edits,
   traits: ModelTraits,
-  lose: (path: string) => void = () => {},
+  drop: (path: string) => void = () => {},
 ): JsonObject {
   const { model, settings } = edits;
   const patched: MutableObject = { ...body };
@@ -22,7 +22,7 @@ export function patch(
     body.generationConfig === undefined && body.generation_config !== undefined
       ? 'generation_config'
       : 'generationConfig';
-  patched[key] = patchConfig(isObject(body[key]) ? body[key] : {}, settings, traits, lose);
+  patched[key] = patchConfig(isObject(body[key]) ? body[key] : {}, settings, traits, drop);
   return patched;
 }
 
@@ -35,7 +35,7 @@ function patchConfig(
   before: JsonObject,
   settings: NonNullable<Edits['settings']>,
   traits: ModelTraits,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject {
   const config: MutableObject = { ...official(before, 'generationConfig') };
   if (settings.maxOutput !== undefined) config.maxOutputTokens = settings.maxOutput;
@@ -44,7 +44,7 @@ function patchConfig(
     reasoning: settings.reasoning,
     traits,
     showByDefault: false,
-    lose,
+    drop,
   });
   const thinking = isObject(config.thinkingConfig) ? official(config.thinkingConfig, 'thinkingConfig') : {};
   const { thinkingBudget: _budget, thinkingLevel: _level, ...rest } = thinking;

@@ -36,19 +36,19 @@ export interface ReasoningWish {
   readonly traits: ModelTraits;
   /** Show the thoughts when thinking is asked for and nothing is said about showing them. */
   readonly showByDefault: boolean;
-  readonly lose: (path: string) => void;
+  readonly drop: (path: string) => void;
 }
 
 /** A `thinkingConfig` for this model; undefined when there is nothing to say. What had to be changed is reported. */
 export function writeReasoning(wish: ReasoningWish): JsonObject | undefined {
-  const { reasoning, traits, showByDefault, lose } = wish;
+  const { reasoning, traits, showByDefault, drop } = wish;
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning')) {
-    lose('settings.reasoning');
+    drop('settings.reasoning');
     return undefined;
   }
-  if (reasoning.mode === 'between-tools') lose('settings.reasoning.mode');
+  if (reasoning.mode === 'between-tools') drop('settings.reasoning.mode');
   if (reasoning.display !== undefined && !plainDisplays.has(reasoning.display))
-    lose('settings.reasoning.display');
+    drop('settings.reasoning.display');
   const asked = traits.reasoning === 'budget' ? askByBudget(wish) : askByLevel(wish);
   const includeThoughts = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
   const config: JsonObject = defined({ ...asked, includeThoughts });
@@ -75,7 +75,7 @@ function askByBudget(wish: ReasoningWish): JsonObject {
   if (mode !== 'off' && budget !== undefined && budget !== 0) {
     // -1 leaves the number to the model.
     const taken = budget < 0 ? budget : moved(budget, range);
-    if (taken !== budget) wish.lose('settings.reasoning.budget');
+    if (taken !== budget) wish.drop('settings.reasoning.budget');
     return { thinkingBudget: taken };
   }
   const effort = effortFor(wish, ['none', ...levels]);
@@ -88,11 +88,11 @@ function askByBudget(wish: ReasoningWish): JsonObject {
 }
 
 /** The effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */
-function effortFor({ reasoning, traits, lose }: ReasoningWish, usual: readonly Effort[]): Effort | undefined {
+function effortFor({ reasoning, traits, drop }: ReasoningWish, usual: readonly Effort[]): Effort | undefined {
   const wanted = effortOf(reasoning);
   if (wanted === undefined) return undefined;
   const effort = nearestEffort(wanted, allowedOf(traits, usual)) ?? 'low';
-  if (effort !== wanted) lose(spelledBy(reasoning));
+  if (effort !== wanted) drop(spelledBy(reasoning));
   return effort;
 }
 

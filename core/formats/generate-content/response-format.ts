@@ -36,10 +36,10 @@ export function writeResponseFormat(
   body: MutableObject,
   format: ResponseFormat,
   traits: ModelTraits,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
   for (const member of ['name', 'description', 'strict'] as const) {
-    if (format[member] !== undefined) lose(`settings.responseFormat.${member}`);
+    if (format[member] !== undefined) drop(`settings.responseFormat.${member}`);
   }
   const mimeType = format.type === 'text' ? 'text/plain' : 'application/json';
   putAt(body, 'generationConfig.responseMimeType', mimeType);
@@ -48,7 +48,7 @@ export function writeResponseFormat(
     putAt(body, 'generationConfig.responseJsonSchema', format.schema);
     return;
   }
-  const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
-  const schema = toSchemaSubset(format.schema, { drop });
+  const dropInSchema = (path: string): void => drop(`settings.responseFormat.schema.${path}`);
+  const schema = toSchemaSubset(format.schema, { drop: dropInSchema });
   if (schema !== undefined) putAt(body, 'generationConfig.responseSchema', schema);
 }

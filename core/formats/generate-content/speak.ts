@@ -25,12 +25,12 @@ function noClient(): never {
   throw new Error('Clients of this format ask for speech as for a chat.');
 }
 
-function encodeRequest(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function encodeRequest(request: SpeakRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
-  if (speed !== undefined) lose('speed');
+  reportForeign(extra, formatName, undefined, drop);
+  if (speed !== undefined) drop('speed');
   // Only samples are given. What was not asked for is WAV, which every player knows.
-  if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');
+  if (fileFormat !== 'pcm' && fileFormat !== 'wav') drop('response_format');
   const voiceName = typeof voice === 'string' ? voice : voice.id;
   return {
     ...methodPath(model, 'generateContent'),

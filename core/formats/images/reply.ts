@@ -88,7 +88,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       if (event.type !== 'result') return;
       result = event.value as ImageResult;
       for (const image of result.images) images.push(image);
-      losses.loseForeign(result.extra);
+      losses.dropForeign(result.extra);
     },
     end() {
       if (result === undefined || images.length === 0) throw noImages();

@@ -102,8 +102,8 @@ const readWithImages: ReadonlySet<string> = new Set([...read, 'image', 'images',
 /** Writes a request for a provider: a form where its images are files. */
 export function encodeRequest(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { operation, images, mask, extra, prompt } = request;
-  const { lose } = target;
-  reportForeign(extra, formatName, undefined, lose);
+  const { drop } = target;
+  reportForeign(extra, formatName, undefined, drop);
   const own = extra?.[formatName] ?? {};
   const spelling = spellingIn(extra, formatName);
   const path = paths[operation];
@@ -123,7 +123,7 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
     return { path, body: { ...said, ...pictures, ...settings, ...own } };
   }
   if (Array.isArray(spelling.$files))
-    for (const name of spelling.$files as readonly string[]) lose(name, 'content');
+    for (const name of spelling.$files as readonly string[]) drop(name, 'content');
   const parts: FormPart[] = Object.entries({ ...said, ...settings }).map(([name, value]) => ({
     name,
     value: String(value),

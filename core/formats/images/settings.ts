@@ -91,7 +91,7 @@ export function readSettings(body: JsonObject, operation: Making): Settings {
 }
 
 /** The settings as a provider takes them. */
-export function writeSettings(request: ImageRequest, { stream, traits, lose }: EncodeTarget): JsonObject {
+export function writeSettings(request: ImageRequest, { stream, traits, drop }: EncodeTarget): JsonObject {
   const { count, compression, partials, delivery } = request;
   const written: MutableObject = {};
   for (const [name, member] of texts) {
@@ -104,9 +104,9 @@ export function writeSettings(request: ImageRequest, { stream, traits, lose }: E
   if (delivers === undefined) {
     if (stream && streams === false) written.response_format = 'b64_json';
     else if (delivery !== undefined) written.response_format = delivery === 'url' ? 'url' : 'b64_json';
-  } else if (delivers === 'base64' && delivery === 'url') lose('response_format');
+  } else if (delivers === 'base64' && delivery === 'url') drop('response_format');
   if (streams === false) {
-    if (stream && partials !== undefined && partials > 0) lose('partial_images');
+    if (stream && partials !== undefined && partials > 0) drop('partial_images');
     return written;
   }
   if (stream) written.stream = true;

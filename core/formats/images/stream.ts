@@ -150,7 +150,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   }
 
   #images(result: ImageResult): readonly WireFrame[] {
-    this.#losses.loseForeign(result.extra);
+    this.#losses.dropForeign(result.extra);
     const frames: WireFrame[] = [];
     for (const image of result.images) {
       for (const frame of this.#release()) frames.push(frame);

@@ -52,8 +52,8 @@ export const chat: Codec<ChatRequest> = {
   validate: (body, params) => decode(body, params, 'validate'),
   decodeRequest: (body, params) => decode(body, params, 'decodeRequest'),
   clientFraming: () => 'event-stream',
-  patch: (body, { settings }, traits, lose) =>
-    chatCodec.patch(body, settings === undefined ? {} : { settings }, traits, lose),
+  patch: (body, { settings }, traits, drop) =>
+    chatCodec.patch(body, settings === undefined ? {} : { settings }, traits, drop),
   passThrough: (model, stream) => ({ path: pathOf(model, stream) }),
   encodeRequest(request, target) {
     const { [name]: own, ...extra } = request.extra ?? {};

@@ -47,8 +47,8 @@ function base(
     outlines: true,
     writesMarks: true,
     clientFraming: () => 'sse',
-    patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
-    official: (body, traits, lose) => withPlainTools(withBudget(body, traits, lose), traits),
+    patch: (body, edits, traits, drop) => patch(body, edits, traits, counting, drop),
+    official: (body, traits, drop) => withPlainTools(withBudget(body, traits, drop), traits),
     passThrough: (_model, _stream, headers) => ({
       path: counting ? '/messages/count_tokens' : '/messages',
       headers: travelling(headers),

@@ -8,7 +8,7 @@ import { askForThinking } from '../_shared/thinking/index.ts';
 import { historyForbidsThinking, makeRoomForThinking, thinks } from '../_shared/thinking/room.ts';
 import { thinkingWords } from './reasoning.ts';
 
-type Lose = (path: string) => void;
+type Drop = (path: string) => void;
 
 /**
  * The client's body with the edits made. Where an edit turns thinking on, what providers refuse beside it is taken out, and it stays
@@ -19,13 +19,13 @@ export function patch(
   edits: Edits,
   traits: ModelTraits,
   counting: boolean,
-  lose: Lose = () => {},
+  drop: Drop = () => {},
 ): JsonObject {
   const next: MutableObject = { ...body };
   if (edits.model !== undefined) next.model = edits.model;
   const { reasoning, maxOutput } = edits.settings ?? {};
   if (maxOutput !== undefined && !counting) next.max_tokens = maxOutput;
-  if (reasoning !== undefined) patchReasoning(next, reasoning, traits, counting, lose);
+  if (reasoning !== undefined) patchReasoning(next, reasoning, traits, counting, drop);
   return next;
 }
 
@@ -34,13 +34,13 @@ function patchReasoning(
   reasoning: Reasoning,
   traits: ModelTraits,
   counting: boolean,
-  lose: Lose,
+  drop: Drop,
 ): void {
   const adaptive = isObject(next.thinking) && next.thinking.type === 'adaptive';
   const plan = askForThinking(reasoning, {
     traits: traits.reasoning === undefined && adaptive ? { ...traits, reasoning: 'adaptive' } : traits,
     maxOutput: typeof next.max_tokens === 'number' ? next.max_tokens : undefined,
-    lose,
+    drop,
   });
   delete next.thinking;
   setEffort(next, plan.effort);
@@ -48,11 +48,11 @@ function patchReasoning(
   if (!thinks(next.thinking)) return;
   if (historyForbidsThinking(next, thinkingWords)) {
     delete next.thinking;
-    lose('settings.reasoning');
+    drop('settings.reasoning');
     return;
   }
   if (plan.maxOutput !== undefined && !counting) next.max_tokens = plan.maxOutput;
-  makeRoomForThinking(next, thinkingWords, lose);
+  makeRoomForThinking(next, thinkingWords, drop);
 }
 
 function setEffort(next: MutableObject, effort: string | undefined): void {
@@ -66,14 +66,14 @@ function setEffort(next: MutableObject, effort: string | undefined): void {
  * The body with the budget that `thinking` of type `enabled` must have, where the client left it out: as much as the suffix `-thinking`
  * asks for. Where the output limit leaves no room for one the model does not think, which is reported. Models with a mere switch need none.
  */
-export function withBudget(body: JsonObject, traits: ModelTraits, lose: Lose): JsonObject {
+export function withBudget(body: JsonObject, traits: ModelTraits, drop: Drop): JsonObject {
   const { thinking, max_tokens: limit } = body;
   if (traits.reasoning === 'thinking') return body;
   if (!isObject(thinking) || thinking.type !== 'enabled' || given(thinking.budget_tokens)) return body;
   const { type: _type, budget_tokens: _budget, ...rest } = thinking;
   const { thinking: asked } = askForThinking(
     { mode: 'on' },
-    { traits, maxOutput: typeof limit === 'number' ? limit : undefined, lose },
+    { traits, maxOutput: typeof limit === 'number' ? limit : undefined, drop },
   );
   const { thinking: _thinking, ...next } = body;
   return asked === undefined ? next : { ...next, thinking: { ...asked, ...rest } };

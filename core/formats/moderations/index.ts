@@ -87,9 +87,9 @@ function readInputs(input: JsonValue | undefined): readonly (string | JsonObject
   });
 }
 
-function encodeRequest(request: ModerationRequest, { model, lose }: EncodeTarget): EncodedRequest {
+function encodeRequest(request: ModerationRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { inputs, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, drop);
   const { single } = spellingIn(extra, formatName);
   return {
     path,

@@ -83,9 +83,9 @@ function pagesOf(value: JsonValue | undefined): number | undefined {
 }
 
 /** Writes the request for a provider. */
-export function encodeRequest(request: OcrRequest, { model, lose }: EncodeTarget): EncodedRequest {
+export function encodeRequest(request: OcrRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { document, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, drop);
   return { path, body: { model, document, ...extra?.[formatName] } };
 }
 

@@ -90,9 +90,9 @@ function readDocuments(
 }
 
 /** Writes a request for a provider. Documents are put back by the gateway: sending them twice would be of no use. */
-export function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
+export function encodeRequest(request: RerankRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { query, documents, topN, rankFields, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, drop);
   return {
     path,
     body: {

@@ -47,7 +47,7 @@ function base(
     outlines: true,
     writesMarks: true,
     clientFraming: () => (counting ? 'none' : 'sse'),
-    patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
+    patch: (body, edits, traits, drop) => patch(body, edits, traits, counting, drop),
     official,
     passThrough: (_model, _stream, headers) => passThrough(operation, headers),
     onlyNative,

@@ -14,7 +14,7 @@ export function patch(
   edits: Edits,
   traits: ModelTraits,
   counting: boolean,
-  lose: (path: string) => void = () => {},
+  drop: (path: string) => void = () => {},
 ): JsonObject {
   const patched: MutableObject = { ...body };
   if (edits.model !== undefined) patched.model = edits.model;
@@ -23,7 +23,7 @@ export function patch(
   if (reasoning === undefined) return patched;
   const held = isObject(body.reasoning) ? body.reasoning : {};
   const merged = { ...readReasoning(held, 'reasoning'), ...reasoning };
-  const written = writeReasoning(merged, traits, lose) ?? {};
+  const written = writeReasoning(merged, traits, drop) ?? {};
   patched.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };
   if (Object.keys(patched.reasoning).length === 0) delete patched.reasoning;
   if (Array.isArray(body.input)) patched.input = body.input.map(withoutEffort);
@@ -34,18 +34,18 @@ export function patch(
  * The body without what the spec has and providers refuse: objects in the place of a word (`instructions`, `truncation`), and the asking
  * for usage, which always comes.
  */
-export function official(body: JsonObject, _traits: ModelTraits, lose: (path: string) => void): JsonObject {
+export function official(body: JsonObject, _traits: ModelTraits, drop: (path: string) => void): JsonObject {
   const { instructions, truncation, stream_options: options } = body;
   const asksUsage = isObject(options) && options.include_usage !== undefined;
   if (!isObject(instructions) && !isObject(truncation) && !asksUsage) return body;
   const next: MutableObject = { ...body };
   if (isObject(instructions)) {
     next.instructions = readInstructions(instructions);
-    for (const path of besideInstructions(body)) lose(path);
+    for (const path of besideInstructions(body)) drop(path);
   }
   if (isObject(truncation)) {
     next.truncation = readTruncation(truncation);
-    if (isMoreThanWord(truncation)) lose('truncation');
+    if (isMoreThanWord(truncation)) drop('truncation');
   }
   if (asksUsage) {
     const { include_usage: _, ...rest } = options;

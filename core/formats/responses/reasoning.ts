@@ -4,7 +4,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { defined, setOf } from '../_shared/fields.ts';
-import { clampEffort, effortOf, loseBudget } from '../_shared/reasoning.ts';
+import { clampEffort, effortOf, dropBudget } from '../_shared/reasoning.ts';
 
 /** Members of `reasoning` that the neutral model has words for. */
 export const reasoningMembers = setOf('effort summary generate_summary');
@@ -41,17 +41,17 @@ export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boo
 export function writeReasoning(
   wanted: Reasoning,
   traits: ModelTraits,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject | undefined {
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) {
-    lose('settings.reasoning');
+    drop('settings.reasoning');
     return undefined;
   }
   const measure = measureOf(wanted);
-  loseBudget(wanted, measure, lose);
-  if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
-  const effort = measure && clampEffort(measure, traits, lose);
-  const summary = wanted.show === true ? summaryOf(wanted, lose) : undefined;
+  dropBudget(wanted, measure, drop);
+  if (wanted.mode === 'between-tools') drop('settings.reasoning.mode');
+  const effort = measure && clampEffort(measure, traits, drop);
+  const summary = wanted.show === true ? summaryOf(wanted, drop) : undefined;
   return effort === undefined && summary === undefined ? undefined : defined({ effort, summary });
 }
 
@@ -59,9 +59,9 @@ const summaries = setOf('auto concise detailed');
 /** Words of other formats that mean no more than "show it". */
 const plainDisplays: ReadonlySet<string | undefined> = new Set([undefined, 'summarized']);
 
-function summaryOf({ display }: Reasoning, lose: (path: string) => void): string {
+function summaryOf({ display }: Reasoning, drop: (path: string) => void): string {
   if (display !== undefined && summaries.has(display)) return display;
-  if (!plainDisplays.has(display)) lose('settings.reasoning.display');
+  if (!plainDisplays.has(display)) drop('settings.reasoning.display');
   return 'auto';
 }
 

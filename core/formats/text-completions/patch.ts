@@ -8,11 +8,11 @@ export function patch(
   body: JsonObject,
   { model, settings }: Edits,
   _traits: ModelTraits,
-  lose: (path: string) => void = () => {},
+  drop: (path: string) => void = () => {},
 ): JsonObject {
   const { reasoning } = settings ?? {};
   if (reasoning !== undefined && reasoning.mode !== 'off' && reasoning.effort !== 'none')
-    lose('settings.reasoning');
+    drop('settings.reasoning');
   return {
     ...body,
     ...defined({ model, max_tokens: settings?.maxOutput }),

@@ -9,7 +9,7 @@ import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
 import { completionsPath, formatName, own } from './wire.ts';
 import { refuseContent } from '../_shared/refuse.ts';
-import { loseBeside } from '../_openai/scope.ts';
+import { dropBeside } from '../_openai/scope.ts';
 import { writeStop } from '../_openai/settings.ts';
 import { writeStream } from '../_openai/stream.ts';
 import { putBack } from '../_shared/extra.ts';
@@ -28,13 +28,13 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     refuses: target.traits.refuses,
     ranges: target.traits.ranges,
     handled,
-    lose: target.lose,
+    drop: target.drop,
   });
   writeStop(request.settings, own(request.extra), body, { target, foreign: request.format !== formatName });
   const { $kept, ...rest } = own(request.extra);
   Object.assign(body, $kept);
   putBack(body, rest, ['stream_options']);
-  reportForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.drop);
   writeStream(request, rest, body, target, formatName);
   return { path: completionsPath, body };
 }
@@ -56,7 +56,7 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
   const turn = request.messages.at(-1);
   for (const message of request.system) {
     // What the client did not write is the operator's: a prompt has no place for it.
-    if (message.at === undefined) target.lose('systemPrompt');
+    if (message.at === undefined) target.drop('systemPrompt');
     else refuseContent(message, 'a system message', formatName, target);
   }
   for (const message of request.messages.slice(0, -1))
@@ -77,14 +77,14 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
 }
 
 function promptsOf(turn: Message, target: EncodeTarget): readonly Prompt[] {
-  loseBeside(turn, { format: formatName, target });
+  dropBeside(turn, { format: formatName, target });
   const prompts: Prompt[] = [];
   for (const block of turn.content) {
     const prompt = promptOf(block);
     if (prompt === undefined) refuseContent(block, 'anything but text', formatName, target);
     else {
       prompts.push(prompt);
-      loseBeside(block, { format: formatName, target });
+      dropBeside(block, { format: formatName, target });
     }
   }
   return prompts;

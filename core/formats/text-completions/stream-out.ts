@@ -7,7 +7,7 @@ import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
 import { finishWriter } from '../_openai/finish.ts';
 import { objectsOf } from '../_shared/fields.ts';
-import { loseForeignReply } from '../_shared/foreign.ts';
+import { dropForeignReply } from '../_shared/foreign.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
@@ -25,7 +25,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
   }
 
   protected write(event: GatewayEvent): readonly WireFrame[] {
-    if ('extra' in event) loseForeignReply(event.extra, formatName, (path) => void this.lose(path));
+    if ('extra' in event) dropForeignReply(event.extra, formatName, (path) => void this.drop(path));
     switch (event.type) {
       case 'head':
         this.begin(event, own(event.extra));
@@ -34,7 +34,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
       case 'refusal-start':
         return this.#begin(event.choice);
       case 'text-delta':
-        if (event.logprobs !== undefined) this.lose('logprobs');
+        if (event.logprobs !== undefined) this.drop('logprobs');
         return this.#say(event.choice, event.text, own(event.extra));
       // There is no other place for the words with which a model declines.
       case 'refusal-delta':
@@ -44,13 +44,13 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
       case 'opaque':
         return this.losses.isOwn(event) ? this.#opaque(event.value) : nothing;
       case 'reasoning-delta':
-        return this.lose('reasoning');
+        return this.drop('reasoning');
       case 'tool-start':
-        return this.lose('tool-call');
+        return this.drop('tool-call');
       case 'media-start':
-        return this.lose(`media.${event.media}`);
+        return this.drop(`media.${event.media}`);
       case 'citation':
-        return this.lose('citation');
+        return this.drop('citation');
       default:
         return nothing;
     }

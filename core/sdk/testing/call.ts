@@ -99,7 +99,7 @@ function bodyOf(codec: Codec, options: CallOptions, model: string, stream: boole
   if (codec.operation !== 'chat' && codec.operation !== 'count-tokens')
     throw new Error(`A call for ${codec.operation} needs a body.`);
   const request = requestOf(options, codec.operation, codec.format, model, stream);
-  const target = { model, stream, traits: {}, headers: {}, lose: () => {} };
+  const target = { model, stream, traits: {}, headers: {}, drop: () => {} };
   return codec.encodeRequest(request, { ...target, unsupported: 'refuse' }).body;
 }
 

@@ -71,7 +71,7 @@ export async function formatVoice(name: string): Promise<Voice> {
       requestId: 'req_provider',
       created: 1_700_000_000,
       inputEstimate: 0,
-      lose: () => {},
+      drop: () => {},
     };
     return { body, params, context };
   };

@@ -132,7 +132,7 @@ function callOf(pieces: readonly string[]): GatewayEvent[] {
   ];
 }
 
-const context = { model: 'm', body: {}, requestId: 'r', created: 1, inputEstimate: 0, lose: () => {} };
+const context = { model: 'm', body: {}, requestId: 'r', created: 1, inputEstimate: 0, drop: () => {} };
 
 describe('a call that the output limit cuts', () => {
   const text = '{"path":"a.txt","content":"It was a dark and';
@@ -181,7 +181,7 @@ describe('a call that the output limit cuts', () => {
         traits: {},
         headers: {},
         unsupported: 'refuse' as const,
-        lose: () => {},
+        drop: () => {},
       };
       const { body } = codec.encodeRequest(request, target);
       const back = codec.decodeRequest(JSON.parse(JSON.stringify(body)) as JsonObject, { model: 'm' });

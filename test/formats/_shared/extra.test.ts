@@ -23,14 +23,14 @@ const bodies = {
 
 function sent(from: keyof typeof bodies, to: string): { readonly body: object; readonly losses: string[] } {
   const losses: string[] = [];
-  const lose = (path: string): number => losses.push(path);
+  const drop = (path: string): number => losses.push(path);
   const target: EncodeTarget = {
     model: 'm',
     stream: false,
     traits: {},
     headers: {},
     unsupported: 'refuse',
-    lose,
+    drop,
   };
   const request = codecOf(from).decodeRequest(bodies[from], { model: 'm' });
   return { body: codecOf(to).encodeRequest(request, target).body, losses };

@@ -30,7 +30,7 @@ const context: ReplyContext = {
   requestId: 'req_1',
   created: 1_760_000_000,
   inputEstimate: 0,
-  lose: () => {},
+  drop: () => {},
 };
 
 const target = {
@@ -39,7 +39,7 @@ const target = {
   traits: {},
   headers: {},
   unsupported: 'refuse',
-  lose: () => {},
+  drop: () => {},
 } as const;
 
 function encoded(
@@ -48,8 +48,8 @@ function encoded(
   losses: string[] = [],
   unsupported: 'refuse' | 'drop' = 'refuse',
 ) {
-  const lose = (path: string): unknown => losses.push(path);
-  return creating(name).encodeRequest(request, { ...target, unsupported, lose });
+  const drop = (path: string): unknown => losses.push(path);
+  return creating(name).encodeRequest(request, { ...target, unsupported, drop });
 }
 
 function told(name: string, report: VideoReport): JsonObject {

@@ -37,7 +37,7 @@ function formSent(fields: JsonObject, traits: ModelTraits = {}): Form {
     traits,
     headers: {},
     unsupported: 'refuse',
-    lose: (path) => {
+    drop: (path) => {
       throw new Error(`lost ${path}`);
     },
   });
@@ -242,7 +242,7 @@ describe('a transcript', () => {
         requestId: 'r',
         created: 1,
         inputEstimate: 0,
-        lose: () => {},
+        drop: () => {},
       });
       for (const event of transcribe.decodeWhole(verbose, {})) encoder.event(event);
       const { contentType = '', bytes } = encoder.plain?.() ?? {};
@@ -284,7 +284,7 @@ describe('a transcript', () => {
 });
 
 describe('a stream of a transcript', () => {
-  const context = { model: 'm', body: {}, requestId: 'r', created: 1, inputEstimate: 0, lose: () => {} };
+  const context = { model: 'm', body: {}, requestId: 'r', created: 1, inputEstimate: 0, drop: () => {} };
   const frames: JsonObject[] = [
     { type: 'transcript.text.delta', delta: 'Hel', logprobs: [] },
     { type: 'transcript.text.segment', id: 'seg_1', start: 0, end: 1, speaker: 'A', text: 'Hel' },
@@ -368,7 +368,7 @@ describe('a request for speech', () => {
       traits: {},
       headers: {},
       unsupported: 'refuse',
-      lose: () => {},
+      drop: () => {},
     });
     expect(sent).toEqual(wire);
   });
@@ -399,7 +399,7 @@ describe('a request for speech', () => {
   test('for a model without events asks for the bytes', () => {
     expect(speak.passes?.({ stream_format: 'sse' }, { streamsSpeech: false })).toBe(false);
     const request = speak.validate({ ...body, stream_format: 'sse' }, {});
-    const target = { model: 'm', stream: true, headers: {}, unsupported: 'refuse', lose: () => {} } as const;
+    const target = { model: 'm', stream: true, headers: {}, unsupported: 'refuse', drop: () => {} } as const;
     expect(speak.encodeRequest(request, { ...target, traits: { streamsSpeech: false } }).body).toEqual(body);
   });
 
@@ -428,7 +428,7 @@ describe('speech', () => {
     requestId: 'r',
     created: 1,
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
   });
 
   test('from samples becomes a file that players know, unless samples were asked for', () => {

@@ -37,7 +37,7 @@ export function target(more: Partial<EncodeTarget> & { readonly traits?: ModelTr
     headers: {},
     unsupported: 'refuse',
     ...more,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     losses,
   };
 }
@@ -66,7 +66,7 @@ export function context(more: Partial<ReplyContext> = {}): ReplyContext & { read
     created: 1_760_000_001,
     inputEstimate: 0,
     ...more,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     losses,
   };
 }

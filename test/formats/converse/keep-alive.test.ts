@@ -30,7 +30,7 @@ test('a silence may be filled at any time, and the stream stays legal', () => {
     requestId: 'r',
     created: 1_760_000_000,
     inputEstimate: 7,
-    lose: () => {},
+    drop: () => {},
   });
   const frames: WireFrame[] = [];
   let fillings = 0;

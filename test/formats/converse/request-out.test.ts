@@ -28,7 +28,7 @@ function sent(
       traits,
       headers: {},
       unsupported: 'refuse',
-      lose: (lost) => losses.push(lost),
+      drop: (lost) => losses.push(lost),
     },
   );
   return { body, losses, path };

@@ -38,7 +38,7 @@ export function target(overrides: Partial<EncodeTarget> = {}): EncodeTarget & { 
     stream: false,
     traits: {},
     headers: {},
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     unsupported: 'refuse',
     ...overrides,
     losses,
@@ -54,7 +54,7 @@ export function context(overrides: Partial<ReplyContext> = {}): ReplyContext & {
     requestId: 'req_1',
     created: 1_700_000_000,
     inputEstimate: 0,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     ...overrides,
     losses,
   };

@@ -53,7 +53,7 @@ function sent(
     traits,
     headers: {},
     unsupported: 'refuse',
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
   });
   return { ...encoded, losses };
 }
@@ -350,7 +350,7 @@ describe('a stream of images', () => {
     requestId: 'r',
     created: 1_760_000_000,
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
   };
   const framesOf = (text: string): WireFrame[] =>
     parseSse(text).map(({ event, data }) => ({
@@ -545,7 +545,7 @@ describe('images by a model that answers in contents', () => {
       requestId: 'r',
       created: 7,
       inputEstimate: 0,
-      lose: (path) => losses.push(path),
+      drop: (path) => losses.push(path),
     });
     for (const event of events) encoder.event(event);
     expect(encoder.end()).toEqual({
@@ -571,7 +571,7 @@ describe('images by a model that answers in contents', () => {
       requestId: 'r',
       created: 7,
       inputEstimate: 0,
-      lose: (path: string) => told.push(path),
+      drop: (path: string) => told.push(path),
     };
     const odd = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`odd_${index}`, 1]));
     const result: GatewayEvent = {

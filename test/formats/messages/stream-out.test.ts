@@ -189,7 +189,7 @@ describe('a reply of another format', () => {
         { type: 'text-end', block: 1, choice: 0, proof },
         finish('stop'),
       ],
-      { lose: (path) => void lost.push(path) },
+      { drop: (path) => void lost.push(path) },
     );
     expect(checkLegal(frames)).toEqual([]);
     expect((fold(frames).content as JsonObject[]).map(({ type }) => type)).toEqual(['thinking', 'text']);
@@ -257,7 +257,7 @@ describe('a reply of another format', () => {
         { type: 'text-end', block: 1, choice: 0 },
         finish('stop'),
       ],
-      { lose: (path) => lost.push(path) },
+      { drop: (path) => lost.push(path) },
     );
     expect(checkLegal(frames)).toEqual([]);
     expect(lost).toEqual(['citation']);
@@ -309,7 +309,7 @@ describe('a reply of another format', () => {
         { type: 'finish', choice: 1, reason: 'stop' },
         finish('stop'),
       ],
-      { lose: (path) => lost.push(path) },
+      { drop: (path) => lost.push(path) },
     );
     expect(lost).toEqual([
       'system_fingerprint',

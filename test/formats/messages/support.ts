@@ -54,7 +54,7 @@ export function encode(
     traits: {},
     headers: {},
     unsupported: 'refuse',
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     ...changes,
   });
   return { ...encoded, losses };
@@ -89,7 +89,7 @@ export function context(changes: Partial<ReplyContext> = {}): ReplyContext {
     requestId: 'req_1',
     created: 1_760_000_000,
     inputEstimate: 7,
-    lose: () => {},
+    drop: () => {},
     ...changes,
   };
 }

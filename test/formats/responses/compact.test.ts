@@ -23,7 +23,7 @@ const context = {
   requestId: 'req_1',
   created: 1,
   inputEstimate: 0,
-  lose: () => {},
+  drop: () => {},
 };
 
 const write = (events: readonly GatewayEvent[]): JsonObject => {
@@ -81,7 +81,7 @@ describe('a request for compaction', () => {
       traits: {},
       headers: {},
       unsupported: 'refuse',
-      lose: () => {},
+      drop: () => {},
     } as const;
     const encoded = compactCodec.encodeRequest(compactCodec.decodeRequest(body, {}), target);
     expect(encoded.path).toBe('/responses/compact');

@@ -7,7 +7,7 @@ const context = {
   requestId: 'req_1',
   created: 0,
   inputEstimate: 7,
-  lose: () => undefined,
+  drop: () => undefined,
 };
 
 describe('counting the tokens of a request', () => {

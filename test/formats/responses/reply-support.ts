@@ -14,7 +14,7 @@ export function context(body: JsonObject = {}, more: Partial<ReplyContext> = {})
     requestId: 'req_01',
     created: 1_760_000_000,
     inputEstimate: 0,
-    lose: () => {},
+    drop: () => {},
     ...more,
   };
 }

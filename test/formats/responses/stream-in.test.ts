@@ -55,7 +55,7 @@ describe('a stream that is decoded and encoded', () => {
       requestId: 'req_1',
       created: 1,
       inputEstimate: 0,
-      lose: () => {},
+      drop: () => {},
     };
     expect(jsonOf(encode(decode(frames), reply)).at(-1)).toMatchObject({
       response: {

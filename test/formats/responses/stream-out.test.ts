@@ -193,7 +193,7 @@ describe('an answer', () => {
     const other = text('B', 1).map((event) => ({ ...event, choice: 1 })) as GatewayEvent[];
     const frames = encode(
       reply([...text('A'), ...other]),
-      context({}, { lose: (path) => losses.push(path) }),
+      context({}, { drop: (path) => losses.push(path) }),
     );
     expect(checkLegal(frames)).toEqual([]);
     expect(outputOf(frames)).toMatchObject([{ content: [{ text: 'A' }] }]);
@@ -374,7 +374,7 @@ describe('what stands beside the text', () => {
         { type: 'citation', block: 0, choice: 0, citation: { title: 'a book' } },
         end,
       ]),
-      context({}, { lose: (path) => losses.push(path) }),
+      context({}, { drop: (path) => losses.push(path) }),
     );
     expect(checkLegal(frames)).toEqual([]);
     const annotation = {
@@ -422,7 +422,7 @@ describe('what stands beside the text', () => {
         { type: 'media-delta', block: 1, choice: 0, data: 'QUI=', transcript: 'a' },
         { type: 'media-end', block: 1, choice: 0 },
       ]),
-      context({}, { lose: (path) => losses.push(path) }),
+      context({}, { drop: (path) => losses.push(path) }),
     );
     expect(checkLegal(frames)).toEqual([]);
     expect(outputOf(frames)).toEqual([
@@ -447,7 +447,7 @@ describe('what stands beside the text', () => {
         ...rest,
         { type: 'opaque', format: 'messages', value: { type: 'x' } },
       ]),
-      context({}, { lose: (path) => losses.push(path) }),
+      context({}, { drop: (path) => losses.push(path) }),
     );
     expect(losses).toEqual(['odd', 'opaque.x']);
   });

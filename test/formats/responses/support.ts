@@ -25,7 +25,7 @@ export function target(
     headers: {},
     unsupported: 'refuse',
     ...more,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     losses,
   };
 }

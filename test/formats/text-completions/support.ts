@@ -25,7 +25,7 @@ export function target(
     headers: {},
     unsupported: 'refuse',
     ...more,
-    lose: (path, kind = 'setting') => losses.push([path, kind]),
+    drop: (path, kind = 'setting') => losses.push([path, kind]),
     losses,
   };
 }
@@ -53,7 +53,7 @@ export function context(body: JsonObject = {}): ReplyContext & { readonly losses
     requestId: 'req_1',
     created: 1_760_000_001,
     inputEstimate: 0,
-    lose: (path) => losses.push(path),
+    drop: (path) => losses.push(path),
     losses,
   };
 }

@@ -297,16 +297,16 @@ describe('a lost database', () => {
       { attempts: 1, backoff: 1, throttle: 60_000 },
       () => ['hook'],
     );
-    const lose = async (at: number): Promise<readonly string[]> => {
+    const drop = async (at: number): Promise<readonly string[]> => {
       for (const now of [at, at + 1, at + 2]) outage.down(databaseLost('gw'), true, now);
       outage.up(at + 3);
       await outage.close();
       return sent.splice(0);
     };
-    expect(await lose(0)).toEqual(['firing', 'resolved']);
-    expect(await lose(10_000)).toEqual([]);
+    expect(await drop(0)).toEqual(['firing', 'resolved']);
+    expect(await drop(10_000)).toEqual([]);
     outage.follow({ mutes: [{ kind: 'database-lost', until: 200_000 }] });
-    expect(await lose(100_000)).toEqual([]);
-    expect(await lose(300_000)).toEqual(['firing', 'resolved']);
+    expect(await drop(100_000)).toEqual([]);
+    expect(await drop(300_000)).toEqual(['firing', 'resolved']);
   });
 });

@@ -54,7 +54,7 @@ class Adapter {
 
   adapt(schema: JsonObject, path: string, depth: number): JsonObject {
     if (depth > deepest) {
-      this.#lose(path);
+      this.#dropMember(path);
       return {};
     }
     if (Array.isArray(schema.allOf) && this.#merges())
@@ -68,7 +68,7 @@ class Adapter {
         if (schema.anyOf === undefined) written.anyOf = this.#inside('anyOf', value, join(path, key), depth);
         else this.#drop(join(path, key));
       } else if (this.#refuses(key, value)) moved.push(`${key}: ${JSON.stringify(value)}`);
-      else if (key === '__proto__') this.#lose(join(path, key));
+      else if (key === '__proto__') this.#dropMember(join(path, key));
       else written[key] = this.#inside(key, value, join(path, key), depth);
     }
     if (moved.length > 0) {
@@ -111,7 +111,7 @@ class Adapter {
     if (maps.has(key) && isObject(value)) {
       const adapted: MutableObject = {};
       for (const [name, one] of Object.entries(value)) {
-        if (name === '__proto__') this.#lose(join(path, name));
+        if (name === '__proto__') this.#dropMember(join(path, name));
         else adapted[name] = isObject(one) ? this.adapt(one, join(path, name), depth + 1) : (one ?? null);
       }
       return adapted;
@@ -137,7 +137,7 @@ class Adapter {
     const required = new Set<JsonValue>(Array.isArray(written.required) ? written.required : []);
     const optional = Object.keys(properties).filter((name) => !required.has(name));
     if (optional.length === 0) return;
-    this.#lose(join(path, 'required'));
+    this.#dropMember(join(path, 'required'));
     for (const name of optional) {
       const property = properties[name];
       if (isObject(property)) properties[name] = admitNull(property);
@@ -150,11 +150,12 @@ class Adapter {
     if (Array.isArray(written.required) && written.required.length > 0) return;
     const [first] = isObject(written.properties) ? Object.keys(written.properties) : [];
     if (first === undefined) return;
-    this.#lose(join(path, 'required'));
+    this.#dropMember(join(path, 'required'));
     written.required = [first];
   }
 
-  #lose(path: string): void {
+  /** Reports what is left out, and that the schema is another one. */
+  #dropMember(path: string): void {
     this.hasChanged = true;
     this.#drop(path);
   }

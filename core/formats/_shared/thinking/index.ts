@@ -30,22 +30,22 @@ export interface Room {
   /** The client's output limit; undefined when it gave none. */
   readonly maxOutput: number | undefined;
   /** Reports a neutral path: `settings.reasoning.effort`. */
-  readonly lose: (path: string) => void;
+  readonly drop: (path: string) => void;
 }
 
 /** Reasoning in the words that the model takes: a token budget, `adaptive` with an effort, or a switch with an effort. */
 export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   const { traits } = room;
   if (isOff(reasoning)) {
-    if (reasoning.effort !== undefined && reasoning.effort !== 'none') room.lose('settings.reasoning.effort');
+    if (reasoning.effort !== undefined && reasoning.effort !== 'none') room.drop('settings.reasoning.effort');
     return switchedOff(room);
   }
   if (traits.reasoning === 'none') {
-    room.lose('settings.reasoning');
+    room.drop('settings.reasoning');
     return {};
   }
   if (!asks(reasoning)) {
-    if (reasoning.show !== undefined) room.lose('settings.reasoning.show');
+    if (reasoning.show !== undefined) room.drop('settings.reasoning.show');
     return {};
   }
   if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
@@ -55,15 +55,15 @@ export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
 }
 
 /** Some models refuse to be told not to think: they get the least effort there is, and nothing where they have none. */
-function switchedOff({ traits, lose }: Room): Thinking {
+function switchedOff({ traits, drop }: Room): Thinking {
   if (traits.reasoning === 'none') return {};
   if (traits.reasoning !== 'adaptive' && !takesOff(traits)) {
-    lose('settings.reasoning.mode');
+    drop('settings.reasoning.mode');
     return {};
   }
   if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
     return { thinking: { type: 'disabled' } };
-  lose('settings.reasoning.mode');
+  drop('settings.reasoning.mode');
   return { thinking: { type: 'adaptive' }, effort: nearest('low', traits.efforts) };
 }
 
@@ -80,7 +80,7 @@ function asks({ mode, effort, budget }: Reasoning): boolean {
 function leveled(style: 'adaptive' | 'thinking', reasoning: Reasoning, room: Room): Thinking {
   const wanted = effortWanted(reasoning);
   const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
-  if (effort !== wanted) room.lose('settings.reasoning.effort');
+  if (effort !== wanted) room.drop('settings.reasoning.effort');
   return {
     thinking: { type: style === 'adaptive' ? style : 'enabled', ...displayOf(reasoning) },
     ...defined({ effort }),
@@ -98,20 +98,20 @@ function nearest(wanted: Effort, allowed: readonly string[] = efforts): string {
 }
 
 function enabled(reasoning: Reasoning, room: Room): Thinking {
-  const { traits, maxOutput, lose } = room;
+  const { traits, maxOutput, drop } = room;
   const limit = maxOutput ?? traits.outputLimit ?? defaultMaxTokens;
   const wanted = budgetWanted(reasoning, limit);
   // With no limit from anyone the answer keeps its ordinary room, and the budget comes on top.
   const open = maxOutput === undefined && traits.outputLimit === undefined && wanted >= limit;
   if (!open && limit <= leastBudget) {
-    lose('settings.reasoning');
+    drop('settings.reasoning');
     return {};
   }
   const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
-  if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
+  if (reasoning.budget !== undefined && reasoning.budget < 0) drop('settings.reasoning.budget');
   // Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort.
   const effort = effortWanted(reasoning);
-  if (effort !== undefined && effortOfBudget(budget) !== effort) lose('settings.reasoning.effort');
+  if (effort !== undefined && effortOfBudget(budget) !== effort) drop('settings.reasoning.effort');
   return {
     thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
     ...(open ? { maxOutput: budget + limit } : {}),

@@ -30,14 +30,14 @@ const refused: { readonly [Name in keyof ChatSettings]?: (value: number) => bool
 export function makeRoomForThinking(
   body: MutableObject,
   words: ThinkingWords,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): void {
   for (const { name, path } of words.rows) {
     const isRefused = refused[name];
     const value = isRefused === undefined ? undefined : valueAt(body, path);
     if (typeof value !== 'number' || isRefused?.(value) !== true) continue;
     removeAt(body, path);
-    lose(`settings.${name}`);
+    drop(`settings.${name}`);
   }
 }
 

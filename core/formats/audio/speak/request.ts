@@ -55,9 +55,9 @@ function voiceOf(voice: JsonObject[string]): SpeakRequest['voice'] {
 }
 
 /** Writes the request for a provider. */
-export function encodeSpeech(request: SpeakRequest, { model, traits, lose }: EncodeTarget): EncodedRequest {
+export function encodeSpeech(request: SpeakRequest, { model, traits, drop }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, stream, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, drop);
   const { usual } = spellingIn(extra, formatName);
   return {
     path: paths.speak,

@@ -127,7 +127,7 @@ const written: ReadonlySet<string> = new Set([
 /** Writes the form for a provider. */
 export function encodeTranscript(
   request: TranscribeRequest,
-  { model, stream, traits, lose }: EncodeTarget,
+  { model, stream, traits, drop }: EncodeTarget,
 ): EncodedRequest {
   const { operation, file, language, prompt, temperature, replyFormat, timestamps, extra } = request;
   const asked = askedFormat(replyFormat, traits);
@@ -138,7 +138,7 @@ export function encodeTranscript(
       { param: 'response_format' },
     );
   }
-  reportForeign(extra, formatName, undefined, lose);
+  reportForeign(extra, formatName, undefined, drop);
   const parts: FormPart[] = [
     { name: 'file', file },
     { name: 'model', value: model },

@@ -3,13 +3,13 @@ import { budgetOfEffort, type Effort, type Reasoning } from '../../../model/reas
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { takesOff, thinksAbout } from '../../../model/thinks.ts';
-import { clampEffort, effortOf, loseBudget } from '../../_shared/reasoning.ts';
+import { clampEffort, effortOf, dropBudget } from '../../_shared/reasoning.ts';
 import { sameJson } from '../../../json/same-json.ts';
 import { moved } from '../../_shared/settings.ts';
 import { readReasoning } from './index.ts';
 
 type Dialect = 'effort' | 'thinking' | 'object' | 'enable-thinking' | 'template' | 'none';
-type Lose = (path: string) => void;
+type Drop = (path: string) => void;
 
 /** How this model is asked for reasoning. */
 function dialectOf({ reasoning }: ModelTraits): Dialect {
@@ -95,27 +95,27 @@ export function writeReasoning(
   wanted: Reasoning,
   traits: ModelTraits,
   body: MutableObject,
-  lose: Lose,
+  drop: Drop,
 ): void {
   const dialect = dialectOf(traits);
   switch (dialect) {
     case 'none':
       // A model that does not think need not be told so.
-      if (effortOf(wanted) !== 'none' || thinksAbout(wanted, traits)) lose('settings.reasoning');
+      if (effortOf(wanted) !== 'none' || thinksAbout(wanted, traits)) drop('settings.reasoning');
       return;
     case 'object':
-      return writeObject(wanted, traits, body, lose);
+      return writeObject(wanted, traits, body, drop);
     case 'effort':
-      return writeEffort(wanted, traits, body, lose);
+      return writeEffort(wanted, traits, body, drop);
     default:
-      return writeSwitch(dialect, wanted, traits, body, lose);
+      return writeSwitch(dialect, wanted, traits, body, drop);
   }
 }
 
-function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject, lose: Lose): void {
+function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject, drop: Drop): void {
   const effort = effortOf(wanted);
-  loseDisplay(wanted, lose);
-  loseBudget(wanted, effort, lose);
+  dropDisplay(wanted, drop);
+  dropBudget(wanted, effort, drop);
   // It thinks by itself, and takes no measure.
   if (
     effort !== 'none' &&
@@ -123,14 +123,14 @@ function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject
     traits.efforts !== undefined &&
     !hasMeasure(traits)
   ) {
-    if (wanted.effort !== undefined) lose('settings.reasoning.effort');
+    if (wanted.effort !== undefined) drop('settings.reasoning.effort');
   } else if (effort !== undefined) {
-    const clamped = clampEffort(effort, traits, lose);
+    const clamped = clampEffort(effort, traits, drop);
     if (clamped !== undefined) body.reasoning_effort = clamped;
   }
   // "On" with no measure: the middle one. "The model decides" is what saying nothing means.
-  else if (wanted.mode === 'on') body.reasoning_effort = clampEffort('medium', traits, lose) ?? 'medium';
-  else if (wanted.mode !== undefined) lose('settings.reasoning.mode');
+  else if (wanted.mode === 'on') body.reasoning_effort = clampEffort('medium', traits, drop) ?? 'medium';
+  else if (wanted.mode !== undefined) drop('settings.reasoning.mode');
 }
 
 /** A switch, with a measure where the model has one. */
@@ -139,17 +139,17 @@ function writeSwitch(
   wanted: Reasoning,
   traits: ModelTraits,
   body: MutableObject,
-  lose: Lose,
+  drop: Drop,
 ): void {
   // Models with a switch show what they think.
-  if (wanted.show === false || wanted.display !== undefined) loseDisplay(wanted, lose);
+  if (wanted.show === false || wanted.display !== undefined) dropDisplay(wanted, drop);
   const effort = effortOf(wanted);
   const off = effort === 'none';
-  if (off && !takesOff(traits)) return lose('settings.reasoning.mode');
-  if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
+  if (off && !takesOff(traits)) return drop('settings.reasoning.mode');
+  if (wanted.mode === 'between-tools') drop('settings.reasoning.mode');
   const on = effort !== undefined || wanted.mode === 'on' || wanted.mode === 'adaptive';
   if (!on && wanted.budget === undefined) return;
-  const budget = off || dialect === 'template' ? undefined : budgetFor(wanted, traits, lose);
+  const budget = off || dialect === 'template' ? undefined : budgetFor(wanted, traits, drop);
   if (dialect === 'thinking') {
     body.thinking = {
       type: off ? 'disabled' : (traits.thinkingType ?? 'enabled'),
@@ -166,7 +166,7 @@ function writeSwitch(
       [switchOf(traits)]: !off,
     };
   }
-  if (!off && budget === undefined) writeMeasure(dialect, wanted, effort, traits, body, lose);
+  if (!off && budget === undefined) writeMeasure(dialect, wanted, effort, traits, body, drop);
 }
 
 /** The effort beside a switch. Where there is no room for one, a measure that the client gave is lost. */
@@ -176,51 +176,51 @@ function writeMeasure(
   effort: Effort | undefined,
   traits: ModelTraits,
   body: MutableObject,
-  lose: Lose,
+  drop: Drop,
 ): void {
   if (dialect !== 'thinking' || !hasMeasure(traits)) {
-    if (wanted.effort !== undefined) lose('settings.reasoning.effort');
-    else if (wanted.budget !== undefined) lose('settings.reasoning.budget');
+    if (wanted.effort !== undefined) drop('settings.reasoning.effort');
+    else if (wanted.budget !== undefined) drop('settings.reasoning.budget');
     return;
   }
-  loseBudget(wanted, effort, lose);
-  const clamped = effort && clampEffort(effort, traits, lose);
+  dropBudget(wanted, effort, drop);
+  const clamped = effort && clampEffort(effort, traits, drop);
   if (clamped !== undefined) body.reasoning_effort = clamped;
 }
 
 /** The tokens of a wish, within the range that the model states; undefined where it states none, or the wish gives no measure. */
-function budgetFor(wanted: Reasoning, { thinkingBudget }: ModelTraits, lose: Lose): number | undefined {
+function budgetFor(wanted: Reasoning, { thinkingBudget }: ModelTraits, drop: Drop): number | undefined {
   if (thinkingBudget === undefined) return undefined;
   const { budget, effort } = wanted;
   const tokens = budget !== undefined && budget > 0 ? budget : effort && budgetOfEffort[effort];
   if (tokens === undefined) {
-    if (budget !== undefined) lose('settings.reasoning.budget');
+    if (budget !== undefined) drop('settings.reasoning.budget');
     return undefined;
   }
   const within = moved(tokens, thinkingBudget);
-  if (within !== tokens) lose(`settings.reasoning.${tokens === budget ? 'budget' : 'effort'}`);
+  if (within !== tokens) drop(`settings.reasoning.${tokens === budget ? 'budget' : 'effort'}`);
   return within;
 }
 
-function writeObject(wanted: Reasoning, traits: ModelTraits, body: MutableObject, lose: Lose): void {
+function writeObject(wanted: Reasoning, traits: ModelTraits, body: MutableObject, drop: Drop): void {
   const object: MutableObject = {};
-  if (effortOf(wanted) === 'none' && traits.stopsThinking === false) lose('settings.reasoning.mode');
+  if (effortOf(wanted) === 'none' && traits.stopsThinking === false) drop('settings.reasoning.mode');
   else if (wanted.mode === 'off') object.enabled = false;
   else if (wanted.effort !== undefined) {
-    loseBudget(wanted, wanted.effort, lose);
-    object.effort = clampEffort(wanted.effort, traits, lose);
+    dropBudget(wanted, wanted.effort, drop);
+    object.effort = clampEffort(wanted.effort, traits, drop);
     if (object.effort === undefined) delete object.effort;
   } else if (wanted.budget !== undefined && wanted.budget >= 0) {
     object.max_tokens = moved(wanted.budget, traits.thinkingBudget);
-    if (object.max_tokens !== wanted.budget) lose('settings.reasoning.budget');
-  } else if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
+    if (object.max_tokens !== wanted.budget) drop('settings.reasoning.budget');
+  } else if (wanted.mode === 'between-tools') drop('settings.reasoning.mode');
   else if (wanted.mode !== undefined || wanted.budget !== undefined) object.enabled = true;
   if (wanted.show !== undefined) object.exclude = !wanted.show;
-  if (wanted.display !== undefined) lose('settings.reasoning.display');
+  if (wanted.display !== undefined) drop('settings.reasoning.display');
   if (Object.keys(object).length > 0) body.reasoning = object;
 }
 
-function loseDisplay(wanted: Reasoning, lose: Lose): void {
-  if (wanted.display !== undefined) lose('settings.reasoning.display');
-  else if (wanted.show !== undefined) lose('settings.reasoning.show');
+function dropDisplay(wanted: Reasoning, drop: Drop): void {
+  if (wanted.display !== undefined) drop('settings.reasoning.display');
+  else if (wanted.show !== undefined) drop('settings.reasoning.show');
 }

@@ -9,8 +9,8 @@ import { formatName, own } from '../wire.ts';
 import {
   finishPiece,
   idOf,
-  loseBeside,
-  loseField,
+  dropBeside,
+  dropField,
   refuse,
   typeName,
   type Scope,
@@ -75,7 +75,7 @@ function whatOf(block: Block): string {
 
 function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Scope): void {
   wire.refusal = typeof wire.refusal === 'string' ? wire.refusal + text : text;
-  loseBeside(block, scope);
+  dropBeside(block, scope);
 }
 
 /** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
@@ -89,10 +89,10 @@ function contentOf(message: Message, spoken: readonly Block[], scope: Scope): Js
 }
 
 function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  if (block.cache !== undefined) dropField(block, 'cache', scope);
   const beside = own(block.extra).$extra_content;
   if (block.proof !== undefined && !bringsProof(block) && !takesProof(block.proof, scope))
-    loseField(block, 'proof', scope);
+    dropField(block, 'proof', scope);
   const id = idOf(block, scope);
   const name = scope.names?.there(block.name) ?? block.name;
   const call: MutableObject =
@@ -133,7 +133,7 @@ function writeReasoning(
   for (const block of blocks) {
     if (isOwn(block, strings.length > 0)) text += block.text;
     else others += writeForeign(block, hasCalls, details, scope);
-    loseBeside(block, scope);
+    dropBeside(block, scope);
   }
   // Proofs on calls are entries that name their call.
   for (const block of message.content) {
@@ -169,10 +169,10 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
     return '';
   }
   if (scope.target.traits.replaysReasoning !== true || !hasCalls || block.text === '') {
-    scope.target.lose(block.at ?? 'messages');
+    scope.target.drop(block.at ?? 'messages');
     return '';
   }
-  if (block.proof !== undefined) loseField(block, 'proof', scope);
+  if (block.proof !== undefined) dropField(block, 'proof', scope);
   return block.text;
 }
 
@@ -191,7 +191,7 @@ function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
     if (block?.type !== 'reasoning' && block?.type !== 'text' && block?.type !== 'tool-call') return [];
     if (own(block.extra).$sealed !== true)
       return [block.type === 'reasoning' ? withText(entry, block) : entry];
-    loseField(block, 'proof', scope);
+    dropField(block, 'proof', scope);
     return [];
   });
 }

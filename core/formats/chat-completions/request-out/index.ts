@@ -26,7 +26,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   body.messages = writeMessages(request, scope);
   writeTools(request, body, scope);
   const unwrapTool = writeAllSettings(request, body, scope);
-  putBack(body, restOf(request, body, target.lose), [
+  putBack(body, restOf(request, body, target.drop), [
     'response_format.json_schema',
     'response_format',
     'reasoning',
@@ -34,7 +34,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     'chat_template_kwargs',
     'stream_options',
   ]);
-  reportForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.drop);
   writeStream(request, own(request.extra), body, target, formatName);
   return {
     path: chatPath,
@@ -45,14 +45,14 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
 }
 
 /** The client's unknown fields, without those inside an object that is not sent. */
-function restOf(request: ChatRequest, body: JsonObject, lose: (path: string) => void): JsonObject {
+function restOf(request: ChatRequest, body: JsonObject, drop: (path: string) => void): JsonObject {
   const rest = own(request.extra);
   const gone = Object.keys(rest).filter((key) => {
     const root = /^(reasoning|thinking|stream_options|response_format)\./.exec(key)?.[1];
     return root !== undefined && root !== 'stream_options' && !isObject(body[root]);
   });
   if (gone.length === 0) return rest;
-  gone.forEach((key) => lose(key));
+  gone.forEach((key) => drop(key));
   return Object.fromEntries(Object.entries(rest).filter(([key]) => !gone.includes(key)));
 }
 
@@ -61,7 +61,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   const { settings } = request;
   const { target } = scope;
   const { refuses, ranges } = target.traits;
-  writeSettings(settings, rows, body, { refuses, ranges, handled, lose: target.lose });
+  writeSettings(settings, rows, body, { refuses, ranges, handled, drop: target.drop });
   if (
     settings.topLogprobs !== undefined &&
     settings.logprobs === undefined &&
@@ -104,7 +104,7 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
     (marks.$limit === 'max_tokens' ? 'max_tokens' : 'max_completion_tokens');
   // Zero is a messages request that only warms the cache.
   const taken = Math.max(1, moved(limit, target.traits.ranges?.maxOutput));
-  if (taken !== limit) target.lose('settings.maxOutput');
+  if (taken !== limit) target.drop('settings.maxOutput');
   body[field] = taken;
   // The client wrote both. Once the one that counts was changed, none is left that says otherwise.
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
@@ -113,19 +113,19 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
 
 function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { reasoning } = request.settings;
-  const { traits, lose } = scope.target;
+  const { traits, drop } = scope.target;
   if (traits.refuses?.includes('reasoning') === true) {
-    if (reasoning !== undefined) lose('settings.reasoning');
+    if (reasoning !== undefined) drop('settings.reasoning');
     return;
   }
   const spelled = spelledReasoning(own(request.extra).$reasoning, reasoning, traits);
   if (spelled !== undefined) Object.assign(body, spelled);
-  else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, lose);
-  else if (isObject(own(request.extra).$reasoning)) loseSpelled(request, lose);
+  else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, drop);
+  else if (isObject(own(request.extra).$reasoning)) dropSpelled(request, drop);
 }
 
 /** Members in the place of a wish for reasoning that say nothing known, to a model that is asked in other members. */
-function loseSpelled({ extra }: ChatRequest, lose: (path: string) => void): void {
+function dropSpelled({ extra }: ChatRequest, drop: (path: string) => void): void {
   const { $reasoning } = own(extra);
-  for (const member of Object.keys(isObject($reasoning) ? $reasoning : {})) lose(member);
+  for (const member of Object.keys(isObject($reasoning) ? $reasoning : {})) drop(member);
 }

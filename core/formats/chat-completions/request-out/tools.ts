@@ -4,7 +4,7 @@ import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { sameJson } from '../../../json/same-json.ts';
-import { loseBeside, withCache, type Scope } from '../../_openai/scope.ts';
+import { dropBeside, withCache, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -13,7 +13,7 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
   const tools: JsonObject[] = [];
   for (const tool of request.tools) {
     const isMarked = tool.cache !== undefined && takesMark(tool, scope);
-    loseBeside(isMarked ? unmarked(tool) : tool, scope);
+    dropBeside(isMarked ? unmarked(tool) : tool, scope);
     if (tool.type === 'web-search') writeSearch(tool, body, scope);
     else {
       const wire = writeTool(tool, scope);
@@ -54,7 +54,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
 /** The provider's own search is a setting here, not a tool. */
 function writeSearch(tool: Tool, body: MutableObject, scope: Scope): void {
   if (body.web_search_options !== undefined) {
-    scope.target.lose(tool.at ?? 'tools');
+    scope.target.drop(tool.at ?? 'tools');
     return;
   }
   const options: MutableObject = {};
@@ -76,7 +76,7 @@ function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope
   }
   // Providers refuse a choice where there is nothing to choose from.
   if (scope.foreign && !Array.isArray(body.tools)) {
-    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('tool_choice');
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.drop('tool_choice');
     return;
   }
   const named = toolChoice.type === 'tool' ? toolChoice.name : undefined;

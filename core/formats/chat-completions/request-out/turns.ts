@@ -7,7 +7,7 @@ import { orderedTurns } from '../../_openai/turn-order.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { idOf, loseBeside, loseField, markFor, withCache, type Scope } from '../../_openai/scope.ts';
+import { idOf, dropBeside, dropField, markFor, withCache, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
 import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
@@ -15,12 +15,12 @@ import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
   const wire: JsonObject[] = [];
   for (const message of request.system) {
-    loseBeside(message, scope);
+    dropBeside(message, scope);
     const instructions = writeSystem(message, scope);
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
   for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
-    loseBeside(message, scope);
+    dropBeside(message, scope);
     for (const written of writeMessage(message, scope)) wire.push(written);
   }
   return orderedTurns(scope.foreign ? withoutOrphans(wire) : wire, scope.target.traits);
@@ -52,7 +52,7 @@ function writeSystem(message: Message, scope: Scope): JsonObject {
 
 /** For models that take instructions at the beginning only. */
 function wrapSystem(message: Message, scope: Scope): JsonObject {
-  loseField(message, 'role', scope);
+  dropField(message, 'role', scope);
   const content = writeContent(message.content, message.plain, scope);
   if (typeof content === 'string') return { role: 'user', content: `<system>${content}</system>` };
   const text = (tag: string): JsonObject => ({ type: 'text', text: tag });
@@ -88,7 +88,7 @@ function writeResult(block: ToolResultBlock, message: Message, moved: Block[], s
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
   wire.content = markedResult(writeResultContent(block, id, moved, scope), block, scope);
   if (message.role === 'tool') putBack(wire, own(message.extra));
-  reportForeign(block.extra, formatName, block.at, scope.target.lose);
+  reportForeign(block.extra, formatName, block.at, scope.target.drop);
   return wire;
 }
 
@@ -98,7 +98,7 @@ function markedResult(content: JsonValue, block: ToolResultBlock, scope: Scope):
   const parts = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : content;
   const last = Array.isArray(parts) ? (parts.at(-1) as JsonValue | undefined) : undefined;
   if (!isObject(last) || markFor(block, scope) === undefined) {
-    loseField(block, 'cache', scope);
+    dropField(block, 'cache', scope);
     return content;
   }
   return [...listOf(parts).slice(0, -1), withCache({ ...last }, block, scope)];
@@ -118,7 +118,7 @@ function writeResultContent(block: ToolResultBlock, id: string, moved: Block[], 
   }
   const content = writeContent(here, block.plain, scope);
   if (block.failed !== true) return content;
-  loseField(block, 'failed', scope);
+  dropField(block, 'failed', scope);
   return markFailed(content, 'text');
 }
 

@@ -24,7 +24,7 @@ export interface ReplyScope {
   readonly created: number;
   /** Ids of tool calls that were given out, and how often each was wanted: results are matched by them, so none may come twice. */
   readonly callIds: Map<string, number>;
-  lose(name: string): void;
+  drop(name: string): void;
 }
 
 interface Tool {
@@ -113,8 +113,8 @@ export class ChoiceEncoder {
     const { citation } = event;
     const { $item } = own(citation.extra);
     const item = isObject($item) ? $item : writeCitation(citation);
-    if (item === undefined) this.#scope.lose('citation');
-    else if (citation.quote !== undefined) this.#scope.lose('citation.quote');
+    if (item === undefined) this.#scope.drop('citation');
+    else if (citation.quote !== undefined) this.#scope.drop('citation.quote');
     return item && { annotations: [item] };
   }
 
@@ -161,7 +161,7 @@ export class ChoiceEncoder {
     const { name } = event;
     const id = this.#freshId(event.id);
     if (this.#scope.legacy) {
-      if (index > 0) this.#scope.lose('tool_calls');
+      if (index > 0) this.#scope.drop('tool_calls');
       return index > 0 ? undefined : { function_call: { name, arguments: '' } };
     }
     const call: MutableObject = event.custom

@@ -31,7 +31,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
       created: context.created,
       callIds: new Map(),
-      lose: (name) => this.losses.lose(name),
+      drop: (name) => this.losses.drop(name),
     };
   }
 

@@ -15,7 +15,7 @@ interface Media {
 /** What the encoders of a reply share. */
 interface MediaScope {
   readonly created: number;
-  lose(name: string): void;
+  drop(name: string): void;
 }
 
 /** Writes the sound and the images of one answer, each event as a delta if it is one; other media have no place in it. */
@@ -30,7 +30,7 @@ export class MediaEncoder {
   begin(event: EventOf<'media-start'>): JsonObject | undefined {
     if (this.#open.has(event.block)) return undefined;
     const { media, mimeType } = event;
-    if (media !== 'audio' && media !== 'image') this.#scope.lose(`media.${media}`);
+    if (media !== 'audio' && media !== 'image') this.#scope.drop(`media.${media}`);
     const given = audioOf(event);
     const id = typeof given?.id === 'string' ? given.id : undefined;
     this.#open.set(event.block, { media, mimeType, pieces: [], id });

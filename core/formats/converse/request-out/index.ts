@@ -23,12 +23,12 @@ const handled = setOf('reasoning responseFormat parallelTools choices');
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing: Writing = { ...writingOf(formatName, request, target, nameLimit), documents: new Map() };
-  reportForeign(request.extra, formatName, undefined, target.lose);
+  reportForeign(request.extra, formatName, undefined, target.drop);
   refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
   const customTools = encodeTools(body, request, writing);
   const { refuses, ranges } = target.traits;
-  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, lose: target.lose });
+  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, drop: target.drop });
   if (!writing.native) dropBlankStops(body, writing);
   const unwrapTool = writeResponseFormat(request, body, target);
   writeThinking(request, body, target);
@@ -69,8 +69,8 @@ function dropBlankStops(body: MutableObject, writing: Writing): void {
 
 function writeThinking({ settings, extra }: ChatRequest, body: MutableObject, target: EncodeTarget): void {
   if (settings.reasoning === undefined) return;
-  const { traits, lose } = target;
-  writeReasoning(body, settings.reasoning, own(extra), { traits, maxOutput: settings.maxOutput, lose });
+  const { traits, drop } = target;
+  writeReasoning(body, settings.reasoning, own(extra), { traits, maxOutput: settings.maxOutput, drop });
 }
 
 /** Writes back what only this format knows of the top level. */

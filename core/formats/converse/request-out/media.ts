@@ -17,7 +17,7 @@ export function encodeMedia(
   const found = sourceOf(block, writing);
   if (found === undefined) return undefined;
   const { kind, format, source } = found;
-  if (block.detail !== undefined) target.lose(`${placeOf(block)}.detail`);
+  if (block.detail !== undefined) target.drop(`${placeOf(block)}.detail`);
   const title = titleOf(block, kind, writing);
   return { key: kind.key, wire: { ...defined({ format, name: title }), source } };
 }
@@ -56,7 +56,7 @@ function dataOf(block: MediaBlock, data: string, mimeType: string, writing: Writ
   if (format === undefined && $format !== null)
     return refuse(block, `${article(block)} of type ${shown}`, writing);
   if (!writing.native && format === 'txt' && shown !== 'text/plain')
-    writing.target.lose(`${placeOf(block)}.mimeType`);
+    writing.target.drop(`${placeOf(block)}.mimeType`);
   const isText = $source === 'text';
   return {
     kind,
@@ -84,7 +84,7 @@ function article({ type }: MediaBlock): string {
 /** Documents must have a name, of certain characters, that no other has. */
 function titleOf({ name: title, at }: MediaBlock, kind: MediaKind, writing: Writing): string | undefined {
   if (kind.key !== 'document') {
-    if (title !== undefined && !writing.native) writing.target.lose(`${at ?? 'messages'}.name`);
+    if (title !== undefined && !writing.native) writing.target.drop(`${at ?? 'messages'}.name`);
     return writing.native ? title : undefined;
   }
   if (writing.native) return title;
@@ -93,6 +93,6 @@ function titleOf({ name: title, at }: MediaBlock, kind: MediaKind, writing: Writ
     .replaceAll(/\s+/g, ' ')
     .slice(0, 190);
   const given = numberedId(plain.trim() === '' ? 'document' : plain, writing.documents).replaceAll('_', '-');
-  if (title !== undefined && given !== title) writing.target.lose(`${at ?? 'messages'}.name`);
+  if (title !== undefined && given !== title) writing.target.drop(`${at ?? 'messages'}.name`);
   return given;
 }

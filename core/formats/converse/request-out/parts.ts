@@ -15,7 +15,7 @@ import { ownCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { encodeMedia } from './media.ts';
-import { blockWriter, canSay, loseProof, partsOfResult, placeOf } from '../../_shared/writing.ts';
+import { blockWriter, canSay, dropProof, partsOfResult, placeOf } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 const nothing: readonly JsonObject[] = [];
@@ -24,7 +24,7 @@ const nothing: readonly JsonObject[] = [];
 export function encodeBlock(block: Block, writing: Writing): readonly JsonObject[] {
   const wire = wireOf(block, writing);
   if (wire === undefined) {
-    if (block.cache !== undefined) writing.target.lose(`${placeOf(block)}.cache`);
+    if (block.cache !== undefined) writing.target.drop(`${placeOf(block)}.cache`);
     return nothing;
   }
   return block.cache === undefined ? [wire] : [wire, ...cachePoint(block.cache, placeOf(block), writing)];
@@ -47,13 +47,13 @@ const wireOf = blockWriter<Writing>({
 });
 
 function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined {
-  const { lose } = writing.target;
+  const { drop } = writing.target;
   const kept = own(block.extra);
-  loseProof(block, writing);
+  dropProof(block, writing);
   const citations = block.citations?.map(ownCitation).filter((citation) => citation !== undefined) ?? [];
   const cited = kept.$cited !== undefined || citations.length > 0;
   if (block.citations !== undefined && (!cited || citations.length < block.citations.length))
-    lose(`${placeOf(block)}.citations`);
+    drop(`${placeOf(block)}.citations`);
   if (kept.$json === true) return finish({ json: valueOf(block.text) }, kept);
   if (isObject(kept.guardContent)) {
     const { guardContent, ...rest } = kept;
@@ -63,7 +63,7 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
   }
   if (!cited) {
     if (canSay(block.text, block, writing)) return textBlock(block.text, block);
-    if (block.proof !== undefined) lose(placeOf(block));
+    if (block.proof !== undefined) drop(placeOf(block));
     return undefined;
   }
   const content = saidBy(kept.$cited, block.text);
@@ -92,8 +92,8 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
   const { proof, text } = block;
   const bare = proof === undefined && (writing.native || block.extra?.[formatName] !== undefined);
   if (proof?.format !== formatName && !bare) {
-    writing.target.lose(placeOf(block));
-    loseProof(block, writing);
+    writing.target.drop(placeOf(block));
+    dropProof(block, writing);
     return undefined;
   }
   const wire: JsonObject =
@@ -133,7 +133,7 @@ function encodeResult(block: ToolResultBlock, writing: Writing): JsonObject {
 /** No cache point stands in a result. */
 function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
   const { cache, ...bare } = part;
-  if (cache !== undefined && !writing.native) writing.target.lose(`${placeOf(part)}.cache`);
+  if (cache !== undefined && !writing.native) writing.target.drop(`${placeOf(part)}.cache`);
   return encodeBlock(writing.native ? part : bare, writing);
 }
 

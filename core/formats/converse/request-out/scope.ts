@@ -14,9 +14,9 @@ export function cachePoint(
   writing: Writing,
 ): readonly JsonObject[] {
   if (cache === undefined) return [];
-  const { lose, traits } = writing.target;
+  const { drop, traits } = writing.target;
   if (traits.refuses?.includes('cache') !== true)
     return [{ cachePoint: cacheMark('default', cache, writing, at) }];
-  lose(`${at}.cache`);
+  drop(`${at}.cache`);
   return [];
 }

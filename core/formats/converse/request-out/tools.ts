@@ -36,10 +36,10 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
   const { tools, toolChoice, messages } = request;
   const { target } = writing;
   if (toolChoice?.type === 'none') {
-    if (tools.length > 0) target.lose('tool_choice');
+    if (tools.length > 0) target.drop('tool_choice');
     // A history with calls is refused without the tools that were called.
     if (callsIn(messages).length > 0) return tools;
-    for (const tool of tools) target.lose(tool.at ?? 'tools');
+    for (const tool of tools) target.drop(tool.at ?? 'tools');
     return [];
   }
   return allowedTools(request, writing);
@@ -47,7 +47,7 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
   const at = tool.at ?? 'tools';
-  reportForeign(tool.extra, formatName, at, writing.target.lose);
+  reportForeign(tool.extra, formatName, at, writing.target.drop);
   const wire = toolWire(tool, at, writing);
   if (wire === undefined) return [];
   putBack(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
@@ -66,7 +66,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
       const described = description !== '' || writing.native ? { description } : {};
       // Models without structured output refuse the member.
       const isLost = strict !== undefined && writing.target.traits.jsonSchema === false;
-      if (isLost) writing.target.lose(`${at}.strict`);
+      if (isLost) writing.target.drop(`${at}.strict`);
       return {
         toolSpec: {
           name: writing.toolName(name),
@@ -106,10 +106,10 @@ function encodeChoice(
   some: boolean,
   { native, target, toolName }: Writing,
 ): JsonObject | undefined {
-  if (settings.parallelTools !== undefined) target.lose('settings.parallelTools');
+  if (settings.parallelTools !== undefined) target.drop('settings.parallelTools');
   if (toolChoice === undefined || toolChoice.type === 'none') return undefined;
   if (!some && !native) {
-    target.lose('tool_choice');
+    target.drop('tool_choice');
     return undefined;
   }
   switch (toolChoice.type) {

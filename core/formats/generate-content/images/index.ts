@@ -78,25 +78,25 @@ function sumTokens(one: ImageTokens | undefined, other: ImageTokens | undefined)
 }
 
 /** What neither way of asking has room for. `auto` asks for nothing. */
-function loseSettings(request: ImageRequest, { lose }: EncodeTarget): void {
+function dropSettings(request: ImageRequest, { drop }: EncodeTarget): void {
   const { quality, background, style, delivery, partials = 0, user, extra } = request;
-  reportForeign(extra, formatName, undefined, lose);
-  if (quality !== undefined && quality !== 'auto') lose('quality');
-  if (background !== undefined && background !== 'auto') lose('background');
-  if (style !== undefined) lose('style');
-  if (delivery === 'url') lose('response_format');
-  if (partials > 0) lose('partial_images');
-  if (user !== undefined) lose('user');
+  reportForeign(extra, formatName, undefined, drop);
+  if (quality !== undefined && quality !== 'auto') drop('quality');
+  if (background !== undefined && background !== 'auto') drop('background');
+  if (style !== undefined) drop('style');
+  if (delivery === 'url') drop('response_format');
+  if (partials > 0) drop('partial_images');
+  if (user !== undefined) drop('user');
 }
 
 function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, images: given, mask, fileFormat, compression } = request;
-  const { model, traits, lose } = target;
-  loseSettings(request, target);
-  if (fileFormat !== undefined && fileFormat !== 'png') lose('output_format');
-  if (compression !== undefined) lose('output_compression');
+  const { model, traits, drop } = target;
+  dropSettings(request, target);
+  if (fileFormat !== undefined && fileFormat !== 'png') drop('output_format');
+  if (compression !== undefined) drop('output_compression');
   if (mask !== undefined) refuseContent({ at: 'mask' }, 'a mask', formatName, target);
-  const imageConfig = writeSize(request, contentRatios, traits, lose);
+  const imageConfig = writeSize(request, contentRatios, traits, drop);
   return {
     ...methodPath(model, 'generateContent'),
     body: {
@@ -120,17 +120,17 @@ const outputTypes = lookupTable<string>({ png: 'image/png', jpeg: 'image/jpeg' }
 
 function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, images: given, mask, count, fileFormat, compression } = request;
-  const { model, traits, lose } = target;
-  loseSettings(request, target);
+  const { model, traits, drop } = target;
+  dropSettings(request, target);
   if (given.length > 0)
     throw unsupportedContent('image', 'an image to be changed', `${formatName} (:predict)`);
   if (mask !== undefined) refuseContent({ at: 'mask' }, 'a mask', formatName, target);
   const mimeType = outputTypes[fileFormat ?? ''];
-  if (fileFormat !== undefined && mimeType === undefined) lose('output_format');
+  if (fileFormat !== undefined && mimeType === undefined) drop('output_format');
   const compresses = compression !== undefined && fileFormat === 'jpeg';
-  if (compression !== undefined && !compresses) lose('output_compression');
+  if (compression !== undefined && !compresses) drop('output_compression');
   const outputOptions = mimeType && { mimeType, ...(compresses ? { compressionQuality: compression } : {}) };
-  const { imageSize: sampleImageSize, ...ratio } = writeSize(request, predictRatios, traits, lose);
+  const { imageSize: sampleImageSize, ...ratio } = writeSize(request, predictRatios, traits, drop);
   return {
     ...methodPath(model, 'predict'),
     body: {

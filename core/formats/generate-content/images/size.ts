@@ -18,34 +18,34 @@ export function writeSize(
   { size }: ImageRequest,
   ratios: readonly string[],
   { images }: ModelTraits,
-  lose: (path: string) => void,
+  drop: (path: string) => void,
 ): JsonObject {
   if (size === undefined || size === 'auto') return {};
   if (ratios.includes(size)) return { aspectRatio: size };
   const largest = sizes.findIndex(([name]) => name === (images?.largest ?? '1K'));
   const named = sizes.findIndex(([name]) => name === size.toUpperCase());
-  if (named >= 0) return classOf(named, largest, lose);
+  if (named >= 0) return classOf(named, largest, drop);
   const [width = 0, height = 0] = /^(\d{1,5})x(\d{1,5})$/.exec(size)?.slice(1).map(Number) ?? [];
   if (width === 0 || height === 0) {
-    lose('size');
+    drop('size');
     return {};
   }
   const ratio = ratioOfSize(size, ratios);
-  if (ratio === undefined) lose('size');
+  if (ratio === undefined) drop('size');
   const longest = Math.max(width, height);
   return {
     ...(ratio === undefined ? {} : { aspectRatio: ratio }),
     ...classOf(
       sizes.findIndex(([, most]) => longest <= most),
       largest,
-      lose,
+      drop,
     ),
   };
 }
 
 /** The ordinary size needs no word. */
-function classOf(wanted: number, largest: number, lose: (path: string) => void): JsonObject {
-  if (wanted > largest) lose('size');
+function classOf(wanted: number, largest: number, drop: (path: string) => void): JsonObject {
+  if (wanted > largest) drop('size');
   const [name = '1K'] = sizes[Math.min(wanted, largest)] ?? [];
   return name === '1K' ? {} : { imageSize: name };
 }

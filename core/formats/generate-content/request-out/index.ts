@@ -45,7 +45,7 @@ export function methodPath(model: string, method: string): Omit<EncodedRequest, 
 export function encodeBody(request: ChatRequest, writing: Writing): MutableObject {
   const { target } = writing;
   const fields = own(request.extra);
-  reportForeign(request.extra, formatName, '', target.lose);
+  reportForeign(request.extra, formatName, '', target.drop);
   const body: MutableObject = {};
   if (typeof fields.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
   const instructions = encodeSystem(request.system, writing);
@@ -72,8 +72,8 @@ function encodeSystem(system: readonly Message[], writing: Writing): MutableObje
   const parts: MutableObject[] = [];
   const content: MutableObject = {};
   for (const message of system) {
-    reportForeign(message.extra, formatName, message.at, writing.target.lose);
-    if (message.cache !== undefined) writing.target.lose(`${message.at}.cache`);
+    reportForeign(message.extra, formatName, message.at, writing.target.drop);
+    if (message.cache !== undefined) writing.target.drop(`${message.at}.cache`);
     const fields = own(message.extra);
     if (typeof fields.$role === 'string') content.role = fields.$role;
     putBack(content, fields);
@@ -94,14 +94,14 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
   const handled = new Set<string>(respelled.map((row) => row.name));
   const { stop } = settings;
   const long = !native && stop !== undefined && stop.length > stopLimit;
-  if (long) target.lose('settings.stop');
+  if (long) target.drop('settings.stop');
   const { refuses } = target.traits;
   const plain = long ? { ...settings, stop: stop.slice(0, stopLimit) } : settings;
-  writeSettings(plain, rows, body, { refuses, ranges: target.traits.ranges, handled, lose: target.lose });
+  writeSettings(plain, rows, body, { refuses, ranges: target.traits.ranges, handled, drop: target.drop });
   for (const row of respelled) {
     const value = settings[row.name];
     if (value !== undefined && refuses?.includes(row.name)) {
-      target.lose(`settings.${row.name}`);
+      target.drop(`settings.${row.name}`);
       continue;
     }
     if (
@@ -115,7 +115,7 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
     else {
       const written = row.write(value as Parameters<typeof row.write>[0]);
       const path = row.paths[0];
-      if (written === undefined || path === undefined) target.lose(`settings.${row.name}`);
+      if (written === undefined || path === undefined) target.drop(`settings.${row.name}`);
       else putAt(body, path, written);
     }
   }
@@ -143,12 +143,12 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: Wr
   if (name === 'reasoning' && reasoning !== undefined) {
     // A Responses client says itself whether it wants a summary; the others show thoughts whenever there are some.
     const showByDefault = request.format !== 'responses' && request.format !== formatName;
-    const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, lose: target.lose });
+    const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, drop: target.drop });
     if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);
   }
   if (name !== 'responseFormat' || responseFormat === undefined) return;
   if (target.traits.jsonSchema === false && responseFormat.type === 'json-schema') return;
-  writeResponseFormat(body, responseFormat, target.traits, target.lose);
+  writeResponseFormat(body, responseFormat, target.traits, target.drop);
 }
 
 /** Structured output on a model that has none: a function that must be called, when the client brought no functions of its own. */
@@ -158,11 +158,11 @@ function forceAnswer(body: MutableObject, request: ChatRequest, { target }: Writ
   if (jsonSchema !== false || responseFormat?.type !== 'json-schema') return undefined;
   if (refuses?.includes('responseFormat') === true) return undefined;
   if (body.tools !== undefined || !isObject(responseFormat.schema) || forcedTools === 'never') {
-    target.lose('settings.responseFormat');
+    target.drop('settings.responseFormat');
     return undefined;
   }
   const scratch: MutableObject = {};
-  writeResponseFormat(scratch, responseFormat, target.traits, target.lose);
+  writeResponseFormat(scratch, responseFormat, target.traits, target.drop);
   const config = scratch.generationConfig as JsonObject;
   const schema =
     config.responseJsonSchema === undefined

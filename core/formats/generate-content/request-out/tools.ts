@@ -16,15 +16,15 @@ import { defined, objectsOf } from '../../_shared/fields.ts';
 
 /** Writes `tools`, grouped as the client had them; functions of other formats share one entry. */
 export function encodeTools(body: MutableObject, request: ChatRequest, writing: Writing): void {
-  const { lose } = writing.target;
+  const { drop } = writing.target;
   const { $tools: shells } = own(request.extra);
   const tools = keptTools(request, writing);
   for (const name of freeTextTools(tools)) writing.customTools.push(name);
   const entries = new Map<number, MutableObject>();
   const others = new Map<string, MutableObject>();
   for (const tool of tools) {
-    reportForeign(tool.extra, formatName, tool.at, lose);
-    if (tool.cache !== undefined) lose(`${tool.at ?? 'tools'}.cache`);
+    reportForeign(tool.extra, formatName, tool.at, drop);
+    if (tool.cache !== undefined) drop(`${tool.at ?? 'tools'}.cache`);
     const written = encodeTool(tool, writing);
     if (written === undefined) continue;
     const entry = own(tool.extra).$entry;
@@ -60,10 +60,10 @@ function addTo<Key>(entries: Map<Key, MutableObject>, key: Key, written: Mutable
 function keptTools(request: ChatRequest, { native, target }: Writing): readonly Tool[] {
   const choice = request.toolChoice;
   if (native || choice?.type !== 'allowed' || choice.mode !== 'auto') return request.tools;
-  target.lose('tool_choice');
+  target.drop('tool_choice');
   return request.tools.filter((tool) => {
     const kept = (tool.type !== 'function' && tool.type !== 'custom') || choice.names.includes(tool.name);
-    if (!kept) target.lose(tool.at ?? `tools.${tool.name}`);
+    if (!kept) target.drop(tool.at ?? `tools.${tool.name}`);
     return kept;
   });
 }
@@ -88,7 +88,7 @@ function encodeTool(tool: Tool, writing: Writing): MutableObject | undefined {
 
 function encodeFunction(tool: FunctionTool, writing: Writing): MutableObject {
   const { name, description, strict } = tool;
-  if (strict !== undefined) writing.target.lose(`${tool.at ?? 'tools'}.strict`);
+  if (strict !== undefined) writing.target.drop(`${tool.at ?? 'tools'}.strict`);
   const declaration = {
     name: writing.toolName(name),
     ...defined({ description }),
@@ -109,7 +109,7 @@ function schemaOf(tool: FunctionTool, { native, target, inlined }: Writing): Jso
   const written = holds ? { parameters: subset } : {};
   if (schema === undefined || (!native && isEmptyObject(schema))) return written;
   if (native || takesJsonSchema(target.traits)) return { ...written, parametersJsonSchema: schema };
-  const drop = (path: string): void => target.lose(`${tool.at ?? 'tools'}.schema.${path}`);
+  const drop = (path: string): void => target.drop(`${tool.at ?? 'tools'}.schema.${path}`);
   return { ...written, ...defined({ parameters: toSchemaSubset(schema, { drop, inlined }) }) };
 }
 
@@ -136,11 +136,11 @@ function encodeToolChoice(body: MutableObject, request: ChatRequest, writing: Wr
   const { toolChoice } = request;
   if (toolChoice === undefined) return;
   if (!writing.native && !declares(body)) {
-    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') writing.target.lose('tool_choice');
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') writing.target.drop('tool_choice');
     return;
   }
   const calling = writeCalling(toolChoice, request, writing);
-  if (calling === undefined) writing.target.lose('tool_choice');
+  if (calling === undefined) writing.target.drop('tool_choice');
   else putAt(body, 'toolConfig.functionCallingConfig', calling);
 }
 

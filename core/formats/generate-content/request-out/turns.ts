@@ -32,8 +32,8 @@ export function writeContents(messages: readonly Message[], writing: Writing): M
 
 function writeTurn(message: Message, writing: Writing): Turn | undefined {
   const { native, target } = writing;
-  reportForeign(message.extra, formatName, message.at, target.lose);
-  if (message.cache !== undefined) target.lose(`${placeOf(message)}.cache`);
+  reportForeign(message.extra, formatName, message.at, target.drop);
+  if (message.cache !== undefined) target.drop(`${placeOf(message)}.cache`);
   const parts: MutableObject[] = [];
   for (const block of message.content) for (const part of encodeBlock(block, writing)) parts.push(part);
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
@@ -48,9 +48,9 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
 
 /** There is no system turn here: instructions in mid-history are told by the user, in a wrapping that says what they are. */
 function midSystem(message: Message, writing: Writing): Turn | undefined {
-  const { lose } = writing.target;
-  reportForeign(message.extra, formatName, message.at, lose);
-  if (message.content.length > 0) lose(`${placeOf(message)}.role`);
+  const { drop } = writing.target;
+  reportForeign(message.extra, formatName, message.at, drop);
+  if (message.content.length > 0) drop(`${placeOf(message)}.role`);
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === 'text') texts.push(block.text);

@@ -80,7 +80,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #say(event: GatewayEvent): void {
-    if ('extra' in event) this.#losses.loseForeign(event.extra);
+    if ('extra' in event) this.#losses.dropForeign(event.extra);
     switch (event.type) {
       case 'head':
         if (this.#id !== undefined) return;
@@ -114,7 +114,7 @@ export class ReplyEncoder implements StreamEncoder {
       case 'tool-delta':
         return this.#gather(event, event.input);
       case 'media-delta':
-        if (event.transcript !== undefined) this.#losses.lose('transcript');
+        if (event.transcript !== undefined) this.#losses.drop('transcript');
         return this.#gather(event, event.data ?? '');
       case 'citation':
         return this.#cite(event);
@@ -215,7 +215,7 @@ export class ReplyEncoder implements StreamEncoder {
         this.#close({ type: `${kind}-end`, block, choice: event.choice });
     }
     choice.finished = true;
-    if (event.stopSequence !== undefined) this.#losses.lose('stopSequence');
+    if (event.stopSequence !== undefined) this.#losses.drop('stopSequence');
     const ours = event.format === formatName;
     const fields = ours ? own(event.extra) : {};
     const chunk = this.#filling();

@@ -31,7 +31,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
-  reportForeign(request.extra, formatName, undefined, target.lose);
+  reportForeign(request.extra, formatName, undefined, target.drop);
   refuseChoices(request, formatName);
   const body: MutableObject = { model: target.model };
   Object.assign(body, encodeHistory(request, writing));
@@ -59,11 +59,11 @@ function writePlainSettings(request: ChatRequest, body: MutableObject, writing: 
   const refuses =
     request.operation === 'count-tokens' ? settingRows.map((row) => row.name) : target.traits.refuses;
   const { ranges } = target.traits;
-  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, lose: target.lose });
+  writeSettings(request.settings, settingRows, body, { refuses, ranges, handled, drop: target.drop });
   if (native) return;
   if (body.temperature !== undefined && body.top_p !== undefined) {
     delete body.top_p;
-    target.lose('settings.topP');
+    target.drop('settings.topP');
   }
   const stops = visibleStops(body.stop_sequences, writing);
   if (stops === undefined) delete body.stop_sequences;
@@ -74,24 +74,24 @@ function writePlainSettings(request: ChatRequest, body: MutableObject, writing: 
 function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writing): boolean {
   const { reasoning } = request.settings;
   const maxOutput = request.operation === 'chat' ? request.settings.maxOutput : undefined;
-  const { traits, lose } = writing.target;
+  const { traits, drop } = writing.target;
   const kept = own(request.extra);
   if (reasoning === undefined) return kept.$reasoning === undefined;
   if (traits.refuses?.includes('reasoning') === true) {
-    lose('settings.reasoning');
+    drop('settings.reasoning');
     return false;
   }
   const verbatim = writing.native && isNative(reasoning, kept, traits);
   const plan = verbatim
     ? nativeThinking(reasoning, kept)
-    : askForThinking(reasoning, { traits, maxOutput, lose });
+    : askForThinking(reasoning, { traits, maxOutput, drop });
   applyThinking(body, plan, request.operation);
   const mayChange = !verbatim || writing.reasoningDropped;
   if (mayChange && thinks(body.thinking) && historyForbidsThinking(body, thinkingWords)) {
     delete body.thinking;
-    lose('settings.reasoning');
+    drop('settings.reasoning');
   }
-  if (!verbatim && thinks(body.thinking)) makeRoomForThinking(body, thinkingWords, lose);
+  if (!verbatim && thinks(body.thinking)) makeRoomForThinking(body, thinkingWords, drop);
   return verbatim;
 }
 
@@ -110,7 +110,7 @@ function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, ta
     const tied = new Set(
       Object.keys(kept).filter((key) => key.startsWith('thinking.') || key === 'output_config.effort'),
     );
-    for (const key of tied) target.lose(key);
+    for (const key of tied) target.drop(key);
     if (tied.size > 0) fields = fieldsBeside(kept, tied);
   }
   const formats = ['output_config.format', 'output_format'].filter((path) => kept[path] === undefined);

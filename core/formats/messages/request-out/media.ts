@@ -45,7 +45,7 @@ function encodeUrl(
   const wire: MutableObject = { type: 'url', url: source.url };
   if (source.mimeType !== undefined) {
     if (own(block.extra).$mediaType === true) wire.media_type = source.mimeType;
-    else writing.target.lose(`${placeOf(block)}.mimeType`);
+    else writing.target.drop(`${placeOf(block)}.mimeType`);
   }
   return { type, source: wire };
 }
@@ -67,7 +67,7 @@ function encodeData(
   }
   if (bare === 'application/pdf') return { type, source: base64Source(data, bare) };
   if (!isText(bare)) return refuse(block, `a file of type ${bare}`, writing);
-  if (bare !== 'text/plain') writing.target.lose(`${placeOf(block)}.mimeType`);
+  if (bare !== 'text/plain') writing.target.drop(`${placeOf(block)}.mimeType`);
   return { type, source: textSource(data, 'text/plain') };
 }
 

@@ -12,7 +12,7 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
 import { formatName, own } from '../wire.ts';
-import { blockWriter, canSay, loseProof, partsOfResult, placeOf, refuse } from '../../_shared/writing.ts';
+import { blockWriter, canSay, dropProof, partsOfResult, placeOf, refuse } from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 
@@ -27,16 +27,16 @@ export const encodeBlock = blockWriter<Writing>({
 });
 
 function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined {
-  const { lose } = writing.target;
-  loseProof(block, writing);
+  const { drop } = writing.target;
+  dropProof(block, writing);
   if (!canSay(block.text, block, writing)) {
-    if (block.proof !== undefined) lose(placeOf(block));
+    if (block.proof !== undefined) drop(placeOf(block));
     return undefined;
   }
   const wire = textBlock(block.text, block, writing);
   if (block.citations === undefined) return wire;
   const citations = block.citations.map(encodeCitation).filter((citation) => citation !== undefined);
-  if (citations.length < block.citations.length) lose(`${placeOf(block)}.citations`);
+  if (citations.length < block.citations.length) drop(`${placeOf(block)}.citations`);
   return citations.length === 0 && block.citations.length > 0 ? wire : { ...wire, citations };
 }
 
@@ -48,8 +48,8 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
   const { proof, text } = block;
   if (proof?.format !== formatName) {
     writing.reasoningDropped = true;
-    writing.target.lose(placeOf(block));
-    loseProof(block, writing);
+    writing.target.drop(placeOf(block));
+    dropProof(block, writing);
     return undefined;
   }
   const wire: MutableObject =
@@ -98,11 +98,11 @@ function encodeMedia(block: MediaBlock, writing: Writing): JsonObject | undefine
   if (block.type === 'audio' || block.type === 'video') return refuse(block, block.type, writing);
   const encoded = encodeSource(block, writing);
   if (encoded === undefined) return undefined;
-  if (block.detail !== undefined) target.lose(`${placeOf(block)}.detail`);
+  if (block.detail !== undefined) target.drop(`${placeOf(block)}.detail`);
   const wire: MutableObject = { type: encoded.type, source: encoded.source };
   if (block.name !== undefined) {
     if (encoded.type === 'document' || writing.native) wire.title = block.name;
-    else target.lose(`${placeOf(block)}.name`);
+    else target.drop(`${placeOf(block)}.name`);
   }
   return finish(wire, block, writing);
 }

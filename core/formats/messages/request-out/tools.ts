@@ -29,11 +29,11 @@ export function encodeTools(body: MutableObject, request: ChatRequest, writing: 
 
 function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const at = tool.at ?? 'tools';
-  reportForeign(tool.extra, formatName, at, writing.target.lose);
+  reportForeign(tool.extra, formatName, at, writing.target.drop);
   const wire = toolWire(tool, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   if (writing.target.traits.marksTools !== false) addCache(wire, tool, writing, at);
-  else if (tool.cache !== undefined) writing.target.lose(`${at}.cache`);
+  else if (tool.cache !== undefined) writing.target.drop(`${at}.cache`);
   putBack(wire, own(tool.extra), ['cache_control']);
   return wire;
 }
@@ -76,14 +76,14 @@ function hosted(
 function encodeChoice(request: ChatRequest, some: boolean, writing: Writing): JsonObject | undefined {
   const { toolChoice, settings } = request;
   const parallel = settings.parallelTools;
-  const { lose } = writing.target;
+  const { drop } = writing.target;
   if (!some && !writing.native) {
-    if (toolChoice !== undefined) lose('tool_choice');
-    if (parallel !== undefined) lose('settings.parallelTools');
+    if (toolChoice !== undefined) drop('tool_choice');
+    if (parallel !== undefined) drop('settings.parallelTools');
     return undefined;
   }
   if (parallel !== undefined && toolChoice?.type === 'none' && !writing.native) {
-    lose('settings.parallelTools');
+    drop('settings.parallelTools');
     return { type: 'none' };
   }
   // Where the client's word for the choice is unknown here it comes back from `extra`.

@@ -6,7 +6,7 @@ import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, kept, own } from '../wire.ts';
-import { finishPiece, idOf, loseField, type Scope } from '../../_openai/scope.ts';
+import { finishPiece, idOf, dropField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
 /** What stands for a result that the history does not have: every call must be answered. */
@@ -14,8 +14,8 @@ const noOutput = '(no output)';
 
 /** A call as an item. */
 export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
-  if (block.proof !== undefined) loseField(block, 'proof', scope);
+  if (block.cache !== undefined) dropField(block, 'cache', scope);
+  if (block.proof !== undefined) dropField(block, 'proof', scope);
   const held = kept(block.extra, '$item') ?? {};
   const tool = typeof held.type === 'string' ? clientToolOfCall(held.type) : undefined;
   if (tool !== undefined) {
@@ -51,7 +51,7 @@ function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObjec
 
 /** A result as an item. */
 export function writeOutput(block: ToolResultBlock, scope: Scope): JsonObject {
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  if (block.cache !== undefined) dropField(block, 'cache', scope);
   const held = kept(block.extra, '$item') ?? {};
   switch (held.type) {
     case 'local_shell_call_output':
@@ -75,7 +75,7 @@ function namedOutput(block: ToolResultBlock, held: JsonObject, scope: Scope): Js
   const content = writeContent(block.content, block.plain, scope, 'tool');
   wire.output = block.failed === true ? markFailed(content, 'input_text') : content;
   if (Array.isArray(wire.output) && wire.output.length === 0 && scope.foreign) wire.output = '';
-  if (block.failed === true) loseField(block, 'failed', scope);
+  if (block.failed === true) dropField(block, 'failed', scope);
   return finishPiece(wire, block, scope);
 }
 
@@ -118,11 +118,11 @@ export function writeReasoningItem(block: ReasoningBlock, scope: Scope): JsonObj
     );
   }
   if (scope.target.traits.replaysReasoning === true && block.text !== '') {
-    if (proof !== undefined) loseField(block, 'proof', scope);
+    if (proof !== undefined) dropField(block, 'proof', scope);
     const content = [{ type: 'reasoning_text', text: block.text }];
     return finishPiece({ type: 'reasoning', summary: [], content }, block, scope);
   }
-  scope.target.lose(block.at ?? 'messages');
+  scope.target.drop(block.at ?? 'messages');
   return undefined;
 }
 

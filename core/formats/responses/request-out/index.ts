@@ -54,8 +54,8 @@ export function encodeRequest(whole: ChatRequest, target: EncodeTarget): Encoded
   if ($truncation !== undefined) body.truncation = $truncation;
   const { include: _, ...fields } = own(request.extra);
   putBack(body, fields);
-  for (const path in fields) if (path.startsWith('instructions.')) target.lose(path);
-  reportForeign(request.extra, formatName, '', target.lose);
+  for (const path in fields) if (path.startsWith('instructions.')) target.drop(path);
+  reportForeign(request.extra, formatName, '', target.drop);
   if (!counting) writeStream(request, body, scope);
   return {
     ...passThrough(request.operation, target.headers),
@@ -87,10 +87,10 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   const { settings } = request;
   const { target, foreign } = scope;
   const low = foreign && settings.maxOutput !== undefined && settings.maxOutput < leastOutput;
-  if (low) target.lose('settings.maxOutput');
+  if (low) target.drop('settings.maxOutput');
   const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
   const { refuses, ranges } = target.traits;
-  writeSettings(limited, rows, body, { refuses, ranges, handled, lose: target.lose });
+  writeSettings(limited, rows, body, { refuses, ranges, handled, drop: target.drop });
   writeUserAndTier(settings, own(request.extra), body, scope, tiers);
   writeWish(request, body, scope);
   const unwrapTool = writeText(request, body, scope);
@@ -114,9 +114,9 @@ function writeWish(request: ChatRequest, body: MutableObject, scope: Scope): voi
     if ($reasoning !== undefined) body.reasoning = $reasoning;
     return;
   }
-  const { traits, lose } = scope.target;
+  const { traits, drop } = scope.target;
   const { reasoning } = request.settings;
-  const written = reasoning && writeReasoning(reasoning, traits, lose);
+  const written = reasoning && writeReasoning(reasoning, traits, drop);
   if (written === undefined) return;
   const held = isObject($reasoning) ? $reasoning : {};
   body.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };

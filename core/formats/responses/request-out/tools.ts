@@ -3,7 +3,7 @@ import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { loseBeside, type Scope } from '../../_openai/scope.ts';
+import { dropBeside, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -17,7 +17,7 @@ export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
 /** Writes `tools` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { $tools, $tool_choice } = own(request.extra);
-  for (const tool of request.tools) loseBeside(tool, scope);
+  for (const tool of request.tools) dropBeside(tool, scope);
   if (toolsAsWritten(scope)) {
     if ($tools !== undefined) body.tools = $tools;
     if ($tool_choice !== undefined) body.tool_choice = $tool_choice;
@@ -73,7 +73,7 @@ function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope
   }
   // Providers refuse a choice where there is nothing to choose from.
   if (!Array.isArray(body.tools)) {
-    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('tool_choice');
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.drop('tool_choice');
     return;
   }
   body.tool_choice = writeChoice(toolChoice, request, scope);

@@ -5,7 +5,7 @@ import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './ca
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, kept, own } from '../wire.ts';
-import { loseBeside, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+import { dropBeside, dropField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** `instructions` and `input` of the wire. */
 export interface WrittenInput {
@@ -50,7 +50,7 @@ function instructionsOf(system: Message[], scope: Scope): { readonly instruction
   if (message === undefined || (scope.foreign && !(isText(message) && message.content.length === 1)))
     return {};
   system.splice(index, 1);
-  loseBeside(message, scope);
+  dropBeside(message, scope);
   const text = writeContent(message.content, true, scope, 'system');
   return typeof text === 'string' ? { instructions: text } : {};
 }
@@ -63,7 +63,7 @@ function isText(message: Message): boolean {
 
 /** Instructions in mid-history, for models that take them at the beginning only. */
 function toldByUser(message: Message, scope: Scope): Message {
-  loseField(message, 'role', scope);
+  dropField(message, 'role', scope);
   const content = message.content.map((block) =>
     block.type === 'text' ? { ...block, text: `<system>${block.text}</system>` } : block,
   );
@@ -85,7 +85,7 @@ class ItemWriter {
   add(message: Message): void {
     const scope = this.#scope;
     this.#asidesBefore(Number(/^input\[(\d+)\]/.exec(message.at ?? '')?.[1] ?? Number.NaN));
-    loseBeside(message, scope);
+    dropBeside(message, scope);
     if (own(message.extra).$message !== undefined) {
       this.#items.push(messageItem(message, message.content, scope));
       return;

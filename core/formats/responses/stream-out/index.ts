@@ -42,7 +42,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     this.#provider = isObject($response) ? $response : undefined;
     this.#id = responseId(head?.id ?? '', this.context.requestId);
     this.#created = head?.created ?? this.context.created;
-    this.#output = new OutputWriter(this.#writer, this.#id, this.context, (path) => this.losses.lose(path));
+    this.#output = new OutputWriter(this.#writer, this.#id, this.context, (path) => this.losses.drop(path));
     for (const type of ['created', 'in_progress'])
       this.#lifecycle(type, { status: 'in_progress', provider: this.#provider });
   }
@@ -118,7 +118,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     const id = isObject(item) ? item.id : item_id;
     if (typeof index !== 'number' && typeof id !== 'string' && !isObject(item)) {
       // What belongs to an item and does not say to which has no place.
-      if (isOrdinary(type) || type.includes('_call.')) return this.losses.lose(`opaque.${type}`);
+      if (isOrdinary(type) || type.includes('_call.')) return this.losses.drop(`opaque.${type}`);
       return this.#writer.say(type, rest);
     }
     const known = typeof id === 'string' ? this.#blocksById.get(id) : undefined;
@@ -126,7 +126,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     const block = type === added ? undefined : (known ?? placed);
     if (block !== undefined) return this.route(block, event);
     const opens = type === added || type === 'response.output_item.done';
-    if (!opens || !isObject(item) || textOf(item.type) === '') return this.losses.lose(`opaque.${type}`);
+    if (!opens || !isObject(item) || textOf(item.type) === '') return this.losses.drop(`opaque.${type}`);
     this.#invented -= 1;
     if (typeof index === 'number') this.#blocksByIndex.set(index, this.#invented);
     if (typeof id === 'string') this.#blocksById.set(id, this.#invented);

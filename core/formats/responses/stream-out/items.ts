@@ -29,7 +29,7 @@ export class OutputWriter {
   refused = false;
   readonly #writer: FrameWriter;
   readonly #response: string;
-  readonly #lose: (path: string) => void;
+  readonly #drop: (path: string) => void;
   readonly #context: ReplyContext;
   /** Ids of calls that were given out, and how often each was wanted. */
   readonly #callIds = new Map<string, number>();
@@ -40,10 +40,10 @@ export class OutputWriter {
   /** What the block on the floor began with, until its first word. */
   #start: Start | undefined;
 
-  constructor(writer: FrameWriter, response: string, context: ReplyContext, lose: (path: string) => void) {
+  constructor(writer: FrameWriter, response: string, context: ReplyContext, drop: (path: string) => void) {
     this.#writer = writer;
     this.#response = response;
-    this.#lose = lose;
+    this.#drop = drop;
     this.#context = context;
   }
 
@@ -132,7 +132,7 @@ export class OutputWriter {
     this.#start = event;
     const added = kept(event.extra, '$item')?.type;
     if (event.type === 'media-start') {
-      if (event.media !== 'image') this.#lose('media');
+      if (event.media !== 'image') this.#drop('media');
       else if (added === imageType) this.#image(event);
     } else if (event.type === 'reasoning-start') {
       if (added === 'reasoning') this.#need('reasoning', ReasoningItem);
@@ -175,8 +175,8 @@ export class OutputWriter {
   #cite(block: number, { citation }: EventOf<'citation'>): void {
     this.floor ??= block;
     const isTold = this.#part('output_text').annotate((length) => writeAnnotation(citation, length));
-    if (!isTold) this.#lose('citation');
-    else if (citation.quote !== undefined) this.#lose('citation.quote');
+    if (!isTold) this.#drop('citation');
+    else if (citation.quote !== undefined) this.#drop('citation.quote');
   }
 
   #endText(event: EventOf<'text-end' | 'refusal-end'>): void {
@@ -267,12 +267,12 @@ export class OutputWriter {
       if (start?.type === 'media-start' && start.media === 'image') this.#image(start).data(data);
       else if (start === undefined && this.#item instanceof ImageItem) this.#item.data(data);
     }
-    if (transcript !== undefined) this.#lose('media');
+    if (transcript !== undefined) this.#drop('media');
   }
 
   #endMedia({ url, extra }: EventOf<'media-end'>): void {
     if (this.floor === undefined) return;
-    if (url !== undefined) this.#lose('media.url');
+    if (url !== undefined) this.#drop('media.url');
     this.#leave(kept(extra, '$done'));
   }
 
@@ -280,7 +280,7 @@ export class OutputWriter {
     const type = textOf(value.type);
     const { item, ...frame } = value;
     if (this.floor !== block) {
-      if (!isObject(item)) return this.#lose(`opaque.${type}`);
+      if (!isObject(item)) return this.#drop(`opaque.${type}`);
       this.floor = block;
       this.#open(textOf(item.type), item, (begun) => new OpaqueItem(begun, item, frame));
     }

@@ -119,7 +119,7 @@ describe.each(newDatabases())('the store of run-time configuration on $kind', ({
     expect(await store.write(0, creation('before'))).toBe(1);
     const before = await store.read();
     // The entries and the revision are written by then, and the history is not.
-    await loseAtHistory(stores, kind);
+    await dropAtHistory(stores, kind);
     await expect(store.write(1, creation('one', 'two'))).rejects.toThrow(
       kind === 'SQLite' ? 'the disk is gone' : 'terminating connection',
     );
@@ -133,7 +133,7 @@ describe.each(newDatabases())('the store of run-time configuration on $kind', ({
 });
 
 /** Has the database fail at the next record of the history: PostgreSQL ends the connection, SQLite fails as with a full disk. */
-async function loseAtHistory({ database }: Stores, kind: string): Promise<void> {
+async function dropAtHistory({ database }: Stores, kind: string): Promise<void> {
   const sql = sqlOf(database);
   if (kind === 'SQLite') {
     await sql.run(() =>
@@ -146,14 +146,14 @@ async function loseAtHistory({ database }: Stores, kind: string): Promise<void> 
   }
   await sql.run(() =>
     rows(
-      `CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
+      `CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS
        'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'`,
     ),
   );
   await sql.run(() =>
     rows(
       `CREATE TRIGGER lost BEFORE INSERT ON keyv FOR EACH ROW
-       WHEN (NEW.namespace = 'runtime-config-history') EXECUTE FUNCTION lose()`,
+       WHEN (NEW.namespace = 'runtime-config-history') EXECUTE FUNCTION drop()`,
     ),
   );
 }
