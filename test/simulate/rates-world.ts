@@ -195,8 +195,9 @@ export class RatesWorld {
     // In some worlds calls go on for long after the last fault.
     if (!this.#isHealthy) this.#goWrong(end * this.#chance.of([0.3, 1]));
     await this.#time.runUntil(end + 3_000, check);
+    if (this.#chance.is(0.3)) await this.#holdForLong(check);
     const held = this.#chance.is(0.5) ? this.#holdOneOfEach() : new Set<string>();
-    await this.#time.runUntil(end + 8_000 + lease + minute + 2 * slice, check);
+    await this.#time.runUntil(this.#time.now + 5_000 + lease + minute + 2 * slice, check);
     await this.#checkEnd(held, check);
     return { calls: this.#served, refused: this.#refused, fromMemory: this.#fromMemory };
   }
@@ -304,6 +305,18 @@ export class RatesWorld {
       this.#send(key, worker, { cost: 1, length: chance.whole(300, 2_500) });
     for (let number = chance.whole(1, 4); number > 0; number -= 1)
       this.#time.after(chance.whole(1, 1_500), () => this.#send(key, other, { cost: 1 }));
+  }
+
+  /** One worker serves few calls from the slots that it holds, for longer than their lease. Then another one needs all of them. */
+  async #holdForLong(check: () => void): Promise<void> {
+    const chance = this.#chance;
+    const key = chance.of(this.#keys);
+    const worker = chance.of([...this.#workers.values()]);
+    const call = (): void => this.#send(key, worker, { cost: 1, length: chance.whole(1, 40) });
+    for (let number = 5; number > 0; number -= 1) this.#time.after(chance.whole(0, 200), call);
+    for (let at = 300; at < 2 * lease; at += chance.whole(200, 700)) this.#time.after(at, call);
+    this.#time.after(2 * lease, () => this.#takeAllSlots(key));
+    await this.#time.runUntil(this.#time.now + 3 * lease, check);
   }
 
   /** What no call has used of a minute, however its slices are looked at, and none waits for. */

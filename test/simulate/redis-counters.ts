@@ -69,7 +69,7 @@ export class RedisCounters implements Counters {
       concerns,
       ...(isLong ? { unleases: concerns } : {}),
     });
-    switch (chance.of(['stop', 'cut', 'half', 'server', 'follower', 'forget', 'split', 'split'])) {
+    switch (chance.of(['stop', 'stop', 'cut', 'half', 'server', 'follower', 'forget', 'split', 'split'])) {
       case 'stop':
         worker.clock.stop(length, chance.is(0.5));
         return trouble('worker');
