@@ -47,13 +47,12 @@ export default definePlugin({
       if (call.edits.affinity !== undefined) return next(call);
       const candidates = catalog.candidates(call.model, call.operation);
       if (candidates.length === 1 && candidates[0]?.targets.length === 1) return next(call);
-      const best = bestOf(candidates, health);
-      if (best.length < 2) return next(call);
       const session = sessionOf(call, headers);
       if (session === undefined) return next(call);
       // Whoever shares a name with another caller shall not decide where that one's calls go.
-      const { channel, key } = homeOf(hash(`${call.get(caller)?.id ?? ''} ${session}`), best);
-      return next(call.with({ affinity: { channel: channel.id, key: key.id, warm: true } }));
+      const home = homeOf(hash(`${call.get(caller)?.id ?? ''} ${session}`), sharesOf(candidates), health);
+      if (home === undefined) return next(call);
+      return next(call.with({ affinity: { channel: home.channel.id, key: home.key.id, warm: true } }));
     };
   },
 });
@@ -77,44 +76,56 @@ function textIn(value: JsonValue | undefined): string | undefined {
 /** A target with its share of the sessions. */
 interface Share {
   readonly target: Target;
+  readonly rank: number;
   readonly weight: number;
+  /** Of its name. */
+  readonly hash: number;
 }
 
-/** The targets of the highest rank that has any in health. */
-function bestOf(candidates: readonly Candidate[], health: Health): readonly Share[] {
-  const found: Share[] = [];
-  let rank: number | undefined;
-  for (const candidate of candidates) {
-    if (candidate.rank !== rank && found.length > 0) break;
-    rank = candidate.rank;
-    for (const share of sharesOf(candidate, health)) found.push(share);
+/** The shares of a list of candidates. The catalog gives the same one again, which may have thousands. */
+const known = new WeakMap<readonly Candidate[], readonly Share[]>();
+
+function sharesOf(candidates: readonly Candidate[]): readonly Share[] {
+  let shares = known.get(candidates);
+  if (shares === undefined) {
+    shares = candidates.flatMap(({ channel, targets, rank }) => {
+      const weight = Math.max(channel.weight, 1e-9) / targets.length;
+      return targets.map((target) => ({
+        target,
+        rank,
+        weight,
+        hash: hash(`${channel.id} ${target.key.id}`),
+      }));
+    });
+    known.set(candidates, shares);
   }
-  return found;
+  return shares;
 }
 
-function sharesOf({ channel, targets }: Candidate, health: Health): readonly Share[] {
-  const weight = Math.max(channel.weight, 1e-9) / targets.length;
-  return targets.filter((target) => health.waitMs(target) <= 0).map((target) => ({ target, weight }));
-}
-
-/** Rendezvous hashing: each target draws a number for the session, and the highest wins. When one goes only its own sessions move. */
-function homeOf(session: number, [first, ...others]: readonly Share[]): Target {
-  if (first === undefined) throw new Error('There is no target to choose from.');
-  let best = first;
-  let highest = scoreOf(session, first);
-  for (const other of others) {
-    const score = scoreOf(session, other);
-    if (score <= highest) continue;
-    best = other;
+/**
+ * Rendezvous hashing among the targets of the highest rank that has any in health: each draws a number for the session, and the highest
+ * wins. When one goes only its own sessions move. Undefined where there is nothing to choose.
+ */
+function homeOf(session: number, shares: readonly Share[], health: Health): Target | undefined {
+  let best: Share | undefined;
+  let highest = -Infinity;
+  for (const share of shares) {
+    if (best !== undefined && share.rank !== best.rank) break;
+    const score = scoreOf(session, share);
+    // Few are the best so far, and so few are asked about.
+    if (score <= highest || health.waitMs(share.target) > 0) continue;
+    best = share;
     highest = score;
   }
-  return best.target;
+  const isOther = (share: Share): boolean =>
+    share !== best && share.rank === best?.rank && health.waitMs(share.target) <= 0;
+  return shares.some(isOther) ? best?.target : undefined;
 }
 
 /** Such that each target wins as often as its weight says. */
-function scoreOf(session: number, { target, weight }: Share): number {
-  const drawn = (mixed(session ^ hash(`${target.channel.id} ${target.key.id}`)) + 0.5) / 2 ** 32;
-  return -weight / Math.log(drawn);
+function scoreOf(session: number, share: Share): number {
+  const drawn = (mixed(session ^ share.hash) + 0.5) / 2 ** 32;
+  return -share.weight / Math.log(drawn);
 }
 
 /** FNV-1a, 32 bits: quick, and nobody gains by forging it. */

@@ -212,7 +212,7 @@ function channelOf(
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed,
-    pricesAsOf: () => discovery?.prices,
+    ...(discovery === undefined ? {} : { pricesAsOf: () => discovery.prices }),
     priceOf(upstreamModel) {
       const { name = upstreamModel, model } = knownOf(upstreamModel) ?? {};
       const catalogued = model?.price && { name, source: `list of ${known.date}`, row: model.price };

@@ -56,10 +56,22 @@ function reading(call: Call, candidates: readonly Candidate[]): readonly Candida
  * take it, as it is good for no other; else those that take none. Throws 401 where only a credential is missing.
  */
 function allowed(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
-  const first = candidates.find(({ channel }) => channel.forwards !== undefined)?.channel.forwards;
+  const first = forwardsIn(candidates);
   if (first === undefined) return candidates;
   const has = clientCredentialOf(call) !== undefined;
   const fit = candidates.filter(({ channel }) => channel.forwards === (has ? first : undefined));
   if (fit.length === 0) throw missingCredential(call.model);
   return fit;
+}
+
+/** The first provider in a list of candidates to which credentials are forwarded. The catalog gives the same list again, which may have thousands. */
+const providers = new WeakMap<readonly Candidate[], { readonly first: string | undefined }>();
+
+function forwardsIn(candidates: readonly Candidate[]): string | undefined {
+  let known = providers.get(candidates);
+  if (known === undefined) {
+    const first = candidates.find(({ channel }) => channel.forwards !== undefined)?.channel.forwards;
+    providers.set(candidates, (known = { first }));
+  }
+  return known.first;
 }

@@ -24,7 +24,10 @@ export interface Catalog {
   isInModelList(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
-  /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
+  /**
+   * All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. The same array each
+   * time, as long as the model is remembered and no channel changes.
+   */
   candidates(model: string, operation?: Operation): readonly Candidate[];
   /** Every model that is known to be one that can be called now, sorted: the exact names, and what is known behind patterns. */
   list(): readonly ListedModel[];
@@ -38,19 +41,20 @@ export interface Catalog {
 
 /** Builds the catalog. The order of targets is: exact name before pattern, priority, then a draw by weight. */
 export function createCatalog(channels: readonly Channel[], startedAt: number): Catalog {
-  const exact = new Set<string>();
-  for (const channel of channels) for (const name of exactNames(channel)) exact.add(name);
+  const byName = new ChannelsByName(channels);
   let named: ReadonlySet<string> | undefined;
   let listing: readonly ListedModel[] | undefined;
 
   let off: ReadonlySet<string> = new Set();
-  const known = new Map<string, readonly Candidate[]>();
-  const all = (model: string): readonly Candidate[] => {
+  const known = new Map<string, Remembered>();
+  const remembered = (model: string): Remembered => {
     let found = known.get(model);
     if (found === undefined) {
-      found = channels
+      const all = byName
+        .of(model)
         .flatMap((channel) => candidate(channel, model) ?? [])
         .toSorted((a, b) => b.rank - a.rank);
+      found = { all, fit: new Map() };
       // Names repeat; a stranger's flood of new ones is looked up each time and fills no memory.
       if (known.size < 1000 && model.length < 200) known.set(model, found);
     }
@@ -58,10 +62,14 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   };
 
   const candidates = (model: string, operation?: Operation): readonly Candidate[] => {
-    const found = all(model);
-    const isFit = ({ channel }: Candidate): boolean =>
-      !off.has(channel.id) && (operation === undefined || canDo(channel, operation));
-    return found.every(isFit) ? found : found.filter(isFit);
+    const { all, fit } = remembered(model);
+    let found = fit.get(operation);
+    if (found === undefined) {
+      const isFit = ({ channel }: Candidate): boolean =>
+        !off.has(channel.id) && (operation === undefined || canDo(channel, operation));
+      fit.set(operation, (found = all.every(isFit) ? all : all.filter(isFit)));
+    }
+    return found;
   };
 
   const targets = (model: string): readonly Target[] => {
@@ -79,8 +87,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
 
   return {
     channels,
-    serves: (model) =>
-      exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
+    serves: (model) => byName.of(model).some((channel) => channel.upstreamModel(model) !== undefined),
     isInModelList: isPublished,
     isKnown: (model) => (named ??= new Set(channels.flatMap(namesOf))).has(model),
     targets,
@@ -98,9 +105,45 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
     isOn: (channel) => !off.has(channel),
     switchOff: (wanted) => {
       off = new Set(wanted);
+      for (const { fit } of known.values()) fit.clear();
       listing = undefined;
     },
   };
+}
+
+/** The channels of a model, on or off, and those that are on, by what they must be able to do. */
+interface Remembered {
+  readonly all: readonly Candidate[];
+  readonly fit: Map<Operation | undefined, readonly Candidate[]>;
+}
+
+/** Finds the channels that may serve a name without asking all of them: a gateway may have thousands. */
+class ChannelsByName {
+  readonly #channels: readonly Channel[];
+  readonly #exact = new Map<string, number[]>();
+  /** Places of those that serve a pattern, or whatever their provider lists. */
+  readonly #open: number[] = [];
+
+  constructor(channels: readonly Channel[]) {
+    this.#channels = channels;
+    for (const [place, channel] of channels.entries()) {
+      const exact = new Set(exactNames(channel));
+      if (exact.size === 0 || exact.size < new Set(channel.models).size) this.#open.push(place);
+      else for (const name of exact) this.#add(name, place);
+    }
+  }
+
+  /** In the order of the config. */
+  of(model: string): readonly Channel[] {
+    const places = [...(this.#exact.get(model) ?? []), ...this.#open];
+    return places.toSorted((one, other) => one - other).flatMap((place) => this.#channels[place] ?? []);
+  }
+
+  #add(name: string, place: number): void {
+    const places = this.#exact.get(name);
+    if (places === undefined) this.#exact.set(name, [place]);
+    else places.push(place);
+  }
 }
 
 function exactNames({ models }: Channel): readonly string[] {

@@ -114,6 +114,8 @@ export class Choice {
     const [only] = candidates;
     if (only !== undefined && candidates.length === 1 && only.targets.length === 1)
       return this.#alone(only, last);
+    const drawn = last ? undefined : this.#drawnOfMany();
+    if (drawn !== undefined) return drawn;
     for (let start = 0; start < candidates.length;) {
       const rank = candidates[start]?.rank;
       let end = start;
@@ -133,6 +135,24 @@ export class Choice {
         return mates === undefined && able.length > 1 ? this.#among(able) : this.#keyOf(mates ?? first);
       }
       start = end;
+    }
+    return undefined;
+  }
+
+  /**
+   * One of many channels by their weight, for the first try of a call. A draw that falls on one that may not be asked is repeated, which is
+   * as fair as a draw among the others, and looks at few of them. Undefined where all are to be looked at.
+   */
+  #drawnOfMany(): Target | undefined {
+    const isFirst = this.#tried === undefined && this.#failed === undefined && this.#beside.length === 0;
+    if (this.#options.how !== 'weight' || !isFirst || this.#candidates.length < many) return undefined;
+    const sums = weightSums(this.#candidates);
+    if (sums.length < many) return undefined;
+    for (let draw = 0; draw < mostDraws; draw += 1) {
+      const candidate = this.#candidates[placeIn(sums, (this.#options.random ?? Math.random)())];
+      const targets = candidate?.targets.filter((target) => this.#mayAsk(target)) ?? [];
+      if (candidate !== undefined && targets.length > 0)
+        return this.#keyOf({ candidate, targets: foremost(targets) });
     }
     return undefined;
   }
@@ -222,6 +242,41 @@ export class Choice {
 }
 
 const none: readonly Target[] = [];
+
+/** From so many channels of one rank on, a draw looks at those alone on which it falls. */
+const many = 16;
+const mostDraws = 4;
+
+/** The weights of the candidates of the highest rank, each with those before it, by the list that the catalog gives again. */
+const sumsOf = new WeakMap<readonly Candidate[], Float64Array>();
+
+function weightSums(candidates: readonly Candidate[]): Float64Array {
+  let sums = sumsOf.get(candidates);
+  if (sums === undefined) {
+    const rank = candidates[0]?.rank;
+    let sum = 0;
+    sums = Float64Array.from(
+      candidates
+        .filter((candidate) => candidate.rank === rank)
+        .map((candidate) => (sum += weightOf({ candidate, targets: candidate.targets }))),
+    );
+    sumsOf.set(candidates, sums);
+  }
+  return sums;
+}
+
+/** The place that a number from 0 to below 1 falls on. */
+function placeIn(sums: Float64Array, drawn: number): number {
+  const wanted = drawn * (sums.at(-1) ?? 0);
+  let low = 0;
+  let high = sums.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sums[middle] ?? 0) > wanted) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
 
 /** A channel with those of its targets that may be asked. */
 interface Able {

@@ -24,10 +24,46 @@ interface Needs {
  * date, and then it has cost no more than the order. The same array where nothing is to be preferred.
  */
 export function fittingFirst(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
-  if (call.operation !== 'chat' || !sharesRanks(candidates)) return candidates;
+  if (call.operation !== 'chat' || candidates.length < 2) return candidates;
   const request = call.outline;
   if (!isChat(request)) return candidates;
-  const needs = needsOf(request, call);
+  let orders = ordersOf.get(candidates);
+  if (orders === undefined) ordersOf.set(candidates, (orders = new Orders(candidates)));
+  return orders.of(needsOf(request, call));
+}
+
+/** What was found for a list of candidates. The catalog gives the same one again, which may have thousands. */
+const ordersOf = new WeakMap<readonly Candidate[], Orders>();
+
+/** The orders of a list of candidates, by what is asked of them. */
+class Orders {
+  readonly #candidates: readonly Candidate[];
+  readonly #sharesRanks: boolean;
+  /** The shortest context, in tokens. */
+  readonly #leastInput: number;
+  /** For requests that fit into every context, by the names of what they need. */
+  readonly #byNeeds = new Map<string, readonly Candidate[]>();
+
+  constructor(candidates: readonly Candidate[]) {
+    this.#candidates = candidates;
+    this.#sharesRanks = sharesRanks(candidates);
+    this.#leastInput = candidates.reduce(
+      (least, { targets: [target] }) => Math.min(least, target?.traits.inputLimit ?? Infinity),
+      Infinity,
+    );
+  }
+
+  of(needs: Needs): readonly Candidate[] {
+    if (!this.#sharesRanks) return this.#candidates;
+    if (needs.input > this.#leastInput) return ordered(this.#candidates, needs);
+    const names = [...needs.media].toSorted().join() + ' ' + needs.abilities.join();
+    let found = this.#byNeeds.get(names);
+    if (found === undefined) this.#byNeeds.set(names, (found = ordered(this.#candidates, needs)));
+    return found;
+  }
+}
+
+function ordered(candidates: readonly Candidate[], needs: Needs): readonly Candidate[] {
   const fits = candidates.map((candidate) => isFit(candidate, needs));
   if (!fits.includes(false) || !fits.includes(true)) return candidates;
   return candidates

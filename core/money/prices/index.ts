@@ -144,22 +144,39 @@ export function createPrices(
   };
 }
 
+/** The prices of a model at the channels that serve it. */
+interface RowsOfModel {
+  /** Each once: thousands of channels may have the same. */
+  readonly rows: readonly Row[];
+  /** Whether they are enough to charge for it. */
+  readonly enough: boolean;
+  /** What the providers had said of prices when these were found. */
+  readonly asOf: readonly (readonly [channel: Channel, asOf: object | undefined])[];
+}
+
 /** Finds rows: those of the config by public names, those of channels by the names of their providers. */
 function rowsOf(table: PriceTable, catalog: PricedChannels | undefined) {
   const configured = tableOf(table);
   const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
   const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
-  /** The rows of the channels that serve the model, and whether they are enough to charge for it. */
-  const everywhere = (model: string): { readonly rows: readonly Row[]; readonly enough: boolean } => {
-    const rows: Row[] = [];
+  const found = new WeakMap<object, RowsOfModel>();
+  const everywhere = (model: string): RowsOfModel => {
+    const candidates = catalog?.candidates(model) ?? [];
+    const known = found.get(candidates);
+    if (known?.asOf.every(([channel, asOf]) => channel.pricesAsOf?.() === asOf) === true) return known;
+    const rows = new Map<string, Row>();
+    const asOf: [Channel, object | undefined][] = [];
     let enough = true;
-    for (const { channel, targets } of catalog?.candidates(model) ?? []) {
+    for (const { channel, targets } of candidates) {
       const row = targets[0] && at({ channel: channel.id, model: targets[0].model });
-      if (row !== undefined) rows.push(row);
+      if (channel.pricesAsOf !== undefined) asOf.push([channel, channel.pricesAsOf()]);
+      if (row !== undefined) rows.set(JSON.stringify(row.shown), row);
       // One that has a pattern for it and knows nothing of it most likely does not have it; of what the config names there is no such doubt.
       else if (channel.models.includes(model)) enough = false;
     }
-    return { rows, enough: enough && rows.length > 0 };
+    const all = { rows: [...rows.values()], enough: enough && rows.size > 0, asOf };
+    found.set(candidates, all);
+    return all;
   };
   const ofOne = (model: string, usage: Usage, servedBy: ServedBy | undefined): Cost | undefined => {
     const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
