@@ -140,21 +140,42 @@ export class Choice {
   }
 
   /**
-   * One of many channels by their weight, for the first try of a call. A draw that falls on one that may not be asked is repeated, which is
-   * as fair as a draw among the others, and looks at few of them. Undefined where all are to be looked at.
+   * One of many channels by their weight, or one of many keys, for the first try of a call. A draw that falls on a channel that may not be
+   * asked is repeated, which is as fair as a draw among the others, and looks at few of them. Undefined where all are to be looked at.
    */
   #drawnOfMany(): Target | undefined {
     const isFirst = this.#tried === undefined && this.#failed === undefined && this.#beside.length === 0;
-    if (this.#options.how !== 'weight' || !isFirst || this.#candidates.length < many) return undefined;
-    const sums = weightSums(this.#candidates);
-    if (sums.length < many) return undefined;
+    if (this.#options.how !== 'weight' || !isFirst) return undefined;
+    const candidates = this.#candidates;
+    const haveManyKeys = (candidates[0]?.targets.length ?? 0) >= many;
+    if (candidates.length < many && !haveManyKeys) return undefined;
+    const sums = weightSums(candidates);
+    if (sums.length < many && !haveManyKeys) return undefined;
     for (let draw = 0; draw < mostDraws; draw += 1) {
-      const candidate = this.#candidates[placeIn(sums, (this.#options.random ?? Math.random)())];
-      const targets = candidate?.targets.filter((target) => this.#mayAsk(target)) ?? [];
-      if (candidate !== undefined && targets.length > 0)
-        return this.#keyOf({ candidate, targets: foremost(targets) });
+      const drawn = (this.#options.random ?? Math.random)();
+      const candidate = candidates[placeIn(sums, drawn)];
+      const target = candidate && this.#firstKeyOf(candidate);
+      if (target !== undefined) return target;
     }
     return undefined;
+  }
+
+  /** A key of a channel that may be asked. Of many keys without sites few are looked at, as long as some of them are idle. */
+  #firstKeyOf(candidate: Candidate): Target | undefined {
+    const { targets } = candidate;
+    const load = this.#loadOf(candidate);
+    if (targets.length >= many && targets[0]?.key.site === undefined) {
+      let place = load.nextStart() % targets.length;
+      for (let draw = 0; draw < mostDraws; draw += 1) {
+        const target = targets[place];
+        if (target !== undefined && load.key(target.key.id).running === 0 && this.#mayAsk(target))
+          return target;
+        // Any other, lest the neighbour of those that rest gets all of their turns.
+        place = Math.floor((this.#options.random ?? Math.random)() * targets.length);
+      }
+    }
+    const able = targets.filter((target) => this.#mayAsk(target));
+    return able.length === 0 ? undefined : this.#keyOf({ candidate, targets: foremost(able) });
   }
 
   /** Where there is only one target, which is so with most models, nothing is to be compared. */

@@ -108,6 +108,29 @@ describe('with 2,000 channels', () => {
   });
 });
 
+test('of a channel with 2,000 keys few are looked at, each gets calls in its turn, and none that rests', () => {
+  const keys = Array.from({ length: 2_000 }, (_, index) => `k${index}`);
+  const candidates = createCatalog([fakeChannel({ id: 'x', keys })], 0).candidates('m');
+  const health = new CountingHealth();
+  for (const key of keys.slice(0, 1_000)) health.waits.set(`x/${key}`, 60_000);
+  const load = new TargetLoads();
+  const random = seeded(5);
+  const names = Array.from({ length: 10_000 }, () => {
+    const choice = new Choice(candidates, undefined, { health, load, how: 'weight', random });
+    const target = choice.next();
+    return target === undefined ? 'none' : nameOf(target);
+  });
+  expect(names).not.toContain('none');
+  expect(names.filter((name) => health.waits.has(name))).toEqual([]);
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  // Ten calls for each on average, and none gets the turns of all those beside it that rest.
+  expect(counts.size).toBeGreaterThan(990);
+  expect(Math.max(...counts.values())).toBeLessThan(40);
+  // All of them are looked at only where four draws fall on keys that rest.
+  expect(health.asked / names.length).toBeLessThan(2_000 / 8);
+});
+
 test('many channels share the calls by their weights, and those that rest leave theirs to all others', () => {
   const channels = Array.from({ length: 40 }, (_, index) =>
     fakeChannel({ id: `c${index}`, weight: 1 + (index % 3) }),
