@@ -1,7 +1,7 @@
 /**
  * Finds known texts in lines of the log, in a time that does not grow with how many there are: with 1,000 keys of providers, one search
  * for each would cost as much as a call. It is the algorithm of Wu and Manber ("A fast algorithm for multi-pattern searching", 1994),
- * which looks at one place in twenty of a usual line.
+ * which passes over most of a usual line.
  */
 
 /** A text of fewer characters cannot be found. */
@@ -30,24 +30,26 @@ export class SecretSearch {
   #width = widest;
   /** By the hash of a block: how far the search may go on from there, in characters. */
   readonly #shifts = new Uint8Array(2 ** 15).fill(widest - block + 1);
-  /** By the hash of the last block of their first characters: texts. */
-  readonly #byHash = new Map<number, string[]>();
-  /** Texts that are no longer searched for and still make steps shorter. */
+  /** The first characters of the texts, as many as are looked at. */
+  readonly #beginnings = new Set<string>();
+  /** How many texts have each length. Few lengths are tried where thousands of texts begin alike. */
+  readonly #lengths = new Map<number, number>();
+  /** How many texts were deleted and still make steps shorter. */
   #deleted = 0;
 
   add(text: string): void {
     if (text.length < shortest || this.#texts.has(text)) return;
     this.#texts.add(text);
+    this.#lengths.set(text.length, (this.#lengths.get(text.length) ?? 0) + 1);
     if (text.length < this.#width || this.#width > this.#widthFor(this.#texts.size)) this.#prepareAgain();
     else this.#prepare(text);
   }
 
   delete(text: string): void {
     if (!this.#texts.delete(text)) return;
-    const hash = hashAt(text, this.#width - 1);
-    const others = (this.#byHash.get(hash) ?? []).filter((other) => other !== text);
-    if (others.length === 0) this.#byHash.delete(hash);
-    else this.#byHash.set(hash, others);
+    const left = (this.#lengths.get(text.length) ?? 0) - 1;
+    if (left > 0) this.#lengths.set(text.length, left);
+    else this.#lengths.delete(text.length);
     this.#deleted += 1;
     if (this.#deleted > 100 + this.#texts.size) this.#prepareAgain();
   }
@@ -63,10 +65,7 @@ export class SecretSearch {
       const hash = hashAt(text, end);
       this.#shifts[hash] = Math.min(this.#shifts[hash] ?? 0, last - end);
     }
-    const hash = hashAt(text, last);
-    const others = this.#byHash.get(hash);
-    if (others === undefined) this.#byHash.set(hash, [text]);
-    else others.push(text);
+    this.#beginnings.add(text.slice(0, this.#width));
   }
 
   #prepareAgain(): void {
@@ -75,7 +74,7 @@ export class SecretSearch {
     this.#width = this.#widthFor(2 * this.#texts.size);
     for (const { length } of this.#texts) this.#width = Math.min(this.#width, length);
     this.#shifts.fill(this.#width - block + 1);
-    this.#byHash.clear();
+    this.#beginnings.clear();
     for (const text of this.#texts) this.#prepare(text);
   }
 
@@ -85,14 +84,13 @@ export class SecretSearch {
     let copied = 0;
     let last: Found | undefined;
     for (let end = this.#width - 1; end < text.length;) {
-      const hash = hashAt(text, end);
-      const shift = this.#shifts[hash] ?? 1;
+      const shift = this.#shifts[hashAt(text, end)] ?? 1;
       if (shift > 0) {
         end += shift;
         continue;
       }
       const start = end - this.#width + 1;
-      const length = this.#longestAt(text, start, hash);
+      const length = this.#longestAt(text, start);
       if (length > 0) {
         if (last === undefined || start >= last.end) {
           if (last !== undefined) {
@@ -108,10 +106,12 @@ export class SecretSearch {
     return masked + text.slice(copied, last.start) + mask + text.slice(last.end);
   }
 
-  #longestAt(text: string, start: number, hash: number): number {
+  /** Returns the length of the longest text that stands here; 0 where there is none. */
+  #longestAt(text: string, start: number): number {
     let longest = 0;
-    for (const one of this.#byHash.get(hash) ?? [])
-      if (one.length > longest && text.startsWith(one, start)) longest = one.length;
+    if (!this.#beginnings.has(text.slice(start, start + this.#width))) return longest;
+    for (const length of this.#lengths.keys())
+      if (length > longest && this.#texts.has(text.slice(start, start + length))) longest = length;
     return longest;
   }
 }

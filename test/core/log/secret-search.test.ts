@@ -38,6 +38,16 @@ test('no secret is left in a line, whichever others are hidden, and nothing else
   );
 });
 
+test('secrets that begin alike are masked by the longest that stands there', () => {
+  const search = new SecretSearch();
+  search.add('password');
+  const keys = Array.from({ length: 1_000 }, (_, at) => `sk-proj-${at}`);
+  for (const key of keys) search.add(key);
+  expect(search.mask('sk-proj-77 sk-proj-777, sk-proj-7x', '…')).toBe('… …, …x');
+  for (const key of keys.slice(0, 10)) search.delete(key);
+  expect(search.mask('sk-proj-7 and sk-proj-77', '…')).toBe('sk-proj-7 and …');
+});
+
 test('a secret that has ended is masked no more, and those that are left still are', () => {
   const search = new SecretSearch();
   const stays = 'sk-stays-where-it-is';
