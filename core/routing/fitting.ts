@@ -25,40 +25,46 @@ interface Needs {
  */
 export function fittingFirst(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
   if (call.operation !== 'chat' || candidates.length < 2) return candidates;
-  const request = call.outline;
-  if (!isChat(request)) return candidates;
   let orders = ordersOf.get(candidates);
   if (orders === undefined) ordersOf.set(candidates, (orders = new Orders(candidates)));
-  return orders.of(needsOf(request, call));
+  if (!orders.areSeveral) return candidates;
+  const request = call.outline;
+  return isChat(request) ? orders.of(needsOf(request, call)) : candidates;
 }
 
 /** What was found for a list of candidates. The catalog gives the same one again, which may have thousands. */
 const ordersOf = new WeakMap<readonly Candidate[], Orders>();
 
+/** Orders of one list that are remembered: real requests need few different things. */
+const mostOrders = 32;
+
 /** The orders of a list of candidates, by what is asked of them. */
 class Orders {
   readonly #candidates: readonly Candidate[];
-  readonly #sharesRanks: boolean;
-  /** The shortest context, in tokens. */
-  readonly #leastInput: number;
-  /** For requests that fit into every context, by the names of what they need. */
+  /** True when some share a rank: otherwise there is one order for all requests. */
+  readonly areSeveral: boolean;
+  /** The lengths of their contexts in tokens, each once. */
+  readonly #inputLimits: readonly number[];
+  /** By the names of what a request needs, and the number of lengths that are too short for it. */
   readonly #byNeeds = new Map<string, readonly Candidate[]>();
 
   constructor(candidates: readonly Candidate[]) {
     this.#candidates = candidates;
-    this.#sharesRanks = sharesRanks(candidates);
-    this.#leastInput = candidates.reduce(
-      (least, { targets: [target] }) => Math.min(least, target?.traits.inputLimit ?? Infinity),
-      Infinity,
-    );
+    this.areSeveral = sharesRanks(candidates);
+    const limits = candidates.flatMap(({ targets: [target] }) => target?.traits.inputLimit ?? []);
+    this.#inputLimits = [...new Set(limits)];
   }
 
   of(needs: Needs): readonly Candidate[] {
-    if (!this.#sharesRanks) return this.#candidates;
-    if (needs.input > this.#leastInput) return ordered(this.#candidates, needs);
-    const names = [...needs.media].toSorted().join() + ' ' + needs.abilities.join();
+    const tooShort = this.#inputLimits.filter((limit) => needs.input > limit).length;
+    const names = `${[...needs.media].toSorted().join()} ${needs.abilities.join()} ${tooShort}`;
     let found = this.#byNeeds.get(names);
-    if (found === undefined) this.#byNeeds.set(names, (found = ordered(this.#candidates, needs)));
+    if (found === undefined) {
+      found = ordered(this.#candidates, needs);
+      // Callers choose what they need, and a list may be long.
+      if (this.#byNeeds.size >= mostOrders) this.#byNeeds.clear();
+      this.#byNeeds.set(names, found);
+    }
     return found;
   }
 }
