@@ -50,6 +50,9 @@ const shares = Object.entries(kinds).flatMap(([kind, { share }]) =>
   Array.from({ length: share }, () => kind),
 );
 
+/** The kinds that `Seeds.only` may name. */
+export const worldKinds = Object.keys(kinds);
+
 /** The kind of the world that a seed makes. */
 function kindOf(seed: number): string {
   return new Chance(seed ^ 0x2545f491).of(shares);

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runOnThreads } from './run.ts';
+import { runOnThreads, worldKinds } from './run.ts';
 import { slips, type Slip } from './slips.ts';
 
 /*
@@ -28,6 +28,10 @@ const { values } = parseArgs({
 process.exitCode = values.slips ? findSlips() : await simulate();
 
 async function simulate(): Promise<number> {
+  if (values.only !== '' && !worldKinds.includes(values.only)) {
+    console.error(`--only ${values.only}: there are no such worlds, but ${worldKinds.join(', ')}.`);
+    return 1;
+  }
   const from = Number(values.seed ?? values.from);
   const count = values.seed === undefined ? Number(values.seeds) : 1;
   const began = performance.now();
@@ -51,6 +55,10 @@ function findSlips(): number {
       slip.file.startsWith(values.only) ||
       slip.what.includes(values.only),
   );
+  if (chosen.length === 0) {
+    console.error(`--only ${values.only}: no mistake is of such a kind, in such a file or has such words.`);
+    return 1;
+  }
   for (const slip of chosen) {
     const found = seedThatFinds(slip, Number(values.seeds));
     if (found === undefined) missed += 1;

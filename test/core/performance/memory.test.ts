@@ -88,14 +88,15 @@ describe('garbage', () => {
       }
       await turn();
       console.log(count, kept.length);`;
-    const flags = ['--conditions=sluice-source', '--input-type=module', '-e', script];
+    // With threads of its own, the collector comes as far as the rest of the machine lets it.
+    const flags = ['--single-threaded-gc', '--conditions=sluice-source', '--input-type=module', '-e', script];
     return Number.parseInt(execFileSync(process.execPath, flags, { encoding: 'utf8' }), 10);
   }
 
   test('of large bodies gathers for longer before all memory is gone through', () => {
-    // How far a collection has come when the next one is due depends on what else the machine does: in one run 5 to 10 without, 1 to 4 with it.
-    const inFive = (before: string): number => [1, 2, 3, 4, 5].reduce((sum) => sum + collections(before), 0);
-    expect(inFive('collectSeldom();')).toBeLessThan(0.75 * inFive(''));
+    const usual = collections('');
+    expect(usual).toBeGreaterThan(1);
+    expect(collections('collectSeldom();')).toBeLessThan(usual / 2);
   });
 
   test('may gather in a fixed room, whatever is in use, and in less where there is little memory', () => {
