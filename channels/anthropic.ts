@@ -1,7 +1,8 @@
+/** Channel for the Anthropic API, and traits of Claude models by generation, wherever they are served. */
 import type { ModelTraits } from 'sluice';
 import { apiKey, httpChannel } from './_kit/http/http-channel.ts';
 
-/** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
+/** Chat and token counts in the messages format. */
 export default httpChannel({
   name: 'anthropic',
   catalogue: ['anthropic'],
@@ -69,14 +70,14 @@ export const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
   highestMinItems: 1,
 };
 
-/** What a Claude model takes, by its name. */
+/** Traits of a Claude model by its name. */
 export function claudeTraits(model: string): ModelTraits {
   return { ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128, schemaSubset };
 }
 
 /**
- * 3.5, 4, 4.6 …, wherever the number stands: `claude-opus-4-6`, `claude-3-5-haiku-20241022`, `claude-sonnet-4-20250514`.
- * A name without a number, or of a family to come, counts as the newest.
+ * Returns the generation in a name (3.5, 4, 4.6 …), wherever the number stands: `claude-opus-4-6`, `claude-3-5-haiku-20241022`,
+ * `claude-sonnet-4-20250514`. A name without a number counts as the newest generation.
  */
 export function generationOf(model: string): number {
   if (/^claude-(?:instant|v[12])/.test(model)) return 2;

@@ -1,3 +1,4 @@
+/** Channel for deployments of Azure OpenAI, with an API key or an identity of Microsoft Entra ID. */
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type ChannelParts, type ChannelTools } from 'sluice';
 import { withAuthorization, bearerTokens } from 'sluice/channel-kit';
@@ -88,7 +89,7 @@ export default defineChannel({
 
 type Setup = Parameters<typeof overHttp>;
 
-/** The API of before v1: each model has a path of its own, and sessions name it in the query. */
+/** The dated API that preceded v1: each model has a path of its own, and sessions name it in the query. */
 function dated(endpoint: string, version: string, options: Setup[0], tools: ChannelTools): ChannelParts {
   const base = new URL(`${endpoint}/openai`);
   const baseUrl = base.href;

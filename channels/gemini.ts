@@ -1,3 +1,4 @@
+/** Channel for Google's Gemini API, and traits of Gemini models, wherever Google serves them. */
 import type { ChannelTools } from 'sluice';
 import { httpChannel, traitsByModel } from './_kit/http/http-channel.ts';
 import { geminiLive } from './_kit/live/addresses.ts';
@@ -5,7 +6,7 @@ import { geminiLive } from './_kit/live/addresses.ts';
 /** github:vercel/ai#8943, github:google-gemini/cookbook#1290: from 2.5 on "Penalty is not enabled for this model". */
 const noPenalties = { refuses: ['frequencyPenalty', 'presencePenalty'] } as const;
 
-/** What a Gemini model can do, by its name: the same wherever Google serves it. */
+/** Traits of a Gemini model by its name. */
 export const geminiTraits = traitsByModel({
   '*': {
     reasoning: 'level',
@@ -54,7 +55,7 @@ export const geminiTraits = traitsByModel({
 
 const googleUrl = 'https://generativelanguage.googleapis.com/v1beta';
 
-/** Google's Gemini API. 2.5 models take a token budget for thinking, 3 and later a level. */
+/** Models of 2.5 take a token budget for thinking, those of 3 and later a level. */
 export default httpChannel({
   name: 'gemini',
   catalogue: ['gemini'],

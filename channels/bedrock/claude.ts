@@ -1,3 +1,4 @@
+/** Translates requests of the messages format into calls of Bedrock's InvokeModel, and finds the Claude model in a model id of Bedrock. */
 import { GatewayError, parseObject, type UpstreamRequest } from 'sluice';
 import { editMembers } from 'sluice/channel-kit';
 
@@ -5,8 +6,8 @@ import { editMembers } from 'sluice/channel-kit';
 const version = 'bedrock-2023-05-31';
 
 /**
- * A request in the messages format as the body of InvokeModel: the model stands in the path, streaming is another method, and the version
- * and beta flags are members of the body.
+ * Returns the body and the method of InvokeModel. The model stands in the path, streaming is another method, and the version and beta flags
+ * are members of the body.
  */
 export function invocation({ body, headers, stream }: UpstreamRequest): {
   readonly method: string;

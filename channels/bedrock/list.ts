@@ -1,9 +1,10 @@
+/** Lists the foundation models and inference profiles of a Bedrock region through its control plane. */
 import { isObject, parseObject, type HttpClient, type JsonValue } from 'sluice';
 
-/** More than any region has. */
+/** Maximum number of pages: more than any region has. */
 const mostPages = 20;
 
-/** What is listed, and of which members a page is made. */
+/** Path of a list, and the members of its pages. */
 interface Listing {
   readonly path: string;
   readonly member: string;

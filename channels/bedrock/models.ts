@@ -1,3 +1,4 @@
+/** Codecs for embeddings, rerank and images by Bedrock's InvokeModel, whose bodies differ by model maker. */
 import { isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
   decodeRerank,
@@ -20,7 +21,7 @@ import {
 import { imageCodecs } from './images.ts';
 import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
-/** What InvokeModel is asked in: the words of each maker's models. */
+/** Name of the format. */
 export const formatName = 'bedrock-invoke';
 
 /** Most texts of one request, where the model takes more than one. */

@@ -1,13 +1,11 @@
+/** Mantle, Bedrock's endpoint for the formats of OpenAI and Anthropic: address, paths and model traits. */
 import type { ModelTraits, UpstreamRequest } from 'sluice';
 import { claudeIn } from './claude.ts';
 import { gptOss, openModel } from '../_kit/dialect/open-models.ts';
 import { openaiTraits } from '../_kit/dialect/openai-models.ts';
 import { claudeTraits } from '../anthropic.ts';
 
-/**
- * Address of Mantle, Bedrock's second endpoint, which serves models in the words of OpenAI and of Anthropic.
- * https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html
- */
+/** Returns the address in a region. https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html */
 export function mantleEndpoint(region: string): string {
   return `https://bedrock-mantle.${region}.api.aws`;
 }
@@ -33,7 +31,7 @@ export function mantleRequest({
   return { path: `${underOpenai.test(model) ? '/openai' : ''}/v1${path}`, headers };
 }
 
-/** Mantle gives one answer, knows no members of other APIs, and fetches no pictures: LiteLLM 1.110.2, llms/bedrock_mantle. */
+/** Features that Mantle does not support: LiteLLM 1.110.2, llms/bedrock_mantle. */
 const refuses = ['topK', 'choices', 'customTools'];
 
 /** Efforts of Grok: langchain-aws 1.9.1, data/_profiles.py; LiteLLM 1.110.2 on what it refuses. */

@@ -1,3 +1,7 @@
+/**
+ * Rewrites responses of Bedrock's runtime for codecs: AWS event streams as Server-Sent Events, and a number from a header as a member of
+ * the JSON body.
+ */
 import { concat, defer, EMPTY, filter, map, throwError } from 'rxjs';
 import { wholeBytes, parseObject, type Upstream } from 'sluice';
 import {
@@ -8,7 +12,7 @@ import {
   type Frame,
 } from 'sluice/channel-kit';
 
-/** The answer with its event stream as server-sent events, the form that formats read; any other as it is. */
+/** Returns the response with its event stream as Server-Sent Events, which codecs read. Any other response stays as it is. */
 export function unframed(answer: Upstream, format: string): Upstream {
   if (!String(answer.headers['content-type'] ?? '').includes(eventStreamType)) return answer;
   const cutter = new EventStreamCutter();
@@ -25,7 +29,7 @@ export function unframed(answer: Upstream, format: string): Upstream {
   return { ...answer, headers, bytes: concat(events, end) };
 }
 
-/** What the model itself has said, as it said it: it rides in base64. An exception is an error event of that format. */
+/** Returns the event of the messages format that a frame carries in base64. An exception becomes an error event. */
 function chunkOf({ event, data }: Frame): Frame {
   const body = parseObject(data);
   if (event === 'error') {

@@ -1,11 +1,12 @@
+/** Traits of models in Bedrock's Converse and InvokeModel APIs, by model id. */
 import type { ModelTraits } from 'sluice';
 import { claudeIn } from './claude.ts';
 import { grok } from './openai.ts';
 import { claudeTraits, schemaSubset } from '../anthropic.ts';
 
 /**
- * Parts of the world that answer for an inference profile, as its name begins: AWS's list (aws-cdk, `CrossRegionInferenceProfileRegion`), those
- * of LiteLLM 1.110.2's price list (`in`), and of langchain-aws 1.9.1 (`MODEL_ID_GEO_PREFIXES`, `_profiles.py`: `amer`, `ca`, `sa`).
+ * Geographies with which the ids of inference profiles begin: AWS's list (aws-cdk, `CrossRegionInferenceProfileRegion`), those of LiteLLM
+ * 1.110.2's price list (`in`), and of langchain-aws 1.9.1 (`MODEL_ID_GEO_PREFIXES`, `_profiles.py`: `amer`, `ca`, `sa`).
  */
 export const geographies = [
   'us',

@@ -1,3 +1,4 @@
+/** Decides what the demo channel answers a chat request: reasoning, tool calls, text and media. */
 import { parseObject, type FinishReason, type Reasoning, type Proof } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import { formOf, recalled } from './instructions.ts';
@@ -77,7 +78,7 @@ function reasoningPart(
   return { ...part, proof: seals.sign(format, 'reasoning', visible(part)) };
 }
 
-/** The wish as it arrived, so that a test can see what became of it on the way. */
+/** Describes the requested reasoning as it arrived, so that tests can see how the gateway translated it. */
 function howAsked({ effort, budget, mode }: Reasoning): string {
   const words = Object.entries({ effort, budget, mode }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name} ${value}`],

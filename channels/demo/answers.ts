@@ -1,9 +1,10 @@
+/** Responses and ids that all operations of the demo channel share: delays, error bodies and HTML error pages. */
 import { createHash } from 'node:crypto';
 import { GatewayError, type ErrorCode, type Upstream, type Call } from 'sluice';
 import { errorTable, type Format } from 'sluice/internal';
 import { body, Clock, reply } from './reply.ts';
 
-/** Waits, unless the client leaves. */
+/** Waits. Rejects when the client leaves first. */
 export async function pause(call: Call, milliseconds: number): Promise<void> {
   if (milliseconds <= 0) return;
   const clock = new Clock(call);
@@ -13,7 +14,7 @@ export async function pause(call: Call, milliseconds: number): Promise<void> {
   clock.stop();
 }
 
-/** An error as the format tells it. */
+/** Error response in the client's format. */
 export function refusal(call: Call, format: Format, error: GatewayError): Upstream {
   const { status, headers, body: envelope } = format.errorReply(error, requestId(call));
   return reply(
@@ -24,7 +25,7 @@ export function refusal(call: Call, format: Format, error: GatewayError): Upstre
   );
 }
 
-/** What a proxy in between says when it breaks. */
+/** HTML page with an error status, as a failing reverse proxy sends it. */
 export function page(call: Call, status: number): Upstream {
   const text = `<html><head><title>${status}</title></head><body><h1>This is not an API</h1></body></html>`;
   return reply(call, status, { 'content-type': 'text/html' }, body(text));

@@ -1,3 +1,4 @@
+/** Embeddings of the demo channel: vectors from hashes of words, so that texts with the same words are similar. */
 import { createHash } from 'node:crypto';
 import { wrongValue } from 'sluice';
 import type { EmbedInput, EmbedRequest } from 'sluice/channel-kit';
@@ -8,7 +9,7 @@ const usualLength = 256;
 /** The longest that is made. */
 const longest = 8192;
 
-/** Vectors made of the words' hashes: texts that share words lie close to each other. */
+/** Operation `embed` of the demo. */
 export const embed: Doing<EmbedRequest> = {
   speaks: ['embeddings', 'generate-content'],
   text: ({ inputs }) => inputs.map(textOf).join(' '),

@@ -1,3 +1,4 @@
+/** Finds what a chat request asks of the demo channel in plain language: JSON output, and the user's name. */
 import { parseObject, type ChatRequest, type ChatSettings, type JsonObject } from 'sluice';
 
 /**

@@ -1,9 +1,10 @@
+/** Encodes the striped PNG images of the demo channel. */
 import { crc32, deflateSync } from 'node:zlib';
 
 /** Red, green and blue, 0 to 255. */
 export type Colour = readonly [number, number, number];
 
-/** A PNG of two colours, in slanted stripes: a bit for each pixel, so that also a large one is made in no time. */
+/** Encodes a PNG of slanted stripes in two colours. One bit a pixel keeps large images cheap. */
 export function stripes(width: number, height: number, colours: readonly [Colour, Colour]): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);

@@ -1,3 +1,4 @@
+/** Reads from a chat request what decides the answer of the demo channel: text, switches, attachments, tool results and input tokens. */
 import { createHash } from 'node:crypto';
 import type {
   Block,
@@ -16,7 +17,7 @@ import { inputUsage, type InputUsage } from './usage.ts';
 /** A client's tool that the demo can call. */
 export type CallableTool = Extract<Tool, { type: 'function' | 'custom' }>;
 
-/** What the demo reads out of a request to decide its answer. */
+/** Facts about one request. */
 export interface Question {
   readonly request: ChatRequest;
   readonly wire: UpstreamRequest;

@@ -1,3 +1,4 @@
+/** Builds the events of one response in a realtime session of the demo channel. */
 import { GatewayError, isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import type { HeardTokens, RealtimeConversation, Turn } from './realtime-conversation.ts';

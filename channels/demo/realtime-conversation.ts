@@ -1,7 +1,8 @@
+/** Holds the conversation items of a realtime session of the demo channel, and counts their tokens. */
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { countWords } from './words.ts';
 
-/** What was said at one time. */
+/** One item, with its text and audio tokens. */
 export interface Turn {
   readonly id: string;
   readonly item: JsonObject;
@@ -9,13 +10,13 @@ export interface Turn {
   readonly audioTokens: number;
 }
 
-/** Counts of what a conversation holds. */
+/** Token counts of a conversation. */
 export interface HeardTokens {
   readonly text: number;
   readonly audio: number;
 }
 
-/** What was said in a session, by whom, in its order. */
+/** Items of one session in order. */
 export class RealtimeConversation {
   readonly #session: string;
   readonly #turns: Turn[] = [];

@@ -1,3 +1,4 @@
+/** Answers the client events of a realtime session of the demo channel. */
 import { isObject, parseObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import type { SocketMessage } from 'sluice/channel-kit';
 import { RealtimeAnswer } from './realtime-answer.ts';
@@ -10,7 +11,7 @@ const audioToken = 2400;
 /** Sound that is taken before it must be committed. */
 const mostAudio = 64 * 1024 * 1024;
 
-/** A session of the demo: it remembers what was said, echoes the last text, calls tools, and counts. */
+/** State of one session. It echoes the last text, calls tools, and counts tokens. */
 export class RealtimeSession {
   readonly #id: string;
   readonly #model: string;

@@ -1,9 +1,13 @@
+/**
+ * Sends response bodies of the demo channel with backpressure, and with the faults that a request asks for: delays, cuts, errors and
+ * malformed data.
+ */
 import type { Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject, type Upstream, type Call } from 'sluice';
 import { writeSse, type Codec, type StreamEncoder, type WireFrame, ExactBytes } from 'sluice/channel-kit';
 import type { Switches } from './switches.ts';
 
-/** One thing to do while a body is sent. */
+/** One step of sending a body. */
 type Step = { readonly bytes: Buffer } | { readonly wait: number } | { readonly fail: GatewayError };
 
 /** Bytes sent in one go before others get their turn. */

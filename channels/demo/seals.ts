@@ -1,3 +1,4 @@
+/** Signs the reasoning, text and tool calls of the demo channel, and checks the signatures that clients send back, as providers do. */
 import { createHash, createHmac } from 'node:crypto';
 import {
   GatewayError,
@@ -8,7 +9,7 @@ import {
   type ToolCallBlock,
 } from 'sluice';
 
-/** What a signature vouches for. */
+/** Kind of content that a signature covers. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';
 
 /**
@@ -20,7 +21,7 @@ interface Run {
   text: string;
 }
 
-/** Google's own word for "this call was not made by me". */
+/** Value that Google accepts in place of a signature for calls that its model did not make. */
 const placeholder = 'skip_thought_signature_validator';
 
 const noReasoning = '0'.repeat(8);

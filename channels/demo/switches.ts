@@ -1,6 +1,7 @@
+/** Parses the switches of the demo channel, such as `!status=429`, from the text and the model name of a request. */
 import { GatewayError, type FinishReason } from 'sluice';
 
-/** Every magic word, by the kind of value it takes. `channels/README.md` says what each does. */
+/** All switches by the kind of value that they take. `channels/README.md` says what each does. */
 const kinds = {
   // Refusals and errors
   status: 'number',
@@ -36,7 +37,7 @@ const kinds = {
 type Name = keyof typeof kinds;
 type ValueOf = { flag: true; number: number; word: string };
 
-/** The magic words of one request. */
+/** Switches of one request. */
 export type Switches = { readonly [N in Name]?: ValueOf[(typeof kinds)[N]] };
 
 /**

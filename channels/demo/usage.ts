@@ -1,3 +1,4 @@
+/** Counts the input tokens of a chat request to the demo channel, with those that a prompt cache would read and write. */
 import { isObject, type Block, type ChatRequest, type Usage } from 'sluice';
 import { countWords } from './words.ts';
 

@@ -1,3 +1,4 @@
+/** Video operations of the demo channel, which stores nothing: the id of a task holds all its data. */
 import {
   GatewayError,
   parseObject,
@@ -10,14 +11,14 @@ import type { Format } from 'sluice/internal';
 import { pause, refusal } from './answers.ts';
 import { body, reply } from './reply.ts';
 
-/** What the demo does with videos. */
+/** Video operations and their formats. */
 export const videoOperations = {
   'create-video': ['videos'],
   'get-video': ['videos'],
   'delete-video': ['videos'],
 } satisfies ChannelParts['speaks'];
 
-/** A task of the demo, which remembers nothing: its id says everything. Times are in milliseconds. */
+/** Data in the id of a task. Times are in milliseconds. */
 interface DemoTask {
   readonly begun: number;
   readonly ready: number;
@@ -26,7 +27,7 @@ interface DemoTask {
   readonly size: string;
 }
 
-/** How long a video takes that says nothing of it (`!ready=MS` in its prompt), in milliseconds. */
+/** Time in milliseconds until a video is finished whose prompt has no `!ready=MS`. */
 const usualTime = 2_000;
 
 /** Answers what is asked about videos. `!ready=MS` says when one is finished, `!fail` that it never will be. */
@@ -136,7 +137,7 @@ function content(call: Call, format: Format, task: DemoTask, { headers }: Upstre
   );
 }
 
-/** The frame of an MP4 file around nothing to see. */
+/** Builds an MP4 file without any frames. */
 function film(): Buffer {
   const box = (type: string, inside: Buffer): Buffer => {
     const head = Buffer.alloc(8);

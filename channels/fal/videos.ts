@@ -1,3 +1,4 @@
+/** Video codecs for fal's queue API, and the requests for the status and result of a queued video. */
 import { isObject, type JsonObject, type UpstreamRequest, type Call, type ChannelParts } from 'sluice';
 import {
   videoStateReader,
@@ -10,12 +11,12 @@ import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { modelPath } from '../_kit/media/pictures.ts';
 import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
 
-/** The name under which fal makes videos. */
+/** Name of the format. */
 export const videoFormat = 'fal-videos';
 
 /**
- * Where orders are asked about: below the application, whatever of its endpoints was asked.
- * https://github.com/fal-ai/fal-js (libs/client/src/queue.ts, utils.ts)
+ * Path of an application, below which its queued requests are found, whichever of its endpoints took them. https://github.com/fal-ai/fal-js
+ * (libs/client/src/queue.ts, utils.ts)
  */
 export function applicationOf(model: string): string {
   const steps = model.split('/');
@@ -82,7 +83,7 @@ export const falVideos = ownVideos({
   cancel: ({ id, model }) => ({ path: `${order(model, id)}/cancel`, method: 'PUT', body: {} }),
 });
 
-/** Asks how an order is, and for its result when it is done. */
+/** Gets the status of a queued request, and its result when it is done. */
 export async function openVideos(
   call: Call,
   open: ChannelParts['open'],
@@ -92,7 +93,7 @@ export async function openVideos(
   const state = await ask(call, open, stepOf(request, { path: `${request.path}/status` }));
   if (!went(state) || state.body.status !== 'COMPLETED') return answerOf(state);
   const result = await ask(call, open, stepOf(request, { path: request.path }));
-  // An order that broke answers so for ever.
+  // A request that failed has this status from then on.
   if (result.status >= 500) return answerOf(state, { ...state.body, status: 'FAILED' });
   return went(result) ? answerOf(state, { ...state.body, result: result.body }) : answerOf(result);
 }

@@ -1,3 +1,4 @@
+/** Translates the batch and file API of chat completions into datasets and batch inference jobs of Fireworks. */
 import { randomUUID } from 'node:crypto';
 import {
   GatewayError,
@@ -14,7 +15,7 @@ import { eachLine, resultLine } from '../_kit/batches/batch-lines.ts';
 import { batchErrors, secondsOf, type Open } from '../_kit/batches/batch-words.ts';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 
-/** What a job's states are in chat completions. All others are of one that runs. */
+/** States of jobs as those of batches. All other states are `in_progress`. */
 const states = lookupTable<string>({
   JOB_STATE_UNSPECIFIED: 'validating',
   JOB_STATE_VALIDATING: 'validating',
@@ -32,7 +33,7 @@ const states = lookupTable<string>({
 /** The states in which there is something in its results. */
 const hasResults = new Set(['completed', 'expired', 'cancelled']);
 
-/** How an account of Fireworks is asked. */
+/** Name of an account, and functions that send requests for it. */
 export interface FireworksAccount {
   /** The name of the account. */
   readonly account: string;
@@ -44,8 +45,8 @@ export interface FireworksAccount {
 }
 
 /**
- * Files and batches of the chat-completions API as datasets and batch inference jobs of an account. A job names the model of its lines, and
- * cannot be cancelled: who deletes it gets nothing of what was done. https://docs.fireworks.ai/guides/batch-inference
+ * Returns a function that sends requests for files and batches as requests for datasets and jobs, and all others unchanged. A job names the
+ * model of its lines. It cannot be cancelled, because deleting it discards its results. https://docs.fireworks.ai/guides/batch-inference
  * https://docs.fireworks.ai/api-reference/create-batch-inference-job https://docs.fireworks.ai/api-reference/upload-dataset-files
  */
 export function fireworksBatches({ account, open, own, download }: FireworksAccount): Open {

@@ -1,3 +1,4 @@
+/** Exchanges the token of a GitHub account for access tokens of GitHub Copilot, and holds the headers and the address for its API. */
 import { hideSecret, isObject, parseObject, type HttpClient } from 'sluice';
 import type { AccessToken } from 'sluice/channel-kit';
 
@@ -15,10 +16,10 @@ export const editor = {
   'x-github-api-version': '2025-05-01',
 };
 
-/** Where requests go of accounts whose token names no address. */
+/** Base URL for accounts whose token names none. */
 export const defaultBase = 'https://api.githubcopilot.com';
 
-/** An account: the token of GitHub's, and what its tokens of Copilot's say of it. */
+/** Account: its GitHub token, and the address that its Copilot tokens name. */
 interface Account {
   readonly key: string;
   readonly tokenUrl: string;
@@ -26,7 +27,7 @@ interface Account {
   readonly plan: { base: string };
 }
 
-/** Changes the token of a GitHub account for one of Copilot's. Rejects with a sentence for the operator. */
+/** Returns a function that gets a new access token. It rejects with a message for the operator. */
 export function copilotTokens(
   http: Pick<HttpClient, 'read'>,
   { key, tokenUrl, plan }: Account,

@@ -1,6 +1,7 @@
+/** Signs requests to Volcengine with HMAC-SHA256. */
 import { createHash, createHmac } from 'node:crypto';
 
-/** What is signed. */
+/** Parts of a request that are signed. */
 export interface VolcRequest {
   readonly method: string;
   readonly url: URL;
@@ -8,7 +9,7 @@ export interface VolcRequest {
   readonly body: Buffer | string;
 }
 
-/** Who signs, for which service of which region, and when. */
+/** Access key, service, region and time of a signature. */
 export interface VolcSigner {
   readonly access: string;
   readonly secret: string;
@@ -17,7 +18,7 @@ export interface VolcSigner {
   readonly at: Date;
 }
 
-/** The headers of a request to Volcengine, signed with HMAC-SHA256 as its documentation says. */
+/** Returns the headers of a signed request. */
 export function volcHeaders(
   { method, url, contentType, body }: VolcRequest,
   { access, secret, region, service, at }: VolcSigner,

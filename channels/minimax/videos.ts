@@ -1,3 +1,4 @@
+/** Video codecs for both versions of MiniMax's API, and the requests that find the file of a finished video. */
 import {
   GatewayError,
   isObject,
@@ -26,7 +27,7 @@ import {
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { commonRatios, nearestLength, ownVideos } from '../_kit/media/videos.ts';
 
-/** The name under which MiniMax makes videos. */
+/** Name of the format. */
 export const videoFormat = 'minimax-videos';
 
 /** Models of the second version of its API, which has other words. */

@@ -1,3 +1,4 @@
+/** Channel for the Mistral API, and traits of Mistral's models, also where a cloud serves them. */
 import type { ModelTraits } from 'sluice';
 import { traitsByModel } from '../_kit/http/http-channel.ts';
 import { mistralBatches } from './batches.ts';
@@ -8,7 +9,7 @@ import { openaiLike } from '../_kit/dialect/openai-like.ts';
 /** Efforts of models that think when they are asked to. https://docs.mistral.ai/capabilities/reasoning/adjustable */
 const adjustable = { reasoning: 'effort', efforts: ['none', 'high'], replaysReasoning: true } as const;
 
-/** What its models take and do, by their names. */
+/** Traits by name pattern. */
 const mistralTable: Readonly<Record<string, ModelTraits>> = {
   '*': {
     reasoning: 'none',
@@ -32,10 +33,10 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
   'mistral-large-4*': adjustable,
 };
 
-/** What one of its models takes and does, also where a cloud serves it. */
+/** Traits of a model by its name. */
 export const mistralTraits = traitsByModel(mistralTable);
 
-/** Mistral, in its own words. It answers 422 to members it does not know, and tells usage in every stream unasked. */
+/** The API answers 422 to unknown members, and reports usage in every stream without being asked. */
 export default openaiLike({
   name: 'mistral',
   catalogue: ['mistral'],

@@ -1,3 +1,4 @@
+/** Codec for transcriptions by Mistral's Voxtral models. */
 import { isObject, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   truncatedResponse,
@@ -21,7 +22,7 @@ import {
   type HeardWord,
 } from '../_kit/media/transcripts.ts';
 
-/** The name of transcripts in Mistral's own words, which no client sends. */
+/** Name of the format, which no client sends. */
 export const transcriptFormat = 'mistral';
 
 /** Replies that say when things were said. */
@@ -159,7 +160,7 @@ class VoxtralStream implements StreamDecoder {
     return [{ type: 'text-start', block: 0, choice: 0 }, delta];
   }
 
-  /** Clients hear of segments in the words of the format in which transcripts are asked for here. */
+  /** Returns a segment as the event that clients of the audio format expect. */
   #segment({ start, end, text, speaker }: TranscriptSegment): GatewayEvent {
     const id = `seg_${(this.#segments += 1)}`;
     const said = { type: 'transcript.text.segment', id, start, end, text };

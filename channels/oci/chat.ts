@@ -1,8 +1,9 @@
+/** Parts that the codecs of all native chat formats of OCI Generative AI share: settings, images, functions and usage. */
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { unsupportedContent, type EncodeTarget } from 'sluice/channel-kit';
 import { knownMembers } from '../_kit/dialect/chat-dialect.ts';
 
-/** What Oracle's native chats have in common, whichever of their formats a model takes. */
+/** Members of chat completions that a native format knows. */
 export interface NativeMembers {
   /** Members of chat completions by their names here, whose values are the same. */
   readonly settings: Readonly<Record<string, string>>;
@@ -21,7 +22,10 @@ export const commonSettings = {
   seed: 'seed',
 } as const;
 
-/** The members of a body of chat completions that a format knows, and the part of `chatRequest` that is in all of them. The others are reported as lost. */
+/**
+ * Returns the members of a body of chat completions that a format knows, and the part of `chatRequest` that all formats share. Other
+ * members are reported as dropped.
+ */
 export function beginChat(
   { model: _model, stream, stream_options: _options, ...body }: JsonObject,
   { settings, others }: NativeMembers,
@@ -31,7 +35,7 @@ export function beginChat(
   return { known, begun: { ...streaming(stream), ...renamed(known, settings) } };
 }
 
-/** Whether to stream; a stream tells its usage when it is asked to. */
+/** Members that select streaming. A stream reports usage only on request. */
 function streaming(stream: JsonValue | undefined): JsonObject {
   return stream === true ? { isStream: true, streamOptions: { isIncludeUsage: true } } : { isStream: false };
 }

@@ -1,3 +1,4 @@
+/** Finds the key that signs requests to Oracle Cloud Infrastructure, and defines the channel option that selects the identity. */
 import type { KeyObject } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +62,7 @@ const advice: Readonly<Record<OciIdentity['kind'], string>> = {
 };
 
 /**
- * Finds what signs. Rejects with a sentence for the operator. `http` reaches the metadata service of an instance, at OCI_METADATA_BASE_URL
+ * Returns a function that finds the key. It rejects with a message for the operator. `http` reaches the metadata service of an instance, at OCI_METADATA_BASE_URL
  * where that is set, and the service that changes its certificate for tokens.
  */
 export function ociSigners(identity: OciIdentity, http: HttpClient): () => Promise<OciSigner> {

@@ -1,3 +1,4 @@
+/** Reads keys that sign requests to Oracle Cloud Infrastructure: private keys in PEM, and session tokens. */
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isObject, parseObject } from 'sluice';
@@ -12,14 +13,14 @@ export interface OciSigner extends OciKey {
 export function ofToken(text: string, privateKey: KeyObject): OciSigner {
   const token = text.trim();
   const { exp } = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {};
-  if (typeof exp !== 'number') throw new Error('its session token is none');
+  if (typeof exp !== 'number') throw new Error('its session token is not a JWT with an expiry');
   const expires = exp * 1000;
   if (expires <= Date.now())
     throw new Error(`its session token has ended, ${new Date(expires).toISOString()}`);
   return { keyId: `ST$${token}`, privateKey, expires };
 }
 
-/** What OpenSSL says of a key that it cannot read names neither the key nor its passphrase. */
+/** Parses an RSA private key. The errors of OpenSSL name neither the key nor its passphrase. */
 export function privateKeyOf(pem: string, passphrase: string | undefined): KeyObject {
   const key = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
   if (key.asymmetricKeyType !== 'rsa') throw new Error(`its key is of the type ${key.asymmetricKeyType}`);

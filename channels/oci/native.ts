@@ -1,3 +1,4 @@
+/** Codecs for chat, embeddings and rerank by the native API of OCI Generative AI. */
 import { isObject, type ChatRequest, type JsonObject } from 'sluice';
 import {
   decodeRerank,
@@ -22,13 +23,13 @@ import { commandAFormat, commandAReply, commandARequest, commandAWhole } from '.
 import { genericReply, genericRequest, genericWhole } from './generic-chat.ts';
 import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
-/** The name under which the channel speaks Oracle's own API. */
+/** Name of the format. */
 export const nativeFormat = 'oci-native';
 
 /** Most texts of one request, as Cohere's models take them everywhere. */
 const mostTexts = 96;
 
-/** Which words of chat models behind endpoints of the account take, which their names do not tell. */
+/** Chat formats of the native API. */
 export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
 
 const wholes = lookupTable<(said: JsonObject) => JsonObject>({
@@ -37,7 +38,7 @@ const wholes = lookupTable<(said: JsonObject) => JsonObject>({
 });
 const requests = { generic: genericRequest, cohere: cohereRequest, 'cohere-v2': commandARequest };
 
-/** What Oracle's own API is asked with. */
+/** Codecs by operation. */
 export interface OciNative {
   readonly chat: Codec<ChatRequest>;
   readonly embed: Codec<EmbedRequest>;
@@ -45,8 +46,8 @@ export interface OciNative {
 }
 
 /**
- * Chat, embeddings and rerank in Oracle's own words, for the compartment that pays. `ofEndpoints` says which words of chat the models behind
- * endpoints of the account take, which their names do not tell.
+ * Returns the codecs for the compartment that pays. `ofEndpoints` is the chat format of the models behind endpoints of the account, which
+ * their names do not state.
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/ChatResult/Chat
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/EmbedTextResult/EmbedText
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText

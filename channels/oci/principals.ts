@@ -1,3 +1,4 @@
+/** Signing keys for workloads on Oracle Cloud Infrastructure: resource principals, instance principals and workload identities. */
 import { generateKeyPair, X509Certificate, type KeyPairKeyObjectResult } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { promisify } from 'node:util';

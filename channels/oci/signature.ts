@@ -1,7 +1,8 @@
+/** Signs requests to Oracle Cloud Infrastructure with version 1 of its HTTP signature. */
 import { createHash, sign, type KeyObject } from 'node:crypto';
 import type { HttpRequest } from 'sluice';
 
-/** Who signs: the id under which Oracle knows the public half of a key, and the private half. */
+/** Key that signs: the id under which Oracle knows its public half, and the private half. */
 export interface OciKey {
   /** `TENANCY/USER/FINGERPRINT`, or `ST$` and a session token. */
   readonly keyId: string;
@@ -9,7 +10,7 @@ export interface OciKey {
 }
 
 /**
- * The headers of a request to Oracle Cloud Infrastructure, signed with version 1 of its signature. `date` is as `toUTCString` spells it.
+ * Returns the headers of a signed request. `date` has the form of `toUTCString`.
  * https://docs.oracle.com/en-us/iaas/Content/API/Concepts/signingrequests.htm
  */
 export async function ociHeaders(

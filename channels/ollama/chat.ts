@@ -1,9 +1,10 @@
+/** Codec for Ollama's chat API, `/api/chat`. */
 import { randomUUID } from 'node:crypto';
 import { GatewayError, isObject, parseObject, type JsonObject, type JsonValue } from 'sluice';
 import type { EncodeTarget } from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
-/** The name under which the channel speaks Ollama's own words. */
+/** Name of the format. */
 export const chatFormat = 'ollama-chat';
 
 /** Settings of chat completions that stand among the options, by their names there. */
@@ -21,7 +22,7 @@ const optionNames: Readonly<Record<string, string>> = {
   num_ctx: 'num_ctx',
 };
 
-/** What goes as it is: the last two are known to clients that name Ollama's own words. */
+/** Members that are sent unchanged. The last two are Ollama's own, which clients may send. */
 const members: ReadonlySet<string> = new Set(['model', 'messages', 'tools', 'stream', 'keep_alive', 'think']);
 const read: ReadonlySet<string> = new Set([
   ...members,

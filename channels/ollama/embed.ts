@@ -1,3 +1,4 @@
+/** Codec for Ollama's embeddings API, `/api/embed`. */
 import type { GatewayEvent, JsonObject, JsonValue } from 'sluice';
 import {
   estimateEmbed,
@@ -11,7 +12,7 @@ import {
 } from 'sluice/channel-kit';
 import { dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
-/** The name under which the channel speaks Ollama's own words for embeddings. */
+/** Name of the format. */
 export const embedFormat = 'ollama-embed';
 
 /** https://docs.ollama.com/api/embed */

@@ -1,3 +1,4 @@
+/** Translates request bodies of Responses into those of Perplexity's Agent API. */
 import { isObject, parseObject, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
@@ -28,7 +29,7 @@ export function inAgentWords({ model, text, input, ...body }: JsonObject): JsonO
   };
 }
 
-/** The bytes of a request in these words. Others than JSON stay as they are. */
+/** Translates the bytes of a request body. A body that is no JSON object stays as it is. */
 export function bytesInAgentWords(body: UpstreamRequest['body']): UpstreamRequest['body'] {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   const parsed = parseObject(body.toString());

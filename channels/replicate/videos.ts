@@ -1,3 +1,4 @@
+/** Video codecs for Replicate's predictions API. */
 import type { JsonObject } from 'sluice';
 import {
   videoError,
@@ -10,7 +11,7 @@ import {
 import { modelPath } from '../_kit/media/pictures.ts';
 import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
 
-/** The name under which Replicate makes videos. */
+/** Name of the format. */
 export const videoFormat = 'replicate-videos';
 
 /**
@@ -23,7 +24,7 @@ const firstImages: readonly (readonly [RegExp, string])[] = [
   [/sora/, 'input_reference'],
 ];
 
-/** Where a model is asked, and what says which: `owner/name`, or `owner/name:version`. */
+/** Returns the path at which a model is called, and its version: `owner/name`, or `owner/name:version`. */
 export function placeOf(model: string): { readonly path: string; readonly version?: string } {
   const [name = '', version] = model.split(':');
   return version === undefined

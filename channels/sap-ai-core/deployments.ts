@@ -1,16 +1,17 @@
+/** Finds the deployment of SAP AI Core that runs a model, and lists the models that deployments and the orchestration service reach. */
 import { GatewayError, isObject, parseObject, type HttpClient } from 'sluice';
 import { objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
-/** Milliseconds for which a list is believed; for how long where a model is not in it. */
+/** Time in milliseconds for which a list is cached. The shorter one applies to a model that is not in it. */
 const believed = 5 * 60_000;
 const doubted = 10_000;
 
-/** What deployments are for. */
+/** Purpose of a deployment. */
 type Scenario = 'foundation-models' | 'orchestration';
 /** Stands for the model of a deployment that has none. */
 const service = '';
 
-/** Which deployment runs which model. However many ask, the list is read once. */
+/** Cached list of deployments by model. Concurrent callers share one request. */
 export class Deployments {
   readonly #http: HttpClient;
   readonly #url: string;

@@ -1,8 +1,9 @@
+/** Codec for chat by the orchestration service of SAP AI Core. */
 import { isObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
 import { upstreamError, type Codec } from 'sluice/channel-kit';
 import { chatDialect, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 
-/** The name under which the channel speaks to the orchestration service. */
+/** Name of the format. */
 export const orchestrationFormat = 'sap-orchestration';
 
 /** What belongs to the prompt; all other members are parameters of the model. */

@@ -1,7 +1,8 @@
+/** Adds and replaces text fields of a multipart form while it streams. */
 import { Readable } from 'node:stream';
 import type { BodyStream } from 'sluice';
 
-/** What is different in a form on its way. */
+/** Changes to a form. */
 export interface FormEdits {
   /** Texts that it has no part for, by name: they stand in front. */
   readonly added?: Readonly<Record<string, string>>;
@@ -10,8 +11,8 @@ export interface FormEdits {
 }
 
 /**
- * A form that is read while it is sent, with texts added and changed. `type` is its content type. No more of it is held than a part's head
- * with one of these texts, so that a file in it may have any length.
+ * Returns the changed form. `type` is its content type. At most the head of a part with one of these texts is buffered, so that a file in
+ * the form may have any length.
  */
 export function withTexts(
   upload: BodyStream,

@@ -1,3 +1,4 @@
+/** Gets access tokens from Google Cloud, and defines the channel option `credentials`. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -13,12 +14,12 @@ import { z } from 'zod';
  */
 export const googleCredentials = secret(z.union([z.string().min(1), z.record(z.string(), z.unknown())]));
 
-/** Which identity is shown to Google. */
+/** Options of the identity. */
 export interface GoogleIdentity {
   readonly credentials?: z.output<typeof googleCredentials> | undefined;
 }
 
-/** As much of the response to a request as the library's transport reads. */
+/** Function that sends the library's requests. */
 type Fetch = typeof globalThis.fetch;
 
 const scopes: string[] = ['https://www.googleapis.com/auth/cloud-platform'];

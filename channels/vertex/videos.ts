@@ -1,3 +1,4 @@
+/** Video codecs for Veo on Vertex AI, and the request that takes the bytes of a video out of its operation. */
 import {
   GatewayError,
   isObject,
@@ -10,7 +11,7 @@ import { type VideoReport, type VideoCodecs, ExactBytes } from 'sluice/channel-k
 import { generateContentVideos, readVideoOperation } from 'sluice/internal';
 import { ask, answerOf, stepOf, went } from '../_kit/jobs/jobs.ts';
 
-/** The name under which Veo is asked here: the words are those of generateContent, but for how an operation is asked about. */
+/** Name of the format, which differs from generateContent in the request for an operation's status. */
 export const videoFormat = 'vertex-videos';
 
 const question = (model: string): string => `/models/${encodeURIComponent(model)}:fetchPredictOperation`;

@@ -1,3 +1,4 @@
+/** Codecs for chat, embeddings and rerank by watsonx.ai. */
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
   decodeRerank,
@@ -21,7 +22,7 @@ import {
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 import { dropOfEmbed } from '../_kit/dialect/provider-words.ts';
 
-/** The names under which the channel speaks the words of watsonx.ai. */
+/** Names of the formats. */
 export const chatFormat = 'watsonx-chat';
 export const embedFormat = 'watsonx-embeddings';
 export const rerankFormat = 'watsonx-rerank';

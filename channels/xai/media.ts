@@ -1,3 +1,4 @@
+/** Codecs for image edits, videos and speech by xAI's API. */
 import { of } from 'rxjs';
 import { isObject, type JsonObject, type ChannelParts } from 'sluice';
 import {
@@ -25,7 +26,7 @@ import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from '../_kit/media/pi
 import { soundFor, voiceName } from '../_kit/media/speech.ts';
 import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
 
-/** The name of xAI's own words for given images, videos and speech, which no client sends. */
+/** Name of the format, which no client sends. */
 export const mediaFormat = 'xai';
 
 /** @ai-sdk/xai 3.0.138, src/xai-image-model.ts and xai-image-options.ts */

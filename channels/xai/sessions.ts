@@ -1,3 +1,4 @@
+/** Opens realtime sessions at xAI, and moves settings of OpenAI's Realtime API to where xAI expects them. */
 import { map } from 'rxjs';
 import {
   GatewayError,
@@ -17,7 +18,7 @@ import { XaiSessionWatch } from './session-watch.ts';
  */
 const speaking = /^grok-voice-(?!tts|transcribe)/;
 
-/** Adds sessions to a channel of xAI, which speaks OpenAI's realtime protocol and has other places for some settings. */
+/** Adds sessions to a channel of xAI. */
 export function withSessions({ connect, ...parts }: ChannelParts): ChannelParts {
   if (connect === undefined) return parts;
   return {
@@ -37,7 +38,7 @@ export function withSessions({ connect, ...parts }: ChannelParts): ChannelParts 
   };
 }
 
-/** Returns a message of an OpenAI client as xAI has it. Only messages with settings are parsed. */
+/** Translates a message of a client. Only messages that may have settings are parsed. */
 export function inWordsOfXai(message: SocketMessage): SocketMessage {
   const { data, binary, close } = message;
   if (binary || close !== undefined) return message;

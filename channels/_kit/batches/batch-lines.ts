@@ -1,3 +1,7 @@
+/**
+ * Reads and writes the JSON Lines files of the chat-completions batch API while they stream: result lines, error lines, and rewritten
+ * lines.
+ */
 import { concat, concatMap, defer, from } from 'rxjs';
 import {
   GatewayError,
@@ -9,10 +13,10 @@ import {
   HeldBytes,
 } from 'sluice';
 
-/** Longer lines are no line of a batch, in bytes. */
+/** Maximum length of a line, in bytes. */
 const longestLine = 16 * 1024 * 1024;
 
-/** A line of results as the chat-completions API has it: `reply` is what the request would have been answered by itself. */
+/** Line of a result file for a request that succeeded. `reply` is the body of its response. */
 export function resultLine(id: JsonValue | undefined, reply: JsonObject): JsonObject {
   return {
     id: `batch_req_${String(id)}`,
@@ -22,12 +26,12 @@ export function resultLine(id: JsonValue | undefined, reply: JsonObject): JsonOb
   };
 }
 
-/** Such a line of a request that came to nothing. */
+/** Line of an error file for a request that failed. */
 export function failureLine(id: JsonValue | undefined, code: JsonValue, message: JsonValue): JsonObject {
   return { id: `batch_req_${String(id)}`, custom_id: id ?? null, response: null, error: { code, message } };
 }
 
-/** A file that is made of lines while it is read, no faster than it is wanted. */
+/** Response whose body is a JSON Lines file, written while it is read, with backpressure. */
 export function fileOf(call: Call, lines: AsyncIterable<readonly JsonObject[]>): Upstream {
   async function* pieces(): AsyncGenerator<Buffer> {
     for await (const some of lines) {
@@ -38,7 +42,7 @@ export function fileOf(call: Call, lines: AsyncIterable<readonly JsonObject[]>):
   return { status: 200, headers: { 'content-type': 'application/jsonl' }, bytes: from(pieces()) };
 }
 
-/** A file with each of its lines in other words; one that is no object stays what it is. */
+/** Rewrites each line of a file while it streams. A line that is no JSON object passes unchanged. */
 export function eachLine(file: Upstream, words: (line: JsonObject) => JsonObject): Upstream {
   const held = new HeldBytes();
   const take = (): readonly Buffer[] => {

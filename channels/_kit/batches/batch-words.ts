@@ -1,3 +1,4 @@
+/** Translates requests of the chat-completions batch and file API, and their responses, for a provider whose batch API differs. */
 import {
   parseObject,
   type JsonObject,
@@ -11,21 +12,21 @@ import { answerOf, ask, went } from '../jobs/jobs.ts';
 /** Sends one request to a provider, as a channel does. */
 export type Open = ChannelParts['open'];
 
-/** How a provider spells the batches of the chat-completions API that it has in words of its own. */
+/** Differences between a provider's batch API and that of chat completions. */
 export interface BatchWords {
-  /** Where its batches are. Default `/batches`. */
+  /** Path of batches. Default `/batches`. */
   readonly path?: string;
-  /** What stands behind the id of one that is cancelled. Default `/cancel`. */
+  /** End of the path that cancels a batch, behind its id. Default `/cancel`. */
   readonly cancel?: string;
-  /** What a batch is made with there. Default: the same. */
+  /** Translates the body that creates a batch. Default: unchanged. */
   request?(body: JsonObject): JsonObject;
-  /** A batch that it describes, as the API has it. Default: the same. */
+  /** Translates a batch of the provider into one of chat completions. Default: unchanged. */
   answer?(told: JsonObject): JsonObject;
-  /** Asks for files, below `/files`, where that is not as in the API. */
+  /** Sends requests below `/files` where the provider's file API differs. */
   files?(call: Call, request: UpstreamRequest, open: Open): ReturnType<Open>;
 }
 
-/** Sends what concerns batches and their files in the provider's words, and everything else as it is. */
+/** Translates requests for batches and their files, and sends all others unchanged. */
 export function inBatchWords(open: Open, words: BatchWords): Open {
   return async (call, request) => {
     const { path, body, operation } = request;
@@ -45,7 +46,7 @@ export function inBatchWords(open: Open, words: BatchWords): Open {
   };
 }
 
-/** Asks for something of a file's, and gives its description in other words. What is no JSON, such as a file itself, is given as it comes. */
+/** Sends a request for a file and translates the file object in the response. The content of a file passes unchanged. */
 export async function describedFile(
   call: Call,
   request: UpstreamRequest,
@@ -57,13 +58,13 @@ export async function describedFile(
   return went(step) ? answerOf(step, describe(step.body)) : answerOf(step);
 }
 
-/** A time as the API has it, in seconds: of a date in words, or seconds already; null where there is none. */
+/** Unix time in seconds of a date text or of a number of seconds; null where there is none. */
 export function secondsOf(told: JsonValue | undefined): number | null {
   const seconds = typeof told === 'number' ? told : Math.floor(Date.parse(String(told)) / 1000);
   return Number.isFinite(seconds) ? seconds : null;
 }
 
-/** The failures of a batch as the API has them: a list of sentences; null where there is none. */
+/** Member `errors` of a batch: a list of messages; null where there is none. */
 export function batchErrors(...sentences: readonly (JsonValue | undefined)[]): JsonValue {
   const told = sentences.filter((one) => typeof one === 'string' && one !== '');
   if (told.length === 0) return null;

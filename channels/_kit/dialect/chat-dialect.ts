@@ -1,3 +1,7 @@
+/**
+ * Builds the codec of a provider whose chat API is a variant of chat completions: bodies are translated to and from chat completions, whose
+ * own codec does the rest.
+ */
 import {
   isObject,
   parseObject,
@@ -18,12 +22,12 @@ import {
 } from 'sluice/channel-kit';
 import { ChatStreamDecoder } from 'sluice/internal';
 
-/** Reads one reply of a provider, piece by piece, as the chunks of chat completions that would say the same. */
+/** Translates one response of a provider, piece by piece, into chunks of chat completions. */
 export interface DialectReply {
   chunks(piece: JsonObject, event: string | undefined): readonly JsonObject[];
 }
 
-/** How the words of a provider differ from those of chat completions, in both directions. */
+/** Differences between a provider's chat API and chat completions, in both directions. */
 export interface ChatDialect {
   /** The name under which the channel speaks it. */
   readonly format: string;
@@ -44,7 +48,7 @@ export interface ChatDialect {
   whole?(body: JsonObject): JsonObject;
 }
 
-/** The codec of a provider whose chat is chat completions in other words: what it shares with these is written and read by theirs. */
+/** Returns the codec. Members that both APIs share are encoded and decoded by the codec of chat completions. */
 export function chatDialect(dialect: ChatDialect): Codec<ChatRequest> {
   const { passes: _, ...shared } = chatCodec;
   return {
@@ -112,7 +116,7 @@ class DialectDecoder implements StreamDecoder {
   }
 }
 
-/** Clients of chat completions are told the sum of the tokens, which not every provider tells. */
+/** Adds `total_tokens`, which clients of chat completions expect and some providers do not send. */
 function withTotal(reply: JsonObject): JsonObject {
   const { usage } = reply;
   if (!isObject(usage) || usage.total_tokens !== undefined) return reply;

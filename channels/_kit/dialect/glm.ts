@@ -1,3 +1,4 @@
+/** GLM models at Z.ai and BigModel: their traits, and the endpoint that takes the messages format. */
 import type { ModelTraits } from 'sluice';
 import { bearer } from '../http/http-channel.ts';
 import type { MessagesSide } from './messages-side.ts';
@@ -12,7 +13,7 @@ export const glmMessages: MessagesSide = {
   models: ['glm-4.5*', 'glm-4.6*', 'glm-4.7*', 'glm-5*'],
 };
 
-/** What GLM can do, at both addresses where it is served. */
+/** Traits of GLM models at both providers, by name pattern. */
 export const glmTraits: Readonly<Record<string, ModelTraits>> = {
   '*': {
     reasoning: 'thinking',

@@ -1,3 +1,4 @@
+/** Adds the messages format to a channel of chat completions whose provider also serves clients of Anthropic's API, at another address. */
 import {
   matchesName,
   type ChannelOptions,
@@ -9,7 +10,7 @@ import { takesOff } from 'sluice/internal';
 import { claudeTraits } from '../../anthropic.ts';
 import { overHttp, type HttpPlace } from '../http/http-channel.ts';
 
-/** The messages format at a provider of chat completions: an endpoint for clients of Anthropic's API. */
+/** Endpoint for the messages format at a provider of chat completions. */
 export interface MessagesSide {
   /** End of the address of chat completions, and what stands in its place there: `['/v1', '/anthropic/v1']`. */
   readonly instead: readonly [chat: string, messages: string];

@@ -1,3 +1,4 @@
+/** Codec for Mistral's chat API, a variant of chat completions. */
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import type { EncodeTarget } from 'sluice/channel-kit';
@@ -5,10 +6,10 @@ import { chatDialect, objectsOf } from './chat-dialect.ts';
 import { withOwnParts } from './mistral-parts.ts';
 import { MistralReply } from './mistral-reply.ts';
 
-/** The name under which the channel speaks Mistral's own words. */
+/** Name of the format. */
 export const chatFormat = 'mistral-chat';
 
-/** Members of chat completions that Mistral answers with 422. Of those that neither knows it is the judge. */
+/** Members of chat completions that Mistral answers with 422. Members that neither API knows are sent, so that Mistral decides. */
 const unknown: ReadonlySet<string> = new Set([
   'audio',
   'logit_bias',
@@ -26,7 +27,7 @@ const unknown: ReadonlySet<string> = new Set([
   'web_search_options',
 ]);
 
-/** What stands in a message there. */
+/** Members of a message in Mistral's API. */
 const messageMembers: ReadonlySet<string> = new Set([
   'role',
   'content',

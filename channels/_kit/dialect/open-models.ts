@@ -1,6 +1,7 @@
+/** Traits of open-weight model families, wherever they are served: how they reason, and how reasoning is switched. */
 import type { ModelTraits } from 'sluice';
 
-/** Models that think whatever they are told. */
+/** Models whose reasoning cannot be switched off or adjusted. */
 export const thinksAlike: ModelTraits = { reasoning: 'none', thinksByDefault: true, stopsThinking: false };
 
 /** Efforts of gpt-oss, wherever it is served. https://openai.com/open-models */

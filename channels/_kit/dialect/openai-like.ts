@@ -1,3 +1,4 @@
+/** Defines channels for providers of the chat-completions API: a channel file states only how its provider differs. */
 import type { ZodObject } from 'zod';
 import { matchesName, type ChannelSpec, type ModelTraits, type ChannelParts } from 'sluice';
 import { withMessages, type MessagesSide } from './messages-side.ts';
@@ -10,7 +11,7 @@ import {
   type PlainChannelKind,
 } from '../http/http-channel.ts';
 
-/** What makes one provider of the chat-completions dialect differ from another. */
+/** Options of {@link openaiLike}. */
 export interface OpenaiLike {
   /** The file's name. */
   readonly name: string;
@@ -63,7 +64,7 @@ export interface OpenaiLike {
 }
 
 /**
- * A provider that speaks the chat-completions dialect: state only what is different.
+ * Defines a channel kind for one provider.
  *
  * @example
  * export default openaiLike({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', models: ['openai/gpt-oss-*'] });

@@ -1,3 +1,4 @@
+/** Traits of OpenAI's models by name, wherever they are served. */
 import type { ModelTraits } from 'sluice';
 import { traitsByModel } from '../http/http-channel.ts';
 
@@ -95,7 +96,7 @@ const largeImages = {
 /** Patterns of the models that take free-text tools. */
 export const customTools: readonly string[] = ['gpt-5*', 'gpt-6*', '*codex*'];
 
-/** What the models of OpenAI take, by their names. */
+/** Traits by name pattern; later patterns override earlier ones. */
 export const openaiTable: Readonly<Record<string, ModelTraits>> = {
   '*': {
     formats: ['chat-completions', 'responses'],

@@ -1,3 +1,6 @@
+/**
+ * Parts that codecs for providers' own embeddings APIs share: names of purposes, reporting of dropped fields, and the events of a response.
+ */
 import type { GatewayEvent, JsonValue } from 'sluice';
 import {
   reportForeign,
@@ -7,7 +10,7 @@ import {
   type EmbedRequest,
 } from 'sluice/channel-kit';
 
-/** What Cohere's models call the purposes of embeddings, wherever they are served; a document where nothing is said. */
+/** Returns the `input_type` of Cohere's models for a purpose. Default: `search_document`. */
 export function cohereInputType(purpose: EmbedPurpose | undefined): string {
   return (purpose === undefined ? undefined : cohereInputTypes[purpose]) ?? 'search_document';
 }
@@ -20,7 +23,7 @@ const cohereInputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
   clustering: 'clustering',
 };
 
-/** Reports what a request for embeddings says that no such provider has words for; `format` is the channel's own. */
+/** Reports the fields of an embeddings request that these providers do not support. `format` is the channel's own. */
 export function dropOfEmbed(
   { title, user, extra }: { readonly [Name in 'title' | 'user' | 'extra']?: EmbedRequest[Name] | undefined },
   format: string,
@@ -31,7 +34,7 @@ export function dropOfEmbed(
   if (user !== undefined) drop('user');
 }
 
-/** An answer of vectors, and of the tokens that they took where the provider counts them. */
+/** Events of a response: vectors, and the number of input tokens where the provider states it. */
 export function embedded(
   list: readonly JsonValue[],
   tokens: JsonValue | undefined,

@@ -1,14 +1,15 @@
+/** Lists the deployments of an Azure AI resource through Azure Resource Manager, and defines the channel options for that. */
 import { z } from 'zod';
 import { secretUrl, isObject, parseObject, type ChannelTools } from 'sluice';
 import { withAuthorization, bearerTokens } from 'sluice/channel-kit';
 import { entraTokens, type EntraIdentity } from '../identity/entra.ts';
 import { objectsOf } from '../dialect/chat-dialect.ts';
 
-/** More than a resource may have. */
+/** Maximum number of pages: more than a resource can have. */
 const mostPages = 20;
 const version = '2024-10-01';
 
-/** Where the deployments of a resource are listed, as options of a channel. */
+/** Channel options that name the resource whose deployments are listed. */
 export const azureListing = {
   resourceId: z
     .string()

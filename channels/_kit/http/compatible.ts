@@ -1,21 +1,22 @@
+/** Lets the config define a provider of a known API by name and base URL, as the channel kind `openai-compatible` does. */
 import type { z } from 'zod';
 import type { ChannelConfig, ChannelEntry, ChannelKind, ChannelOptions } from 'sluice';
 
-/** A kind for providers that have none of their own, straight in the config: `name` becomes the id of the channel. */
+/** Returns the channel kind with `name`, which becomes the id of the channel, and `baseUrl` as options. */
 export function compatible<Schema extends z.ZodObject>(kind: ChannelKind<Schema>) {
   const entry = ({ name, ...rest }: Named & ChannelConfig<z.input<Schema>>): ChannelEntry =>
     kind({ id: name, ...rest } as unknown as ChannelConfig<z.input<Schema>>);
   return Object.assign(entry, { spec: kind.spec });
 }
 
-/** What these kinds must be told. */
+/** Required options of these kinds. */
 export interface Named {
-  /** What logs, prices and the dashboard call it. */
+  /** Name of the provider in logs, prices and the dashboard. */
   readonly name: string;
   readonly baseUrl: string;
 }
 
-/** The base URL. Throws where there is none, with one that shows what is meant. */
+/** Returns the base URL. Throws an error with `example` where there is none. */
 export function requiredBaseUrl({ baseUrl }: ChannelOptions, example: string): string {
   if (baseUrl === undefined)
     throw new Error(`baseUrl is missing. Give the address up to and including its version: ${example}.`);

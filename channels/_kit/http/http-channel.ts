@@ -1,3 +1,7 @@
+/**
+ * Builds channels for providers that are reached over HTTP from one declaration: base URL, headers, keys, formats, model list, WebSocket
+ * sessions and batches.
+ */
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
@@ -19,7 +23,7 @@ import { inBatchWords, type BatchWords } from '../batches/batch-words.ts';
 import { readModelList, type ListedPrices } from './model-list.ts';
 import { overSockets } from './realtime.ts';
 
-/** A provider reached over HTTP: what is the same for all its models. */
+/** Declaration of a provider, for all its models. */
 export interface HttpPlace {
   /** Where the paths of its formats begin; `baseUrl` in the config takes its place. It may carry a query of its own. */
   readonly baseUrl: string;

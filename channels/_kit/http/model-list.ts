@@ -1,3 +1,4 @@
+/** Reads the paginated list of models of a provider, with prices where it states them. */
 import {
   isObject,
   parseObject,
@@ -7,14 +8,14 @@ import {
   type PricedModel,
 } from 'sluice';
 
-/** More than any list of models has. */
+/** Limits for one list: more than any provider has. */
 const mostPages = 20;
 const mostNames = 10_000;
 
-/** More hosts than any model has. */
+/** Maximum number of prices of one entry: more than any model has hosts. */
 const mostVariants = 100;
 
-/** How a page tells where the next one begins, and what asks for that. */
+/** Members of a page that hold the cursor of the next one, and the query parameters that take it. */
 const nextPages: readonly (readonly [told: (page: JsonObject) => JsonValue | undefined, asked: string])[] = [
   [({ has_more: more, last_id: last }) => (more === true ? last : undefined), 'after_id'],
   [({ nextPageToken }) => nextPageToken, 'pageToken'],
@@ -58,7 +59,7 @@ export async function readModelList(
   return names;
 }
 
-/** Some give the bare list. */
+/** Parses a page. Some providers send the list without an object around it. */
 function pageOf(text: string): JsonObject | undefined {
   return text.trimStart().startsWith('[') ? parseObject(`{"data":${text}}`) : parseObject(text);
 }

@@ -1,6 +1,7 @@
+/** Opens WebSocket sessions at the base URL of a channel, with its keys. */
 import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type ChannelTools } from 'sluice';
 
-/** Where the sockets of a provider are, and who it is told that asks. */
+/** Address and key headers for the sessions of a provider. */
 export interface SocketPlace {
   /** Where the paths of its formats begin: an HTTP address, with or without a query of its own. */
   readonly base: URL;
@@ -18,7 +19,7 @@ export function requireConversation(call: Call, { path }: Pick<UpstreamRequest, 
     );
 }
 
-/** Sessions over WebSockets at the address of a channel, with its keys. */
+/** Returns the function that opens sessions. */
 export function overSockets(
   { base, headers }: SocketPlace,
   { keys, sockets }: Pick<ChannelTools, 'keys' | 'sockets'>,

@@ -1,20 +1,21 @@
+/** Logs when a provider refuses the identity of a channel, with advice for the operator. */
 import type { ChannelTools, Log, Upstream } from 'sluice';
 
-/** Milliseconds between two lines about the same. */
+/** Minimum time between two log lines, in milliseconds. */
 const pause = 60_000;
 
-/** Whom a provider refuses, and what an operator can do about it. */
+/** Provider and advice, for the log line. */
 interface Refusals {
-  /** Who refuses, as a sentence begins: `OCI Generative AI`. */
+  /** Provider, as a sentence begins: `OCI Generative AI`. */
   readonly who: string;
   readonly advice: string;
-  /** The statuses by which it refuses. Default: 401 and 403. */
+  /** Statuses of responses that refuse the identity. Default: 401 and 403. */
   readonly statuses?: readonly number[];
 }
 
 /**
- * Tells the log, now and then, that a provider does not let an identity in which was found and has not ended: it lacks rights, or belongs
- * elsewhere. The answer is given back as it is.
+ * Returns a function that logs, at most once a minute, that an identity is refused although it was found and has not expired: it lacks
+ * rights, or belongs to another account. The response passes unchanged.
  */
 export function refusalTeller(
   log: Pick<Log, 'error'>,
@@ -31,7 +32,7 @@ export function refusalTeller(
   };
 }
 
-/** The tools of a channel whose requests show an identity: see {@link refusalTeller}. */
+/** Returns the tools of a channel with {@link refusalTeller} applied to all responses. */
 export function tellingRefusals<Tools extends ChannelTools>(tools: Tools, refusals: Refusals): Tools {
   const { http, log } = tools;
   const told = refusalTeller(log, refusals);

@@ -1,10 +1,11 @@
+/** Resolves the AWS regions that a channel calls and the credentials for each, from its options and keys. */
 import { z } from 'zod';
 import { hideSecret, type ChannelOptions, type ChannelTools, type Upstream, type KeyRegion } from 'sluice';
 import { AwsIdentity } from './aws.ts';
 import type { AwsCredentials } from './aws-signature.ts';
 import { refusalTeller } from '../http/refusals.ts';
 
-/** The options that say where a channel asks, and as whom. */
+/** Channel options for regions and identity. */
 export const placeOptions = {
   region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
   regions: z
@@ -24,7 +25,7 @@ export const placeOptions = {
 type PlaceOptions = z.output<z.ZodObject<typeof placeOptions>> & Pick<ChannelOptions, 'baseUrl'>;
 type Tools = Pick<ChannelTools, 'keys' | 'log'>;
 
-/** Services that channels ask: as the log names them, where their endpoints name the region, and what an identity has to be allowed. */
+/** Services that channels call: name for the log, pattern that finds the region in an endpoint, and IAM actions that an identity needs. */
 const services = {
   bedrock: {
     name: 'Amazon Bedrock',
@@ -39,14 +40,14 @@ const services = {
 };
 type Service = keyof typeof services;
 
-/** A region, and who asks there. */
+/** A region, and the API key or credentials for it. */
 export interface Place {
   readonly region: string;
   /** Index of its key in `tools.keys`; undefined where it has none. */
   readonly key?: number;
   readonly apiKey?: string;
   readonly credentials?: () => Promise<AwsCredentials>;
-  /** Tells the log of an identity that was found and is refused. */
+  /** Logs when the identity is refused: see {@link refusalTeller}. */
   readonly told?: (answer: Upstream) => Upstream;
   forget(): void;
 }

@@ -1,13 +1,14 @@
+/** Signs requests with AWS Signature Version 4, by AWS's own package. */
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 
-/** What a request is signed with. */
+/** Credentials of one signature. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
-/** What is signed: of the headers those that nobody changes on the way. */
+/** Parts of a request that are signed. `headers` has only those that no proxy changes. */
 export interface AwsRequest {
   readonly method: string;
   readonly url: URL;
@@ -16,7 +17,7 @@ export interface AwsRequest {
   readonly body: Buffer | string;
 }
 
-/** For whom, and when. */
+/** Service, region and time of a signature. */
 export interface AwsScope {
   readonly service: string;
   readonly region: string;
@@ -25,7 +26,7 @@ export interface AwsScope {
   readonly digest?: boolean;
 }
 
-/** The headers of a request signed with Signature Version 4, by AWS's own package, which is loaded when the first is signed. */
+/** Returns the headers of a signed request. AWS's package is loaded for the first signature. */
 export async function awsHeaders(
   { method, url, headers, body }: AwsRequest,
   credentials: AwsCredentials,
@@ -51,7 +52,7 @@ export async function awsHeaders(
   return rest;
 }
 
-/** Node's own digest in the shape that the package wants. */
+/** Node's digest with the interface that the package requires. */
 class Sha256 {
   #hash: Hash | Hmac;
   readonly #secret: Uint8Array | string | undefined;

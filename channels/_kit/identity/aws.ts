@@ -1,3 +1,4 @@
+/** Finds AWS credentials by the default chain of AWS's SDK, renews them, and explains to the operator why none were found. */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -5,7 +6,7 @@ import { env, requirePackage, type Log } from 'sluice';
 import { CredentialsError, RenewedCredentials } from 'sluice/channel-kit';
 import type { AwsCredentials } from './aws-signature.ts';
 
-/** Where credentials come from that the config does not name. */
+/** Options of the search for credentials. */
 export interface AwsSource {
   /** A profile of the shared files. */
   readonly profile?: string | undefined;
@@ -24,7 +25,7 @@ interface Found extends AwsCredentials {
 /** How long before their end credentials are renewed, in milliseconds. */
 const renewBefore = 5 * 60_000;
 
-/** Every link of the default chain, by the name under which the package tells that it tries it: what it is, and what to set. */
+/** Links of the default chain, by their names in the package's debug lines: name for messages, and advice for the operator. */
 const links: Readonly<Record<string, { readonly name: string; readonly advice: string }>> = {
   fromEnv: {
     name: 'the environment',
@@ -63,7 +64,7 @@ const links: Readonly<Record<string, { readonly name: string; readonly advice: s
   },
 };
 
-/** Credentials for all calls of a channel, by AWS's own chain. */
+/** Credentials for all calls of a channel. */
 export class AwsIdentity {
   readonly #source: AwsSource;
   readonly #found: RenewedCredentials<Found>;
@@ -154,7 +155,7 @@ function explain(error: unknown, last: string, setUp: string | undefined): strin
   return `AWS credentials could not be found: ${which} ${name} (${told}). ${advice}`;
 }
 
-/** True where the chain came to its end without a word of those links that it passed over. */
+/** True where the chain ended without naming a link that failed. */
 function isNothing(error: unknown): boolean {
   return error instanceof Error && error.message.includes('from any providers');
 }

@@ -1,3 +1,4 @@
+/** Gets access tokens from Microsoft Entra ID, and defines the channel option that selects the identity. */
 import { z } from 'zod';
 import { env, requirePackage, secret } from 'sluice';
 import type { AccessToken } from 'sluice/channel-kit';

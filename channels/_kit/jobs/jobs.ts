@@ -1,3 +1,4 @@
+/** Sends the several requests that one call needs at a provider, and polls a provider's job until it ends. */
 import { of } from 'rxjs';
 import {
   gathered,
@@ -16,27 +17,27 @@ import { accountOf, type Call as WholeCall } from 'sluice/internal';
 /** Sends one request, as a channel does. */
 type Open = ChannelParts['open'];
 
-/** Milliseconds between two questions: the first, how each grows, and the longest. */
+/** Polling interval: first one in milliseconds, growth factor, and longest one in milliseconds. */
 const firstPause = 250;
 const growth = 1.4;
 const longestPause = 4_000;
 
-/** Questions in a row that may fail for a reason that passes. */
+/** Maximum number of consecutive transient failures while a job is polled. */
 const mostFailures = 4;
 
-/** One answer of a provider that is worked with before anything is told to the client. */
+/** One response of a provider that is read before the client gets any. */
 export interface Step extends Pick<Upstream, 'status' | 'headers'> {
   readonly bytes: Buffer;
   /** Undefined where the bytes are no JSON object. */
   readonly body: JsonObject | undefined;
 }
 
-/** True for a step that the provider has taken. What is not goes to the client's format as it came: {@link answerOf}. */
+/** True for a step that succeeded. The response of one that failed goes to the client's format unchanged: {@link answerOf}. */
 export function went(step: Step): step is Step & { readonly body: JsonObject } {
   return step.status < 300 && step.body !== undefined;
 }
 
-/** Another request of the same call: what is not given is as in a question without a body. */
+/** Returns another request of the same call. Default: a GET without a body. */
 export function stepOf(
   { operation, format, model }: UpstreamRequest,
   step: Pick<UpstreamRequest, 'path'> & Partial<UpstreamRequest>,
@@ -63,7 +64,7 @@ export async function askFree(call: Call, open: Open, request: UpstreamRequest):
   return step;
 }
 
-/** A step's answer as that of the whole call. */
+/** Returns the response of a step as that of the whole call. */
 export function answerOf({ status, headers, bytes }: Step, body?: JsonObject): Upstream {
   return { status, headers, bytes: of(body === undefined ? bytes : Buffer.from(JSON.stringify(body))) };
 }
@@ -95,7 +96,7 @@ export async function settled(
   }
 }
 
-/** The job goes on although the question was refused. */
+/** True for a response that says nothing about the job, which still runs. */
 function passes({ status }: Step): boolean {
   return status === 429 || status >= 500;
 }

@@ -1,6 +1,7 @@
+/** Builds the server events of OpenAI's Realtime API for one session over Gemini's Live API, with their ids. */
 import type { JsonObject } from 'sluice';
 
-/** Makes the events of one session, as OpenAI's realtime protocol has them. */
+/** Counts the events, items and responses of one session, and builds events. */
 export class LiveEvents {
   readonly #session: string;
   #events = 0;
@@ -45,7 +46,7 @@ export class LiveEvents {
   }
 }
 
-/** What an error is about. */
+/** Parameter and client event that an error is about. */
 export interface ErrorPlace {
   readonly param?: string | null;
   readonly eventId?: string | null;

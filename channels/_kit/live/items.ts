@@ -1,3 +1,4 @@
+/** Translates conversation items, audio and function results of OpenAI's Realtime API into input of Gemini's Live API. */
 import { GatewayError, isObject, parseObject, type JsonObject, type JsonValue } from 'sluice';
 import { soundFormat, type SoundFormat } from './settings.ts';
 import { bytesOf, decodeG711, Resampler, samplesOf, type Samples } from './sound.ts';

@@ -1,3 +1,4 @@
+/** Builds the events of one response of OpenAI's Realtime API from the output of Gemini's Live API. */
 import { GatewayError, type JsonObject } from 'sluice';
 import type { LiveEvents } from './events.ts';
 
@@ -17,13 +18,13 @@ export interface LiveEnd {
   readonly reason?: string;
 }
 
-/** One response of the model, as events of OpenAI's protocol. */
+/** State of one response. Each method yields the events that it causes. */
 export class LiveResponse {
   readonly id: string;
   readonly #events: LiveEvents;
   readonly #modality: 'audio' | 'text';
   readonly #output: JsonObject[] = [];
-  /** The message that is being said. */
+  /** Id of the message item that is open. */
   #item: string | undefined;
   #text = '';
 

@@ -1,7 +1,11 @@
+/**
+ * Session settings of OpenAI's Realtime API: defaults, validation, dropped fields, and translation into the setup message of Gemini's Live
+ * API.
+ */
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { toSchemaSubset } from 'sluice/internal';
 
-/** Where a session is set up. */
+/** Model of a session. */
 export interface LivePlace {
   /** The provider's name of the model. */
   readonly model: string;
@@ -168,12 +172,12 @@ export function isManual(session: JsonObject): boolean {
   return !isObject(turns) || turns['create_response'] === false;
 }
 
-/** The settings of the sound that comes in. */
+/** Settings of the client's audio. */
 export function inputOf({ audio }: JsonObject): JsonObject {
   return isObject(audio) && isObject(audio['input']) ? audio['input'] : {};
 }
 
-/** The settings of the sound that goes out. */
+/** Settings of the model's audio. */
 export function outputOf({ audio }: JsonObject): JsonObject {
   return isObject(audio) && isObject(audio['output']) ? audio['output'] : {};
 }

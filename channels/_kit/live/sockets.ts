@@ -1,3 +1,7 @@
+/**
+ * Runs a session of OpenAI's Realtime API over connections to Gemini's Live API, and resumes it on a new one when the provider ends a
+ * connection.
+ */
 import {
   concatMap,
   defer,
@@ -30,7 +34,7 @@ import type { LivePlace } from './settings.ts';
 import type { LiveStep } from './step.ts';
 import { LiveWatch } from './watch.ts';
 
-/** Where the Live API of a provider is, and how its models are named there. */
+/** Address, headers and model names of a provider's Live API. */
 export interface LiveAddress {
   url(call: Call): string;
   headers(call: Call): Readonly<Record<string, string>>;
@@ -38,7 +42,7 @@ export interface LiveAddress {
   readonly refusesCallIds?: boolean;
 }
 
-/** Returns sessions of OpenAI's realtime protocol over Gemini's Live API: https://ai.google.dev/api/live */
+/** Returns the parts of a channel that open and watch sessions: https://ai.google.dev/api/live */
 export function liveSessions(
   address: LiveAddress,
   { sockets, log }: Pick<ChannelTools, 'sockets' | 'log'>,
@@ -82,7 +86,7 @@ class LiveConnection {
   #isReady = false;
   #waits = false;
   #held: JsonObject[] = [];
-  /** From which a new connection goes on. */
+  /** Handle with which a new connection resumes the session. */
   #handle: string | undefined;
   #isEnding = false;
   /** Connections so far, and those of them in a row that ended soon and over which nothing came for the client. */

@@ -1,6 +1,7 @@
+/** Reads the token usage of Gemini's Live API, and writes it as OpenAI's Realtime API and Sluice's accounting have it. */
 import { isObject, type JsonObject, type JsonValue, type Usage } from 'sluice';
 
-/** Tokens as Gemini tells them, in the words of OpenAI's protocol. The realtime format reads them from there. */
+/** Token counts by direction and modality. `input` includes `cached`, and `output` includes `thoughts`. */
 export interface LiveUsage {
   readonly input: Parts;
   readonly cached: Parts;
@@ -63,7 +64,7 @@ export function shownUsage({ input, cached, output, thoughts }: LiveUsage): Json
   };
 }
 
-/** Returns what Sluice charges for where no response tells it. */
+/** Returns the usage to charge for where no `response.done` states it. */
 export function neutralUsage({ input, cached, output, thoughts }: LiveUsage): Usage {
   const { total: _input, ...inputParts } = input;
   const { total: _output, ...outputParts } = output;

@@ -1,3 +1,4 @@
+/** Builds image codecs for providers with an API of their own, and translates sizes, ratios and images for them. */
 import { GatewayError, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   unsupportedContent,
@@ -18,7 +19,7 @@ import {
 } from 'sluice/channel-kit';
 import { ownWords } from '../dialect/own-words.ts';
 
-/** How a provider of images is asked in its own words, which no client sends. */
+/** A provider's own image API, which no client speaks. */
 export interface Pictures {
   /** The name under which its channel speaks. */
   readonly format: string;
@@ -111,7 +112,7 @@ function eventsOf(images: readonly GeneratedImage[]): readonly GatewayEvent[] {
   ];
 }
 
-/** What a model cannot be given: refused, or left out and reported where the operator prefers that. */
+/** Refuses an image or a mask that a model does not take, or drops and reports it where the operator prefers that. */
 export function leaveOut(
   path: 'image' | 'mask',
   format: string,

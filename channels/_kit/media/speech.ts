@@ -1,3 +1,4 @@
+/** Looks up the audio format and the voice of a speech request for providers with an API of their own. */
 import { GatewayError, wrongValue } from 'sluice';
 import type { SpeakRequest } from 'sluice/channel-kit';
 

@@ -1,3 +1,4 @@
+/** Builds transcription codecs for providers with an API of their own, and groups words with times into segments. */
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
   noUsage,
@@ -22,7 +23,7 @@ export interface HeardWord {
   readonly logprob?: number;
 }
 
-/** What a provider has heard: words, or segments where it tells no words. */
+/** Transcript of a provider: words, or segments where it states no words. */
 export type Heard = {
   readonly text: string;
   readonly language?: string | undefined;
@@ -30,15 +31,15 @@ export type Heard = {
   readonly duration?: number | undefined;
 } & ({ readonly words: readonly HeardWord[] } | { readonly segments: readonly TranscriptSegment[] });
 
-/** What is special of a provider's transcripts: fields of clients that are its own words, and how it streams them where it does. */
+/** Options of {@link transcriptCodec}: client fields that the provider takes, and how it streams. */
 export interface Transcribing extends Pick<Codec<TranscribeRequest>, 'decodeStream' | 'endsStream'> {
   readonly takes?: readonly string[];
   readonly upstreamFraming?: Codec['upstreamFraming'];
 }
 
 /**
- * Transcripts in a provider's own words, which no client sends: of their fields it is given those that the provider `takes`. `decode`
- * throws GatewayError where a reply is none.
+ * Returns the codec. `encode` gets the client's fields that the provider `takes`. `decode` throws a GatewayError where a response is no
+ * transcript.
  */
 export function transcriptCodec(
   format: string,

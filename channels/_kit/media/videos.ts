@@ -1,3 +1,7 @@
+/**
+ * Builds video codecs and channels for providers with an API of their own, and fits resolutions, durations and ratios to those that they
+ * offer.
+ */
 import { of } from 'rxjs';
 import type { ChannelOptions, JsonObject, JsonValue, ChannelParts, ChannelTools } from 'sluice';
 import {
@@ -29,7 +33,7 @@ export function offeredResolution(
   return undefined;
 }
 
-/** How a provider makes videos, and tells of the tasks that come of it, in its own words, which no client sends. */
+/** A provider's own API for videos and their tasks, which no client speaks. */
 export interface OwnVideos {
   /** The name under which its channel speaks. */
   readonly format: string;
@@ -50,7 +54,7 @@ export function ownVideos(videos: OwnVideos): VideoCodecs {
   return defineVideoCodecs(videos);
 }
 
-/** A channel that answers nothing where there is nothing to say: as the empty object that this means. */
+/** Replaces a response 204 by 200 with an empty JSON object. */
 export function neverEmpty(open: ChannelParts['open']): ChannelParts['open'] {
   return async (call, request) => {
     const answer = await open(call, request);
@@ -58,7 +62,10 @@ export function neverEmpty(open: ChannelParts['open']): ChannelParts['open'] {
   };
 }
 
-/** The length next to a wished one of those that a provider makes; another one than was wished is reported. */
+/**
+ * Returns the shortest offered length that is not below the requested one, or the longest. A length that differs from the requested one is
+ * reported.
+ */
 export function nearestLength(
   { seconds }: VideoRequest,
   lengths: readonly number[],
